@@ -36,7 +36,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("laws/product", "unit/laws/family_samplers"): [
         ("[total - weight] * (n - 1), prefix_bits", "[total - weight] * n, prefix_bits"),
     ],
-    ("laws/single_change", "unit/laws/single_change unit/laws/family_samplers laws/every_law"): [
+    ("laws/single_change", "unit/laws/family_checks unit/laws/family_samplers laws/every_law"): [
         ("(self.uniform_weight * others + self", "(self.uniform_weight + self"),
         ("change * n / ((n - 1) * total)", "change / ((n - 1) * total)"),
         ("piece == i + 2", "piece == i + 1"),

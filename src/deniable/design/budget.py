@@ -12,11 +12,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._checks import check_level, check_positive
 from deniable.design.account import Design
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import DEFAULT_METHOD, methods_taking
-from deniable.design.solving import Divided, resolve_caps, solve_apart
+from deniable.design.solving import (
+    Divided,
+    importances_and_limits,
+    resolve_caps,
+    solve_apart,
+)
 from deniable.errors import InputError
 from deniable.solvers.problem import MAX_LEVEL, Problem, SolverError
 
@@ -58,10 +62,7 @@ def within_budget(
         InputError: if the parts of the request contradict each other or cannot be met.
     """
     protected = [designs.schema.attributes[i] for i in designs.schema.protected]
-    names = [attribute.name for attribute in protected]
-    for name in (*importance, *at_most):
-        if name not in names:
-            raise InputError(f"there is no protected attribute '{name}'")
+    importances, limits = importances_and_limits(designs.schema, importance, at_most)
     weigh = bool(importance) or any(a.importance for a in protected)
     ratios = np.array([a.ratio or 1.0 for a in protected])
     by_ratio = any(a.ratio for a in protected)
@@ -69,11 +70,8 @@ def within_budget(
         raise InputError(
             "ratios and importances are two ways to divide the same total; give one of them"
         )
-    caps = np.array([_level(at_most, name) for name in names])
+    caps = np.array([math.inf if limit is None else limit for limit in limits])
     if designs.method.division == "importance" and not by_ratio:
-        importances = [importance.get(a.name, a.importance or 1.0) for a in protected]
-        for name, value in zip(names, importances, strict=True):
-            check_positive(value, f"importance of '{name}'")
         result = _by_importance(designs, budget, importances, caps)
     elif weigh:
         raise InputError(
@@ -83,12 +81,6 @@ def within_budget(
     else:
         result = _by_ratio(designs, budget, ratios, caps, allow_changed_levels)
     return replace(result, budget=budget)
-
-
-def _level(at_most: Mapping[str, float], name: str) -> float:
-    if name not in at_most:
-        return math.inf
-    return check_level(at_most[name], f"largest level of '{name}'")
 
 
 def _by_ratio(
@@ -108,7 +100,6 @@ def _by_ratio(
         return designs.at(np.minimum(scale * ratios, caps).tolist())
 
     spent = _at_once(designs, budget, ratios, caps, None)
-    spent = spent and (spent.mix() or spent)
     if spent is not None and (solution := spent.solution()) is not None:
         return designs.with_levels(solution, spent.levels)
 
@@ -248,9 +239,6 @@ def _not_worse_than_apart(
         best = best or at(0.0)
     if best is None:
         return designs.with_levels(solve_apart(designs.task, apart.tolist()), apart.tolist())
-    mixed = best.mix() if best is first else None  # not after many searches: that takes seconds
-    if mixed is not None and _loses_nothing(designs, mixed, apart, costs):
-        best = mixed
     solution = best.solution()
     return None if solution is None else designs.with_levels(solution, best.levels)
 

@@ -58,6 +58,23 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
+def schema_of(given: Schema | str | Path, what: str) -> Schema:
+    """Return a schema, read if it is given by its file.
+
+    Args:
+        given: the schema or the file.
+        what: is asked for, as the subject of a sentence.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    if isinstance(given, str | Path):
+        return Schema.from_toml(given)
+    if not isinstance(given, Schema):
+        raise InputError(f"{what} is of a Schema or of a schema's file, not {type(given).__name__}")
+    return given
+
+
 @_one_thread()
 def design(
     schema: Schema | str | Path,
@@ -132,12 +149,7 @@ def design(
         >>> weak.method, [round(level, 3) for level in weak.mechanism.attribute_epsilon]
         ('lambda', [1.099, 1.386])
     """
-    if isinstance(schema, str | Path):
-        schema = Schema.from_toml(schema)
-    if not isinstance(schema, Schema):
-        raise InputError(
-            f"a design is of a Schema or of a schema's file, not {type(schema).__name__}"
-        )
+    schema = schema_of(schema, "a design")
     if isinstance(attribute_epsilon, Mapping):
         attribute_epsilon = _in_order(attribute_epsilon, schema)
     elif attribute_epsilon is not None and not isinstance(attribute_epsilon, Iterable):

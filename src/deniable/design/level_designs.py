@@ -5,9 +5,16 @@ from dataclasses import dataclass, replace
 
 from deniable.design.account import Design
 from deniable.design.method_spec import MethodSpec
-from deniable.design.solving import Solution, Task, cap_text, resolve_caps
+from deniable.design.solving import (
+    Solution,
+    Task,
+    cap_text,
+    kept_blocks,
+    refuse_missed_caps,
+    resolve_caps,
+)
 from deniable.errors import InputError
-from deniable.laws import Identity, PatternLaw
+from deniable.laws import PatternLaw
 from deniable.laws.votes.vote_law import MAX_ALL_PAIRS
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.privacy import nats_text
@@ -61,13 +68,7 @@ class LevelDesigns:
         """
         protected = self.schema.protected
         design = self.of(solution)
-        caps = resolve_caps(self.task.given_rest, levels) or [None] * len(protected)
-        for i, cap in zip(protected, caps, strict=True):
-            if cap is not None and design.mechanism.epsilon_given_rest[i] > cap:
-                raise InputError(
-                    f"attribute '{self.schema.names[i]}': the cap {cap:g} on epsilon_given_rest "
-                    "was missed by a rounding error of the solver; ask for a slightly smaller one"
-                )
+        refuse_missed_caps(design.mechanism, resolve_caps(self.task.given_rest, levels))
         requested = dict(zip(protected, levels, strict=True))
         return replace(
             design,
@@ -85,12 +86,7 @@ class LevelDesigns:
             Block(tuple(protected[place] for place in places), law)
             for places, law in solution.parts
         ]
-        blocks += [
-            Block((i,), Identity((a.n_categories,)))
-            for i, a in enumerate(self.schema.attributes)
-            if i not in protected
-        ]
-        mechanism = Mechanism(self.schema, tuple(blocks))
+        mechanism = Mechanism(self.schema, (*blocks, *kept_blocks(self.schema)))
         bound = lower_bound(mechanism, solution.weights)
         floor, all_pairs = self.task.pair_floor, len(protected) <= MAX_ALL_PAIRS
         unchecked = []

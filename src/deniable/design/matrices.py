@@ -16,8 +16,9 @@ import numpy as np
 from deniable.design.account import Design
 from deniable.design.methods import MATRIX_METHOD
 from deniable.design.record import mechanism_from_plain
+from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
-from deniable.laws import Identity, MatrixChannel
+from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
@@ -115,7 +116,7 @@ def with_responses(
     """
     if not responses and design is not None:
         return design
-    blocks = []
+    blocks = [] if design is not None else kept_blocks(schema)
     requested: dict[str, float | None] = {}
     if design is not None:
         mine = design.mechanism.schema.names
@@ -123,10 +124,6 @@ def with_responses(
         for block in design.mechanism.blocks:
             places = tuple(schema.position(mine[i]) for i in block.attributes)
             blocks.append(replace(block, attributes=places))
-    else:
-        for i, attribute in enumerate(schema.attributes):
-            if i not in schema.protected:
-                blocks.append(Block((i,), Identity((attribute.n_categories,))))
     for name, law in responses.items():
         blocks.append(Block((schema.position(name),), law))
     mechanism = Mechanism(schema, tuple(blocks))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.design.account import Design
-from deniable.design.design import design
+from deniable.design.design import design, schema_of
 from deniable.design.expected_accuracy import expected_accuracy
 from deniable.errors import InputError
 from deniable.schema import Schema
@@ -91,12 +91,7 @@ def plan(
     for name, given in (("rows", rows), ("error", error), ("epsilon", epsilon)):
         if given is not None and not isinstance(given, Real):
             raise InputError(f"{name} is a number, not {given!r}; an error of two points is 0.02")
-    if isinstance(schema, str | Path):
-        schema = Schema.from_toml(schema)
-    if not isinstance(schema, Schema):
-        raise InputError(
-            f"a plan is of a Schema or of a schema's file, not {type(schema).__name__}"
-        )
+    schema = schema_of(schema, "a plan")
     if error is not None and not 0 < error < 1:
         raise InputError(f"a wished error is between 0 and 1 (100 points), not {error:g}")
     if rows is not None and rows < 1:

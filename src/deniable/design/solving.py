@@ -4,20 +4,21 @@ Nothing here knows what a method is called; :mod:`deniable.design.methods` has t
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from deniable._checks import check_level
+from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.laws import Identity, PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.privacy import compose, record_epsilon
+from deniable.schema import Schema
 
 if TYPE_CHECKING:
     from deniable.solvers.patterns.balanced import BalancedSolution
-    from deniable.solvers.patterns.totals import Spent
 
 _T = TypeVar("_T")
 
@@ -90,13 +91,11 @@ class Divided:
         parts: see :class:`Solution`.
         solution: returns the same laws with what is known of the optimum at these levels, for which
             it may have to be searched; None where nothing settles.
-        mix: returns what a further search buys in the same ratios, if that is more, else None.
     """
 
     levels: list[float]
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
     solution: Callable[[], Solution | None]
-    mix: Callable[[], "Divided | None"]
 
 
 def aimed_below(levels: Sequence[float]) -> list[float]:
@@ -187,12 +186,6 @@ def spend_balanced(
         )
     except (SolverError, ArithmeticError):
         return None
-    return _divided(spent)
-
-
-def _divided(spent: "Spent") -> Divided:
-    """Return the same as designs know it."""
-    from deniable.solvers.problem import SolverError
 
     def solution() -> Solution | None:
         try:
@@ -200,10 +193,7 @@ def _divided(spent: "Spent") -> Divided:
         except (SolverError, ArithmeticError):
             return None
 
-    def mix() -> Divided | None:
-        return None
-
-    return Divided(spent.levels.tolist(), _laws(spent.parts), solution, mix)
+    return Divided(spent.levels.tolist(), _laws(spent.parts), solution)
 
 
 def cost_of_balanced_caps(
@@ -352,6 +342,54 @@ def solve_heuristic(task: Task, levels: Sequence[float]) -> Solution:
     change_excess[places] = solution.change_excess
     law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
     return Solution.one(law)
+
+
+def importances_and_limits(
+    schema: Schema, importance: Mapping[str, float], at_most: Mapping[str, float]
+) -> tuple[list[float], list[float | None]]:
+    """Return how much each protected attribute counts, and its largest level in nats.
+
+    Args:
+        schema: whose importances count where none is given; 1 if it has none.
+        importance, at_most: by name.
+
+    Raises:
+        InputError: if a name is not that of a protected attribute, or a number is not above 0.
+    """
+    protected = [schema.attributes[i] for i in schema.protected]
+    names = [attribute.name for attribute in protected]
+    for name in (*importance, *at_most):
+        if name not in names:
+            raise InputError(f"there is no protected attribute '{name}'")
+    counted = [importance.get(a.name, a.importance or 1.0) for a in protected]
+    for name, value in zip(names, counted, strict=True):
+        check_positive(value, f"importance of '{name}'")
+    limits = [
+        check_level(at_most[name], f"largest level of '{name}'") if name in at_most else None
+        for name in names
+    ]
+    return counted, limits
+
+
+def kept_blocks(schema: Schema) -> list[Block]:
+    """Return the blocks of the columns that are released as they are."""
+    kept = set(range(len(schema.attributes))) - set(schema.protected)
+    return [Block((i,), Identity((schema.attributes[i].n_categories,))) for i in sorted(kept)]
+
+
+def refuse_missed_caps(mechanism: Mechanism, caps: Sequence[float | None] | None) -> None:
+    """Refuse a mechanism that does not keep the caps, one per protected attribute, as drawn.
+
+    Raises:
+        InputError: if so.
+    """
+    schema = mechanism.schema
+    for i, cap in zip(schema.protected, caps or (), strict=bool(caps)):
+        if cap is not None and mechanism.epsilon_given_rest[i] > cap:
+            raise InputError(
+                f"attribute '{schema.names[i]}': the cap {cap:g} on epsilon_given_rest was missed "
+                "by a rounding error of the solver; ask for a slightly smaller one"
+            )
 
 
 def resolve_caps(

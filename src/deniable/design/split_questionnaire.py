@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._checks import check_level, check_positive
 from deniable.design.account import CapCost, Design
 from deniable.design.form_request import DEFAULT_BROAD, Broad, FormRequest
 from deniable.design.level_designs import lower_bound
-from deniable.design.solving import aimed_below, cap_text, resolve_caps
+from deniable.design.solving import (
+    aimed_below,
+    cap_text,
+    importances_and_limits,
+    kept_blocks,
+    refuse_missed_caps,
+    resolve_caps,
+)
 from deniable.errors import InputError
-from deniable.laws import Identity, PublishedForms
+from deniable.laws import PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
 from deniable.laws.law import integer_weights
 from deniable.laws.set_answers import SetAnswers
@@ -75,18 +81,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
             f"method {method} divides nothing in ratios: a level belongs to a form, and whoever is "
             "asked one question alone spends all of it there; give importances instead"
         )
-    for name in (*request.importance, *request.at_most):
-        if name not in names:
-            raise InputError(f"there is no protected attribute '{name}'")
-    importance = [request.importance.get(a.name, a.importance or 1.0) for a in protected]
-    for name, value in zip(names, importance, strict=True):
-        check_positive(value, f"importance of '{name}'")
-    at_most = [
-        check_level(request.at_most[name], f"largest level of '{name}'")
-        if name in request.at_most
-        else None
-        for name in names
-    ]
+    importance, at_most = importances_and_limits(schema, request.importance, request.at_most)
     caps = resolve_caps(request.given_rest, [epsilon] * len(names), epsilon)
     column = _free_column(schema, request.column)
     n_categories = [attribute.n_categories for attribute in protected]
@@ -117,19 +112,8 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         [form.drawn for form in solution.forms],
         [_sets_of(form, sets) for form in solution.forms],
     )
-    blocks = [Block(tuple(schema.protected), law)]
-    blocks += [
-        Block((i,), Identity((attribute.n_categories,)))
-        for i, attribute in enumerate(schema.attributes)
-        if i not in schema.protected
-    ]
-    mechanism = Mechanism(schema, tuple(blocks))
-    for i, cap in zip(schema.protected, caps or (), strict=bool(caps)):
-        if cap is not None and mechanism.epsilon_given_rest[i] > cap:
-            raise InputError(
-                f"attribute '{schema.names[i]}': the cap {cap:g} on epsilon_given_rest was missed "
-                "by a rounding error of the solver; ask for a slightly smaller one"
-            )
+    mechanism = Mechanism(schema, (Block(tuple(schema.protected), law), *kept_blocks(schema)))
+    refuse_missed_caps(mechanism, caps)
     return Design(
         replace(mechanism, claim=mechanism.promise()),
         method,

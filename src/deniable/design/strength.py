@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_level
+from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
-from deniable.laws import Identity, JointLaw, MatrixChannel, ProductLaw
+from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.entropy import response_entropy
 from deniable.laws.patterns import n_records
@@ -85,8 +86,8 @@ def lambda_blocks(
     """Return independent responses, one per protected attribute.
 
     Raises:
-        InputError: if a total is given, nothing is requested, an attribute has no request or two,
-            or one is out of range or of reach.
+        InputError: if a total is given, nothing is requested, an attribute is unknown or released
+            as it is, has no request or two, or one is out of range or of reach.
     """
     if epsilon is not None:
         raise InputError(
@@ -99,31 +100,22 @@ def lambda_blocks(
             "to preserve, or matrices"
         )
     attenuation, strength = _spread(schema, request)
-    blocks = []
-    for name, matrix in request.matrices.items():
-        blocks.append(Block((schema.position(name),), _channel(schema, name, matrix)))
-    taken = set(request.matrices)
-    for pair in request.preserve:
-        for name in pair:
-            if name in taken:
-                raise InputError(
-                    f"'{name}' is randomized by a matrix of its own, so there is no λ of it to "
-                    "choose; leave it out of the covariances to preserve"
-                )
-    positions = tuple(i for i in schema.protected if schema.names[i] not in taken)
+    _check_names(schema, attenuation, strength, request)
+    blocks = [
+        Block((schema.position(name),), _channel(schema, name, matrix))
+        for name, matrix in request.matrices.items()
+    ]
     notes: list[str] = []
-    if positions or attenuation or strength or request.preserve:
-        rest = schema
-        if taken and positions:
-            attributes = [a for a in schema.attributes if a.name not in taken]
-            rest = Schema(tuple(attributes), schema.title, schema.keep)
-        choice = choose(rest, attenuation=attenuation, strength=strength, preserve=request.preserve)
-        blocks.append(Block(positions, choice.law))
-        if choice.epsilon_lower_bound is not None:
+    positions = tuple(i for i in schema.protected if schema.names[i] not in request.matrices)
+    if positions:
+        sizes = {schema.names[i]: schema.n_categories[i] for i in positions}
+        law, bound = choose(sizes, attenuation, strength, request.preserve)
+        blocks.append(Block(positions, law))
+        if bound is not None:
             free = [n for pair in request.preserve for n in pair]
             chosen = [n for n in dict.fromkeys(free) if n not in attenuation and n not in strength]
-            notes.append(_preserving_note(chosen, choice.epsilon_lower_bound))
-    return Randomization((*blocks, *_kept(schema)), tuple(notes))
+            notes.append(_preserving_note(chosen, bound))
+    return Randomization((*blocks, *kept_blocks(schema)), tuple(notes))
 
 
 def _preserving_note(chosen: Sequence[str], bound: float) -> str:
@@ -136,8 +128,6 @@ def _preserving_note(chosen: Sequence[str], bound: float) -> str:
 
 def _channel(schema: Schema, name: str, matrix: NDArray[np.float64]) -> MatrixChannel:
     n = schema.n_categories[schema.position(name)]
-    if name in schema.keep:
-        raise InputError(f"'{name}' is released as it is, so it has no matrix; leave it out")
     try:
         law = bistochastic_channel(matrix)
     except InputError as error:
@@ -147,14 +137,6 @@ def _channel(schema: Schema, name: str, matrix: NDArray[np.float64]) -> MatrixCh
             f"attribute '{name}' has {n} categories, and its matrix has {law.n_categories[0]} rows"
         )
     return law
-
-
-def _kept(schema: Schema) -> list[Block]:
-    return [
-        Block((i,), Identity((a.n_categories,)))
-        for i, a in enumerate(schema.attributes)
-        if i not in schema.protected
-    ]
 
 
 def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float], dict[str, float]]:
@@ -171,8 +153,6 @@ def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float],
     ]
     own = {*named[0], *named[1], *request.matrices}
     own.update(name for pair in request.preserve for name in pair)
-    for name in sorted(own & set(request.matrices) & {*named[0], *named[1]}):
-        raise InputError(f"attribute '{name}' has both a matrix and a λ or strength; give one")
     rest = [schema.names[i] for i in schema.protected if schema.names[i] not in own]
     if common and not rest:
         raise InputError(
@@ -215,7 +195,7 @@ def joint_blocks(
     else:
         assert isinstance(request.strength, int | float)
         law = _strong_joint_law(sizes, request.strength)
-    return Randomization((Block(schema.protected, law), *_kept(schema)))
+    return Randomization((Block(schema.protected, law), *kept_blocks(schema)))
 
 
 def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:
@@ -231,90 +211,76 @@ def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:
         step = min(2 * step, 0.5)
 
 
-@dataclass(frozen=True)
-class LambdaChoice:
-    """The product law of the protected attributes, and what is known about it.
-
-    Args:
-        law: its attributes are the schema's protected ones, in order.
-        attenuation: λ per protected attribute, shape (k,); as asked for where it was.
-        epsilon_lower_bound: if covariances were to be kept: no λ that keep them, with the rest as
-            asked for, have a smaller ε of the record, in nats. None otherwise.
-    """
-
-    law: ProductLaw
-    attenuation: tuple[float, ...]
-    epsilon_lower_bound: float | None
-
-
 def choose(
-    schema: Schema,
-    *,
-    attenuation: Mapping[str, float] | None = None,
-    strength: Mapping[str, float] | None = None,
-    preserve: Mapping[tuple[str, str], float] | None = None,
-) -> LambdaChoice:
-    """Return the product law that meets one request per protected attribute.
+    sizes: Mapping[str, int],
+    attenuation: Mapping[str, float],
+    strength: Mapping[str, float],
+    preserve: Mapping[tuple[str, str], float],
+) -> tuple[ProductLaw, float | None]:
+    """Return the product law that meets one request per attribute.
 
     Args:
-        schema: the attributes.
+        sizes: numbers of categories by attribute, in the law's order.
         attenuation: λ by attribute.
         strength: least H(P)/log₂ a by attribute (Ruiz, Definition 1).
         preserve: least fraction of a covariance by pair of attributes, λ_a λ_b (equation (9)).
             Attributes in a pair may also have a λ or strength, which then stays as it is.
 
+    Returns:
+        The law; and, if covariances are to be kept, an ε of the record in nats that no λ that keep
+        them, with the rest as asked for, have less than.
+
     Raises:
-        InputError: if an attribute is unknown, released as it is, has two requests or none, or
-            one is out of range or of reach.
+        InputError: if a request is out of range or of reach.
     """
-    attenuation, strength, preserve = attenuation or {}, strength or {}, preserve or {}
-    _check_names(schema, attenuation, strength, preserve)
-    protected = [schema.attributes[i] for i in schema.protected]
-    sizes = [attribute.n_categories for attribute in protected]
-    place = {attribute.name: i for i, attribute in enumerate(protected)}
     paired = {name for pair in preserve for name in pair}
-    laws: dict[int, ProductLaw] = {}
-    lambdas: dict[int, float] = {}
+    laws: dict[str, ProductLaw] = {}
     for name, value in attenuation.items():
-        i = place[name]
-        lambdas[i] = check_attenuation(value, f"attribute '{name}': ")
-        rounding: Rounding = "up" if name in paired else "down"
-        laws[i] = product_law([sizes[i]], [lambdas[i]], rounding)
+        value = check_attenuation(value, f"attribute '{name}': ")
+        laws[name] = product_law([sizes[name]], [value], "up" if name in paired else "down")
     for name, value in strength.items():
-        i = place[name]
         try:
-            laws[i] = strong_law(sizes[i], value)
+            laws[name] = strong_law(sizes[name], value)
         except InputError as error:
             raise InputError(f"attribute '{name}': {error}") from None
-        lambdas[i] = float(laws[i].attenuations()[0])
     bound = None
     if preserve:
-        fractions = _fractions_by_position(preserve, place)
-        solution = _solve(
-            protected_names=list(place), sizes=sizes, fractions=fractions, fixed=lambdas
-        )
+        # As asked for where λ was: the integers are on the safe side of it.
+        fixed = {name: float(law.attenuations()[0]) for name, law in laws.items()}
+        fixed.update(attenuation)
+        solution = _solve(sizes, preserve, fixed)
         bound = solution.lower_bound
-        for i, value in enumerate(solution.attenuation.tolist()):
-            if i not in laws:
-                lambdas[i], laws[i] = value, product_law([sizes[i]], [value], "up")
-    law = merged([laws[i] for i in range(len(sizes))])
-    return LambdaChoice(law, tuple(lambdas[i] for i in range(len(sizes))), bound)
+        for name, value in zip(sizes, solution.attenuation.tolist(), strict=True):
+            if name not in laws:
+                laws[name] = product_law([sizes[name]], [value], "up")
+    return merged([laws[name] for name in sizes]), bound
 
 
 def _check_names(
     schema: Schema,
     attenuation: Mapping[str, float],
     strength: Mapping[str, float],
-    preserve: Mapping[tuple[str, str], float],
+    request: StrengthRequest,
 ) -> None:
+    """Refuse what names no protected attribute, names one twice, or leaves one out."""
+    matrices, preserve = request.matrices, request.preserve
     paired = [name for pair in preserve for name in pair]
-    for name in (*attenuation, *strength, *paired):
-        schema.position(name)
+    for name in (*matrices, *attenuation, *strength, *paired):
         if name in schema.keep:
-            raise InputError(f"'{name}' is released as it is, so it has no λ; leave it out")
+            what = "matrix" if name in matrices else "λ"
+            raise InputError(f"'{name}' is released as it is, so it has no {what}; leave it out")
+        schema.position(name)
+    for name in matrices:
+        if name in attenuation or name in strength:
+            raise InputError(f"attribute '{name}' has both a matrix and a λ or strength; give one")
+        if name in paired:
+            raise InputError(
+                f"'{name}' is randomized by a matrix of its own, so there is no λ of it to "
+                "choose; leave it out of the covariances to preserve"
+            )
     if both := sorted(set(attenuation) & set(strength)):
         raise InputError(f"attribute '{both[0]}' has both a λ and a strength; give one of them")
-    named = {*attenuation, *strength, *paired}
+    named = {*matrices, *attenuation, *strength, *paired}
     for i in schema.protected:
         if (name := schema.names[i]) not in named:
             raise InputError(
@@ -323,9 +289,16 @@ def _check_names(
             )
 
 
-def _fractions_by_position(
-    preserve: Mapping[tuple[str, str], float], place: Mapping[str, int]
-) -> dict[tuple[int, int], float]:
+def _solve(
+    sizes: Mapping[str, int],
+    preserve: Mapping[tuple[str, str], float],
+    fixed: Mapping[str, float],
+) -> solver.PreservingSolution:
+    """Return the λ of least ε that keep the covariances.
+
+    The solver knows positions only; what is wrong with a request is reported here, by name.
+    """
+    place = {name: i for i, name in enumerate(sizes)}
     fractions: dict[tuple[int, int], float] = {}
     for (first, second), fraction in preserve.items():
         if first == second:
@@ -333,32 +306,20 @@ def _fractions_by_position(
         pair = (min(place[first], place[second]), max(place[first], place[second]))
         if pair in fractions:
             raise InputError(f"the covariance of '{first}' and '{second}' is asked for twice")
-        fractions[pair] = fraction
-    return fractions
-
-
-def _solve(
-    protected_names: Sequence[str],
-    sizes: Sequence[int],
-    fractions: Mapping[tuple[int, int], float],
-    fixed: Mapping[int, float],
-) -> solver.PreservingSolution:
-    # The solver knows positions only; what is wrong with a request is reported here, by name.
-    for (a, b), fraction in fractions.items():
-        first, second = protected_names[a], protected_names[b]
         if not 0 < fraction < 1:
             raise InputError(
                 f"the share of the covariance of '{first}' and '{second}' that is to be kept lies "
                 f"between 0 and 1, not at {fraction:g}"
             )
-        allowed = fixed.get(a, 1.0) * fixed.get(b, 1.0)
-        if allowed < fraction or (allowed == fraction and not (a in fixed and b in fixed)):
+        allowed = fixed.get(first, 1.0) * fixed.get(second, 1.0)
+        if allowed < fraction or (allowed == fraction and not (first in fixed and second in fixed)):
             raise InputError(
                 f"the λ or strengths given leave at most {allowed:.6g} of the covariance of "
                 f"'{first}' and '{second}', so {fraction:g} of it cannot be kept; ask for less or "
                 "randomize them less"
             )
-    return solver.solve(sizes, fractions, fixed)
+        fractions[pair] = fraction
+    return solver.solve(list(sizes.values()), fractions, {place[n]: v for n, v in fixed.items()})
 
 
 def product_law(

@@ -32,6 +32,12 @@ class Draw(NamedTuple):
     """How many of them are asked, fewer than there are."""
 
 
+def _in_table(asked: Sequence[int], drawn: Sequence[Draw]) -> list[int]:
+    """Return an attribute for every place in a form's table: those asked, and of those it draws
+    from the first, which stand for all."""
+    return [*asked, *(i for draw in drawn for i in draw.members[: draw.asked])]
+
+
 @dataclass(frozen=True)
 class SetTable(PatternTable):
     """A pattern table of a form some of whose answers name sets: kept means that the category is in
@@ -98,8 +104,7 @@ class Form(PatternLaw):
         """Return a form some of whose answers may name sets, from a table of what is kept."""
         if sets and isinstance(table, PatternTable):
             breadth = {place: each.breadth for place, each in sets}
-            named = [*asked, *(i for draw in drawn for i in draw.members[: draw.asked])]
-            breadths = tuple(breadth.get(i, 1) for i in named)
+            breadths = tuple(breadth.get(i, 1) for i in _in_table(asked, drawn))
             table = SetTable(table.n_categories, table.bits, table.weights, breadths)
         return cls(n_categories, asked, table, drawn, sets)
 
@@ -114,9 +119,7 @@ class Form(PatternLaw):
             raise InputError("a form needs the attributes that it asks, each once, in their order")
         if any(not 0 < draw.asked < len(draw.members) for draw in self.drawn):
             raise InputError("a form asks at least one, and not all, of those that it draws from")
-        sizes = [self.n_categories[i] for i in self.asked]
-        for draw in self.drawn:
-            sizes += [self.n_categories[draw.members[0]]] * draw.asked
+        sizes = [self.n_categories[i] for i in _in_table(self.asked, self.drawn)]
         if self.table.n_categories != tuple(sizes) or any(
             len({self.n_categories[i] for i in draw.members}) > 1 for draw in self.drawn
         ):
@@ -168,10 +171,8 @@ class Form(PatternLaw):
 
     def breadths(self) -> tuple[int, ...]:
         """Return how many categories each answer names, by the places in the table."""
-        named = [*self.asked]
-        for draw in self.drawn:
-            named += draw.members[: draw.asked]
-        return tuple(1 if (sets := self.sets_of(i)) is None else sets.breadth for i in named)
+        sets = map(self.sets_of, _in_table(self.asked, self.drawn))
+        return tuple(1 if each is None else each.breadth for each in sets)
 
     def shown(self, subset: Sequence[int]) -> NDArray[np.float64]:
         """Return, for every set T of the attributes in ``subset``, shape (2,)·m, what of its
@@ -311,9 +312,7 @@ class Form(PatternLaw):
         named = [*asked, *(i for draw in drawn for i in draw.members)]
         if not named or not all(i < len(n_categories) for i in named):
             raise InputError("a form of the mechanism should list the attributes that it asks")
-        sizes = [n_categories[i] for i in asked]
-        for draw in drawn:
-            sizes += [n_categories[i] for i in draw.members[: draw.asked]]
+        sizes = [n_categories[i] for i in _in_table(asked, drawn)]
         by_count = 1 < len(sizes) == len(plain["weights"]) - 1
         kind = CountTable if by_count else PatternTable
         table = kind.from_plain(plain, tuple(sizes))

@@ -171,17 +171,15 @@ def test_a_single_attribute_or_one_that_is_merged_already_stays(tmp_path: Path) 
 
 def test_attributes_that_cannot_be_merged_are_named(tmp_path: Path) -> None:
     path = merged_file(tmp_path)
-    with pytest.raises(InputError, match="no attribute 'weight'"):
-        merged_for(SCHEMA, "blood,weight", path)
-    with pytest.raises(InputError, match="no attribute 'weight'"):
-        merged_for(SCHEMA, "weight", tmp_path / "nowhere.json")
-    with pytest.raises(InputError, match="for 3 categories of 'sex', and it has 2"):
-        merged_for(SCHEMA, "sex,age", path)
     ratio = Schema((*SCHEMA.attributes[:2], Attribute("blood", ("A", "B", "0"), ratio=2.0)))
     assert merged_for(ratio, "blood,age", path)[1] == "blood+age"
     level = Schema((*SCHEMA.attributes[:2], Attribute("blood", ("A", "B", "0"), epsilon=2.0)))
-    with pytest.raises(InputError, match="'blood' has both a matrix and"):
-        merged_for(level, "blood,age", path)
-    kept = Schema(SCHEMA.attributes, keep=("age",))
-    with pytest.raises(InputError, match="'age' is released as it is"):
-        merged_for(kept, "blood,age", path)
+    for words, schema, names, file in (
+        ("no attribute 'weight'", SCHEMA, "blood,weight", path),
+        ("no attribute 'weight'", SCHEMA, "weight", tmp_path / "nowhere.json"),
+        ("for 3 categories of 'sex', and it has 2", SCHEMA, "sex,age", path),
+        ("'blood' has both a matrix and", level, "blood,age", path),
+        ("'age' is released as it is", Schema(SCHEMA.attributes, keep=("age",)), "blood,age", path),
+    ):
+        with pytest.raises(InputError, match=words):
+            merged_for(schema, names, file)

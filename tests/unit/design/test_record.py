@@ -175,11 +175,6 @@ def test_a_record_with_a_part_missing_is_refused(key):
         mechanism_from_plain(plain)
 
 
-def test_a_later_version_is_said_to_be_one():
-    with pytest.raises(InputError, match="later version"):
-        mechanism_from_plain(stored() | {"format_version": 99})
-
-
 def test_a_file_is_named_in_the_error(tmp_path):
     path = tmp_path / "m.json"
     path.write_bytes(to_json(stored() | {"epsilon": 0.1}))

@@ -35,14 +35,14 @@ def test_the_median_share_has_the_wished_error(
 
 def test_impossible_wishes_are_refused() -> None:
     schema = Schema.anonymous((2, 3))
-    with pytest.raises(InputError, match="between 0 and 1"):
-        plan(schema, rows=1000, error=2.0)
-    with pytest.raises(InputError, match="at least 1"):
-        plan(schema, rows=0, error=0.1)
-    with pytest.raises(InputError, match="give two of `rows`, `error` and `epsilon`"):
-        plan(schema, rows=1000)
-    with pytest.raises(InputError, match="give two of `rows`, `error` and `epsilon`"):
-        plan(schema, rows=1000, error=0.1, epsilon=1)
+    for words, given in (
+        ("between 0 and 1", {"rows": 1000, "error": 2.0}),
+        ("at least 1", {"rows": 0, "error": 0.1}),
+        ("give two of `rows`, `error` and `epsilon`", {"rows": 1000}),
+        ("give two of `rows`, `error` and `epsilon`", {"rows": 1000, "error": 0.1, "epsilon": 1}),
+    ):
+        with pytest.raises(InputError, match=words):
+            plan(schema, **given)
     with pytest.raises(InputError, match=r"nowhere.toml: the schema cannot be read"):
         plan("nowhere.toml", rows=1000, error=0.1)
     with pytest.raises(InputError, match="no total was found"):

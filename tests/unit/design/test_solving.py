@@ -32,6 +32,9 @@ def test_caps_mean_the_same_as_text_and_in_nats() -> None:
     assert [cap_text(c) for c in ("2x", 1.5, [None, 3.0], "none")] == ["2x", "1.5", "none,3", None]
     with pytest.raises(InputError, match="at least 1x"):
         resolve_caps("0.5x", [1.0])
+    assert caps_of_text("none,0.7", [1.0, 0.5]) == (None, 0.7)
+    with pytest.raises(InputError, match="is not one that is written"):
+        caps_of_text("1.5,?", [1.0, 0.5])
 
 
 def test_up_to_twelve_attributes_the_default_law_is_a_table_of_patterns() -> None:
@@ -175,9 +178,3 @@ def test_where_no_law_serves_tables_of_two_answers_are_independent_and_it_is_sai
     assert solution.apart == ((0, 1), solution.apart[1])
     assert "tables of two lose nothing" in solution.apart[1]
     assert solution.optimal_epsilon < 1.5
-
-
-def test_caps_that_no_record_writes_are_refused() -> None:
-    assert caps_of_text("none,0.7", [1.0, 0.5]) == (None, 0.7)
-    with pytest.raises(InputError, match="is not one that is written"):
-        caps_of_text("1.5,?", [1.0, 0.5])

@@ -134,18 +134,15 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
 def test_what_is_not_for_forms_is_refused(words: str, request_: dict) -> None:
     with pytest.raises(InputError, match=words):
         design(SCHEMA, **request_)
+    ratio = Schema((Attribute("a", ("x", "y"), ratio=2.0), Attribute("b", ("x", "y"))))
+    with pytest.raises(InputError, match="divides nothing in ratios"):
+        design(ratio, epsilon=1, method="forms")
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 402.9])
 def test_totals_at_the_ends_of_the_range_are_designed_without_a_warning(epsilon: float) -> None:
     plan = design(Schema.anonymous((60_000, 5)), epsilon=epsilon, method="forms")
     assert 0.99 * epsilon < plan.epsilon <= epsilon
-
-
-def test_ratios_are_refused_with_the_reason() -> None:
-    schema = Schema((Attribute("a", ("x", "y"), ratio=2.0), Attribute("b", ("x", "y"))))
-    with pytest.raises(InputError, match="divides nothing in ratios"):
-        design(schema, epsilon=1, method="forms")
 
 
 def test_the_form_s_column_has_a_name_that_is_not_taken() -> None:

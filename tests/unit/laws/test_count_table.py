@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable.errors import InputError
 from deniable.laws.count_table import CountTable
 from deniable.laws.pattern_table import PatternTable
 
@@ -33,19 +32,3 @@ def test_many_answers_alike_have_the_level_that_is_asked_for_and_add_up() -> Non
     ((high, low),) = table.record_level()
     assert abs(high - low * np.exp(4.0)) < low * 1e-14
     assert sum(table.outcomes()) == 1 << table.bits
-
-
-@pytest.mark.parametrize(
-    ("words", "n", "weights"),
-    [
-        ("one weight more", (3, 3), (1, 1)),
-        ("equally many categories", (3, 2), (1, 1, 1)),
-        ("infinite", (3, 3), (0, 1, 2)),
-        ("add up", (3, 3), (1, 1, 1)),
-    ],
-)
-def test_what_is_no_such_table_is_refused(
-    words: str, n: tuple[int, ...], weights: tuple[int, ...]
-) -> None:
-    with pytest.raises(InputError, match=words):
-        CountTable(n, 4, weights)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws import (
-    Identity,
     JointLaw,
-    Law,
     PatternLaw,
     PatternTable,
     ProductLaw,
@@ -176,30 +173,3 @@ def test_a_response_matrix_that_is_none_has_no_entropy_rate() -> None:
         entropy_rate(np.array([[0.5, 0.5], [0.5, 0.4]]))
     with pytest.raises(InputError, match="negative"):
         entropy_rate(np.array([[1.5, 0.5], [-0.5, 0.5]]))
-
-
-def test_every_law_in_the_table_of_families_has_an_entropy() -> None:
-    laws: list[Law] = [
-        ProductLaw((2, 2), 8, (200, 100)),
-        PatternTable((2,), 2, (3, 1)),
-        SingleChangeMixture((2, 2), 4, 8, 4, (2, 2)),
-        JointLaw((2, 3), 4, 9),
-        bistochastic_channel(np.array([[0.7, 0.3], [0.3, 0.7]])),
-        Identity((2,)),
-    ]
-    for law in laws:
-        assert law.record_entropy() >= 0
-    assert laws[-1].record_entropy() == 0
-
-
-def test_the_entropy_of_independent_bits_is_found_pattern_by_pattern() -> None:
-    for n in product((2, 3), repeat=2):
-        law = ProductLaw.from_levels(n, (0.7, 1.1))
-        assert Opaque(_as_table(law)).record_entropy() == pytest.approx(law.record_entropy())
-
-
-def _as_table(law: ProductLaw) -> PatternTable:
-    q = oracle.pattern_probabilities(law)
-    return PatternTable.from_probabilities(
-        law.n_categories, np.array([float(chance) for chance in q.values()])
-    )

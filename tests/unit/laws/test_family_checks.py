@@ -1,16 +1,24 @@
 """A law that is not one cannot be built, nor read back from an edited record."""
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from deniable.errors import InputError
 from deniable.laws import (
     FAMILIES,
     Identity,
+    JointLaw,
+    Law,
+    MatrixChannel,
+    PatternTable,
     ProductLaw,
+    SingleChangeMixture,
     law_from_plain,
 )
+from deniable.laws.count_table import CountTable
 
 PRODUCT = {"family": "product", "bits": 4, "keep_weights": ["c", "a"]}
 TABLE = {"family": "pattern-table", "bits": 4, "weights": ["a", "2", "2", "2"]}
@@ -69,6 +77,12 @@ def test_edited_weights_are_refused(plain: dict[str, Any], key: str) -> None:
             law_from_plain({**plain, key: [entry, *right[1:]]}, (2, 3))
     with pytest.raises(InputError):
         law_from_plain({**plain, key: ["-1", *right[1:]]}, (2, 3))
+    for one in ("uniform_weight", "unchanged_weight"):
+        for entry in (None, 3, "x"):
+            with pytest.raises(InputError, match="Expected `str`"):
+                law_from_plain({**MIXTURE, one: entry}, (2, 3))
+    with pytest.raises(InputError, match="at most 20 attributes"):  # before they are counted
+        law_from_plain({**TABLE, "weights": []}, (2,) * 64)
 
 
 def test_laws_are_equal_if_their_integers_are_and_cannot_be_changed() -> None:
@@ -87,3 +101,62 @@ def test_a_field_that_no_law_of_the_family_has_is_refused(plain: dict[str, Any])
     for key in plain.keys() - {"family"}:
         with pytest.raises(InputError, match=f"missing required field `{key}`"):
             law_from_plain({k: v for k, v in plain.items() if k != key}, (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("family", "numbers", "problem"),
+    [
+        (ProductLaw, ((2,), 4, (0,)), "a keep probability of 0 or 1"),
+        (ProductLaw, ((2,), 4, (16,)), "a keep probability of 0 or 1"),
+        (ProductLaw, ((2,), 4, (-1,)), "a keep probability of 0 or 1"),
+        (ProductLaw, ((2, 3), 4, (17, 4)), "a keep probability of 0 or 1"),
+        (ProductLaw, ((2, 3), 4, (4, 0)), "a keep probability of 0 or 1"),
+        (ProductLaw, ((2, 3), 4, (4,)), "a keep weight for each"),
+        (ProductLaw, ((2,), 4, (4, 4)), "a keep weight for each"),
+        (ProductLaw, ((), 4, ()), "a product law needs an attribute"),
+        (SingleChangeMixture, ((2, 3), 4, 0, 10, (3, 3)), "record needs a weight above 0"),
+        (SingleChangeMixture, ((2, 3), 4, -1, 11, (3, 3)), "record needs a weight above 0"),
+        (SingleChangeMixture, ((2, 3), 4, 14, -2, (2, 2)), "is negative"),
+        (SingleChangeMixture, ((2, 3), 4, 14, 2, (2, -2)), "is negative"),
+        (SingleChangeMixture, ((2, 3), 4, 8, 4, (2, 1)), "must add up to 2"),
+        (SingleChangeMixture, ((2, 3), 4, 8, 4, (2, 3)), "must add up to 2"),
+        (SingleChangeMixture, ((2, 3), 4, 8, 4, (4,)), "a change weight for each"),
+        (SingleChangeMixture, ((), 4, 8, 8, ()), "needs at least one attribute"),
+        (PatternTable, ((2,), 4, (16, 0)), "a pattern of probability 0"),
+        (PatternTable, ((2,), 4, (17, -1)), "a pattern of probability 0"),
+        (PatternTable, ((2,), 4, (8, 7)), "must add up to 2"),
+        (PatternTable, ((2,), 4, (8, 9)), "must add up to 2"),
+        (PatternTable, ((2, 3), 4, (8, 8)), "over 2 attributes needs 4 weights"),
+        (PatternTable, ((2,), 4, (4, 4, 4, 4)), "over 1 attributes needs 2 weights"),
+        (PatternTable, ((2,) * 21, 4, (1,)), "at most 20 attributes"),
+        (CountTable, ((3, 3), 4, (1, 1)), "one weight more"),
+        (CountTable, ((3, 2), 4, (1, 1, 1)), "equally many categories"),
+        (CountTable, ((3, 3), 4, (0, 1, 2)), "infinite"),
+        (CountTable, ((3, 3), 4, (1, 1, 1)), "add up"),
+        (MatrixChannel, ((2, 2), 2, ((3, 1), (1, 3))), "the law of one attribute"),
+        (MatrixChannel, ((2,), 2, ((3, 1), (1,))), "every row of the response matrix needs 2"),
+        (MatrixChannel, ((2,), 2, ((5, 1), (-1, 3))), "no negative entries"),
+        (MatrixChannel, ((2,), 2, ((3, 1), (1, 2))), "column 2 .* does not add up"),
+        (MatrixChannel, ((2,), 2, ((4, 1), (1, 3))), "column 1 .* does not add up"),
+        (MatrixChannel, ((2,), 2, ((2, 2), (2, 2))), "singular"),
+        (MatrixChannel, ((3,), 2, ((3, 1, 2), (1, 3, 2))), "singular"),  # too few answers
+        *((JointLaw, ((2, 2), 3, weight), "infinite") for weight in (0, 8, -1, 9)),
+        *((JointLaw.from_epsilon, ((2, 2), bad), ".") for bad in (0.0, -1.0, math.inf, math.nan)),
+        *((JointLaw.from_attenuation, ((2, 2), bad), ".") for bad in (0.0, 1.0, -0.5, math.nan)),
+        (JointLaw.from_epsilon, ((5,) * 100_000, 1.0), "kronecker"),  # before any work
+        *(
+            (PatternTable.from_probabilities, ((2, 2), np.array([[0.5, 0.2], [0.3, bad]])), "every")
+            for bad in (0.0, -0.1, np.nan, np.inf)
+        ),
+        (
+            PatternTable.from_probabilities,  # one is lost when they are normalised
+            ((2, 2), np.array([[1e308, 1.0], [5e-324, 1.0]])),
+            "probability 0",
+        ),
+    ],
+)
+def test_numbers_that_make_no_law_of_a_family_are_refused(
+    family: type[Law], numbers: tuple[Any, ...], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        family(*numbers)

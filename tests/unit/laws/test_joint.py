@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.errors import InputError
 from deniable.laws import JointLaw, ProductLaw, law_from_plain
 from deniable.mechanism import privacy
 from deniable.randomness import SeededRandomness
@@ -105,26 +104,3 @@ def test_no_rows_are_drawn_as_no_rows() -> None:
         .randomize([np.empty(0, dtype=np.uint8)] * 2, SeededRandomness(0))
     )
     assert [len(d) for d in drawn] == [0, 0]
-
-
-@pytest.mark.parametrize("weight", [0, 8, -1, 9])
-def test_a_record_kept_always_or_never_is_refused(weight: int) -> None:
-    with pytest.raises(InputError, match="infinite"):
-        JointLaw((2, 2), 3, weight)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
-def test_a_level_that_is_none_is_refused(bad: float) -> None:
-    with pytest.raises(InputError):
-        JointLaw.from_epsilon((2, 2), bad)
-
-
-@pytest.mark.parametrize("bad", [0.0, 1.0, -0.5, math.nan])
-def test_a_lambda_that_is_none_is_refused(bad: float) -> None:
-    with pytest.raises(InputError):
-        JointLaw.from_attenuation((2, 2), bad)
-
-
-def test_too_many_possible_records_are_refused_before_any_work() -> None:
-    with pytest.raises(InputError, match="kronecker"):
-        JointLaw.from_epsilon((5,) * 100_000, 1.0)

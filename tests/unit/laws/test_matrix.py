@@ -16,25 +16,6 @@ MATRIX = {"family": "matrix", "bits": 2, "weights": [["3", "1"], ["1", "3"]]}
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rows", "problem"),
-    [
-        ((2, 2), ((3, 1), (1, 3)), "the law of one attribute"),
-        ((2,), ((3, 1), (1,)), "every row of the response matrix needs 2 entries"),
-        ((2,), ((5, 1), (-1, 3)), "no negative entries"),
-        ((2,), ((3, 1), (1, 2)), "column 2 of the response matrix does not add up"),
-        ((2,), ((4, 1), (1, 3)), "column 1 of the response matrix does not add up"),
-        ((2,), ((2, 2), (2, 2)), "singular"),
-        ((3,), ((3, 1, 2), (1, 3, 2)), "singular"),  # fewer answers than categories
-    ],
-)
-def test_a_wrong_response_matrix_is_refused(
-    sizes: tuple[int, ...], rows: tuple[tuple[int, ...], ...], problem: str
-) -> None:
-    with pytest.raises(InputError, match=problem):
-        MatrixChannel(sizes, 2, rows)
-
-
-@pytest.mark.parametrize(
     ("matrix", "problem"),
     [
         ([[0.5, 0.1], [0.4, 0.9]], "column 1 of the response matrix adds up to 0.9, not 1"),

@@ -2,29 +2,8 @@
 
 import pytest
 
-from deniable.errors import InputError
 from deniable.laws import ProductLaw
 from deniable.mechanism.privacy import attribute_epsilon
-
-
-@pytest.mark.parametrize(
-    ("sizes", "weights", "problem"),
-    [
-        ((2,), (0,), "a keep probability of 0 or 1"),
-        ((2,), (16,), "a keep probability of 0 or 1"),
-        ((2,), (-1,), "a keep probability of 0 or 1"),
-        ((2, 3), (17, 4), "a keep probability of 0 or 1"),
-        ((2, 3), (4, 0), "a keep probability of 0 or 1"),
-        ((2, 3), (4,), "a keep weight for each"),
-        ((2,), (4, 4), "a keep weight for each"),
-        ((), (), "a product law needs an attribute"),
-    ],
-)
-def test_a_product_law_with_wrong_weights_is_refused(
-    sizes: tuple[int, ...], weights: tuple[int, ...], problem: str
-) -> None:
-    with pytest.raises(InputError, match=problem):
-        ProductLaw(sizes, 4, weights)
 
 
 @pytest.mark.parametrize("weight", [1, 15])

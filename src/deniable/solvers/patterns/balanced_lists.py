@@ -24,17 +24,8 @@ BoolArray = NDArray[np.bool_]
 MOST_CATEGORIES = 1000
 """More would take too long, and tables of two such attributes would not fit into memory."""
 
-_SEED = 16
-"""Of the random lists, so that the same arguments give the same ones."""
-
 _CONDITIONS = 256
 """Sets of steps that have to be balanced at most: least squares with 2,580 lists."""
-
-_LISTS_PER_CONDITION, _TRIALS = 10, 4
-"""Different lists that are drawn for each condition, and draws for each of these at most."""
-
-_EXACT = 1e-9
-"""How far N(d) may be from the same for all d, relatively, before the weights are polished."""
 
 
 def balanced_lists(
@@ -99,14 +90,14 @@ def _balanced(
     """Return weights and lists of so many steps that are unions of orbits, if any are found."""
     from scipy.optimize import nnls
 
-    generator = np.random.default_rng([_SEED, n, breadth])
-    wanted = _LISTS_PER_CONDITION * (len(differences) + 2)
+    generator = np.random.default_rng([16, n, breadth])  # the same arguments give the same lists
+    wanted = 10 * (len(differences) + 2)  # lists; drawn four times over if the same come again
     members = np.zeros((len(orbits), n), dtype=bool)
     for row, orbit in zip(members, orbits, strict=True):
         row[orbit] = True
     sizes = members.sum(axis=1)
     drawn: dict[bytes, BoolArray] = {}
-    for _ in range(_TRIALS * wanted):
+    for _ in range(4 * wanted):
         order = generator.permutation(len(orbits))
         total = np.cumsum(sizes[order])
         taken = int(np.searchsorted(total, breadth, side="right"))
@@ -128,7 +119,7 @@ def _balanced(
     conditions = np.rint(together[:, [each[0] for each in differences]]).T / mean
     wanted_of_each = np.ones(len(differences))
     weights, error = nnls(conditions, wanted_of_each)
-    if error > _EXACT:
+    if error > 1e-9:  # none of these lists are balanced
         return None
     used = np.flatnonzero(weights)
     # Once more without those that are not used, to the last digits.

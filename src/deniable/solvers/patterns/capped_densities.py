@@ -10,9 +10,6 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.highs import INFINITY, Program, Repeated, Rows
 
-_ALIKE = 1e-7
-"""Values of f closer than this, relatively, are taken for equal: what a program returns is not."""
-
 
 class CappedDensities:
     """The densities of a record level under caps.
@@ -65,7 +62,7 @@ class CappedDensities:
         table = density.reshape((2,) * len(self._ratios))
         for axis in range(table.ndim):
             other = np.flip(table, axis)
-            if np.abs(table / other - 1).max() <= _ALIKE:
+            if np.abs(table / other - 1).max() <= 1e-7:  # the same but for the program's rounding
                 table = np.minimum(table, other)
         return np.asarray(self.sloped(table.reshape(1, -1))[0])
 

@@ -1,52 +1,28 @@
 """Forms: which questions to ask whom, if it is published which questions a person was asked.
 
 A form asks some attributes J and answers by a pattern law on them; people get form c with
-probability w_c, whatever their record, and the release says who got which. Every form then brings
-its own information, and information adds: of the interaction T a person tells
+probability w_c, whatever their record, and the release says who got which. Of the interaction T a
+person tells I_T = Σ_c w_c φ_c(T)², and the variance of an unbiased cell at the uniform truth is a
+sum of κ_T/I_T over a person's worth of rows. Wanted are forms of record level ε and their shares
+that minimise F = Σ_T κ_T/I_T over single attributes and pairs. F is convex in w; the columns, one
+for each form, are found one by one.
 
-    I_T = Σ_c w_c φ_c(T)²,     φ_c(T) = 0 unless T ⊆ J_c,
-
-and the variance of an unbiased cell at the uniform truth is a sum of κ_T/I_T over a person's worth
-of rows (docs/proofs/forms.md, Theorem 2). Wanted are forms of record level ε and their shares that
-minimise
-
-    F = Σ_T κ_T/I_T
-
-over single attributes and pairs. F is convex in w; the columns are found one by one.
-
-*Master.* w_c ← w_c (∂_c/F)^½…⁰·⁹ with ∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F.
+*Shares.* w_c ← w_c (∂_c/F)^½…⁰·⁹ with ∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F.
 
 *Pricing.* For prices C_T = κ_T/I_T² the best form is a vote: its density against the uniform law is
 proportional to 1 + (e^ε − 1) 1_D for a set D of patterns, and
 
     D ← {S : Σ_T C_T w̄_T z_T(S)/t_T > Σ_T C_T w̄_T²/t_T},   w̄_T = E_D[z_T],
 
-never lowers Σ C_T I_T (Theorem 3). z_T are the products of the normalised hits, t_T = ∏ (a_i − 1).
-The ascent ends in a local maximum, so it is started from random votes on random sets J, and from
-the forms at hand.
+never lowers Σ C_T I_T. z_T are the products of the normalised hits, t_T = ∏ (a_i − 1). The ascent
+ends in a local maximum, so it is started from random votes on random sets J, and from the forms at
+hand. Under caps each linearised step is a linear program over patterns.
 
-*Caps.* If nobody who knows the rest may learn more than γ_i of attribute i, densities are at most
-e^γ_i times as large where i is kept as where it is changed, and the other way round; layers do not
-stay within that, but a convex function is still to be maximised, and each linearised step is a
-linear program over the patterns of up to eight attributes
-(:mod:`deniable.solvers.patterns.capped_densities`).
+Attributes that are alike may be counted as one class, of which a form asks so many, drawn for every
+row. What is asked is a *question*: a class, answered by a set of so many categories. A form that
+would give an attribute alone more than it may has its answer go through an independent response.
 
-*Alike.* Of many attributes those with equal category counts, importances and limits are counted as
-one class: a form asks so many *of* a class, drawn at random for every row, by a table that treats
-them alike. I_T is then the mean over the members, and the search no harder than the number of
-classes.
-
-*Many alike.* A vote that counts hits only needs no table of patterns: a form that asks m of a class
-answers by how many of them hit. What such forms tell is known in closed form for every m and every
-least number of hits, and they are priced with the others
-(:mod:`deniable.solvers.patterns.votes_by_count`).
-
-*Broad answers.* The answer to a question may name a set of s categories instead of one, so that it
-hits by chance with probability r = s/a. In the search a question is an attribute (a class of them)
-and a breadth s; hits are normalised by r, and everything else is as for s = 1.
-
-*Largest levels.* A form that would give an attribute alone more than it may has that attribute's
-answer go through an independent response: that lowers the other promises only.
+Source: docs/proofs/forms.md.
 """
 
 import math
@@ -66,11 +42,8 @@ from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
 
 BoolArray = NDArray[np.bool_]
 
-MOST_ASKED_CAPPED = 8
-"""Under caps a column is a linear program with so many entries."""
-
-MOST_ASKED = 12
-"""A form's pattern table has 2^asked entries."""
+MOST_ASKED, MOST_ASKED_CAPPED = 12, 8
+"""A form's table of patterns has 2^asked entries; under caps a column is a program with so many."""
 
 DEFAULT_ASKED, DEFAULT_ASKED_CAPPED = 9, 6
 """What a form asks at most if that is not given: tables of 512 patterns, and programs of 64."""
@@ -78,59 +51,14 @@ DEFAULT_ASKED, DEFAULT_ASKED_CAPPED = 9, 6
 DEFAULT_PAIRS = 0.2
 """How much pair tables count against shares: these cost at most 1.6 times their least variance."""
 
-PATIENCE = 4
-"""Searches in turn that may find no better form before there is none."""
+EACH_BY_ITSELF, MANY_ALIKE = 12, 5
+"""Attributes that are alike are one class beyond so many attributes, or if so many are alike: one
+form in place of up to 78, for no more variance of pairs where they have two categories and up to a
+quarter more where they have several (decision 45)."""
 
-EACH_BY_ITSELF = 12
-"""Up to so many attributes few that are alike are not counted as one class, so that forms ask given
-attributes."""
-
-MANY_ALIKE = 5
-"""So many always are."""
-
-_DEAREST = 3.0
-"""Times θ: by what part of themselves shares may become worse for the sake of pairs."""
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """How long forms are searched for, and which are kept: twice as many starts and sets change the
-    variance of shares of Adult's columns by up to 0.3 % either way, and of pairs by up to 3 %.
-
-    Attributes:
-        seed: of the random numbers, so that the same arguments give the same forms.
-        starts, sets: votes to start from, and sets of attributes for them, in every round.
-        held: sets of attributes whose tables of patterns are remembered.
-        ascent: steps of one vote at most.
-        programs, polished: linear programs for one column under caps, and columns led on by them.
-        new_forms, gain: columns that a round may add, and the relative gain in Σ C_T I_T that is
-            asked of each.
-        rounds: at most.
-        sweeps: of the shares at most.
-        dense: interactions from which a sparse matrix takes less time.
-        least_share, least_part: forms below this share, and this part of the mean share, are left
-            out.
-        nearly: breadths within this part of the best are welcome, too.
-    """
-
-    seed: int = 16
-    starts: int = 48
-    sets: int = 12
-    held: int = 64
-    ascent: int = 60
-    programs: int = 8
-    polished: int = 6
-    new_forms: int = 12
-    gain: float = 1e-3
-    rounds: int = 120
-    sweeps: int = 2000
-    dense: int = 200
-    least_share: float = 1e-4
-    least_part: float = 0.05
-    nearly: float = 0.995
-
-
-_SEARCH = _Settings()
+_STARTS = 48
+"""Votes to start from in every round: with twice as many the variance of shares of Adult's columns
+changes by up to 0.3 % either way, and that of pairs by up to 3 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +111,7 @@ def solve(
     at_most: Sequence[float | None] | None = None,
     caps: Sequence[float | None] | None = None,
     broad: Sequence[Sequence[int]] | None = None,
-    patience: int = PATIENCE,
+    patience: int = 4,
 ) -> FormsSolution:
     """Find forms of a record level for which shares and pairs have the least variance.
 
@@ -243,10 +171,13 @@ def solve(
     first = [members[0] for members in classes]
     interactions = Interactions(np.asarray(n_categories)[first], tuple(classes))
     questions = _Questions(interactions, [breadths[i] for i in first])
-    search = _Search(questions, epsilon, min(asked, k), limits[first], given_rest[first], patience)
+    by_count = None
     if many:
         sizes = interactions.n[:-1].astype(int).tolist(), interactions.members.tolist()
-        search.by_count = VotesByCount(*sizes, epsilon, asked)
+        by_count = VotesByCount(*sizes, epsilon, asked)
+    limits, given_rest = limits[first], given_rest[first]
+    most = min(asked, k)
+    search = _Search(questions, epsilon, most, limits, given_rest, patience, by_count)
     share_costs, pair_costs = search.of.costs(weights[first])
     search.minimise(share_costs)
     if pairs > 0 and k > 1 and asked > 1:
@@ -255,7 +186,7 @@ def solve(
         against = float((pair_costs / search.of.one_law(best)).sum())
         weight = pairs / against
         search.minimise((1 - pairs) * share_costs / scale + weight * pair_costs)
-        dearest = (1 + _DEAREST * pairs) * scale
+        dearest = (1 + 3 * pairs) * scale
         while pairs < 1 and _value(share_costs, search.information)[0] > dearest:
             weight /= 2
             search.minimise((1 - pairs) * share_costs / scale + weight * pair_costs)
@@ -289,13 +220,34 @@ class _Questions:
         """How many questions each class has."""
 
 
-class _Search:
-    """Columns found so far, and their shares.
+class _Column(NamedTuple):
+    """A form as it is searched for.
 
-    A column is so many questions as a form may ask, in order, and a density over the patterns of
-    hits against the uniform law, of which the least is 1. It treats those of one question alike,
-    and need not depend on all of them.
+    Attributes:
+        asked: so many questions as a form may ask, in order, shape (m,).
+        density: of the patterns of hits against the uniform law, the least being 1, shape (2^m,).
+            It treats those of one question alike, and need not depend on all of them.
+        told: I_T, for every T.
+        by_count: of a vote by count its class, how many it asks and the least number of hits; it
+            is in none of the above but the last.
     """
+
+    asked: IntArray
+    density: FloatArray
+    told: FloatArray
+    by_count: tuple[int, int, int] | None = None
+
+
+class _Found(NamedTuple):
+    """A column that a search at given prices ended with, and Σ C_T I_T of it."""
+
+    worth: float
+    asked: IntArray
+    density: FloatArray
+
+
+class _Search:
+    """Columns found so far, and their shares."""
 
     def __init__(
         self,
@@ -305,9 +257,10 @@ class _Search:
         limits: FloatArray,
         caps: FloatArray,
         patience: int,
+        by_count: VotesByCount | None,
     ) -> None:
         self.of = interactions = questions.of
-        self._patience = patience
+        self._patience, self._by_count = patience, by_count
         self._ask = questions
         limits, self._caps = np.append(limits, np.inf), np.append(caps, epsilon)
         self._epsilon, self._capped = epsilon, bool((caps < epsilon).any())
@@ -316,23 +269,23 @@ class _Search:
         self._odds = math.expm1(epsilon)
         self._most = most
         self._pairs = np.triu_indices(most, 1)
-        self._random = np.random.default_rng(_SEARCH.seed)
+        self._random = np.random.default_rng(16)  # the same arguments give the same forms
         patterns = np.arange(1 << most)[:, None] >> np.arange(most)[::-1]
         self._kept = (patterns & 1) == 0
-        self._uniform: dict[bytes, _Space] = {}
+        self._spaces: dict[bytes, _Space] = {}
         # φ of an attribute alone may lie between these.
         limits = limits[questions.classes]
         n, limited = questions.parts, np.minimum(limits, MAX_LEVEL)
         self._high = np.where(np.isinf(limits), 1.0, 1 / (1 + n / np.expm1(limited)))
         self._low = np.expm1(-limited) / (np.expm1(-limited) + n)
         self._limited = bool(np.isfinite(limits).any())
-        self._asked = np.empty((0, most), dtype=np.int64)
-        self._density = np.empty((0, 1 << most))
-        self._told = np.empty((0, len(interactions.dimension)))
+        self._columns: list[_Column] = []
         self._weights = np.empty(0)
-        self._counted: IntArray = np.zeros((0, 3), dtype=np.int64)
-        self.by_count: VotesByCount | None = None
-        """Forms that ask more of a class, if there may be any. Their columns ask nothing."""
+
+    @property
+    def _told(self) -> FloatArray:
+        """I_T of every column, shape (columns, number of T)."""
+        return np.array([column.told for column in self._columns])
 
     @property
     def information(self) -> FloatArray:
@@ -341,120 +294,87 @@ class _Search:
 
     def minimise(self, costs: FloatArray) -> None:
         """Find columns and their shares until no start of the search finds better ones."""
-        self._add_simple(bool(costs[self.of.k :].any()))
+        self._add(self._simple(bool(costs[self.of.k :].any())), 0.5 if self._columns else 1.0)
         fruitless = 0
-        for _ in range(_SEARCH.rounds):
+        for _ in range(120):  # some 30 are the rule
             self._weights = shares_of(self._told, costs, self._weights, 1e-4)
             value, prices = _value(costs, self.information)
-            priced = [self._ascend(prices, asked, yes) for asked, yes in self._starts(prices)]
+            found = [each for start in self._starts() for each in self._ascend(prices, *start)]
             if self._capped:
-                priced += self._polished(prices, priced)
-            worth = np.concatenate([each[0] for each in priced])
-            order = np.argsort(-worth, kind="stable")[: _SEARCH.new_forms]
-            new = order[worth[order] > value * (1 + _SEARCH.gain)]
-            counted = self._best_by_count(prices, value * (1 + _SEARCH.gain))
-            fruitless = 0 if len(new) or counted else fruitless + 1
+                found += self._polished(prices, found)
+            found = sorted(found, key=lambda each: -each.worth)[: _STARTS // 4]
+            least = value * 1.001  # the largest worth is how far Σ κ_T/I_T can be above the least
+            new = [self._column(*each[1:]) for each in found if each.worth > least]
+            new += self._best_by_count(prices, least)
+            fruitless = 0 if new else fruitless + 1
             if fruitless == self._patience:
                 break
-            asked = np.concatenate([each[1] for each in priced])[new]
-            density = np.concatenate([each[2] for each in priced])[new]
-            self._keep(self._weights > 1e-7)
-            self._add(asked, density, 0.1)
-            if counted:
-                nothing = np.full((1, self._most), self._ask.nothing, dtype=np.int64)
-                self._join(nothing, np.ones((1, 1 << self._most)), *counted, 0.1)
+            if new:
+                self._keep(self._weights > 1e-7)
+                self._add(new, 0.1)
         self._weights = shares_of(self._told, costs, self._weights, 1e-6)
-        least = min(_SEARCH.least_share, _SEARCH.least_part / len(self._weights))
-        frequent = self._weights >= least
+        frequent = self._weights >= 1e-4  # one person in ten thousand
         if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
             self._keep(frequent)
             self._weights = shares_of(self._told, costs, self._weights, 1e-6)
 
-    def _add_simple(self, with_pairs: bool) -> None:
-        """Add the forms of one attribute, and those that ask whether a pair of values is right."""
+    def _simple(self, with_pairs: bool) -> list[_Column]:
+        """Return the forms of one attribute, and those that ask whether two values are right."""
         ask = self._ask
         sets: list[tuple[int, ...]] = [(i,) for i in range(ask.nothing)]
         if with_pairs:
             sets += [(ask.plain[i], ask.plain[j]) for i, j in self.of.pairs.tolist()]
-        asked, density = [], []
+        columns = []
         for chosen in sets:
             classes = ask.classes[list(chosen)]
             others = [i for i in range(self.of.k) if i not in classes] if self._apart else []
             rest = [*ask.plain[others].tolist(), *[ask.nothing] * self._most]
-            asked.append(sorted([*chosen, *rest[: self._most - len(chosen)]]))
-            places = [asked[-1].index(i) for i in chosen]
+            asked = np.array(sorted([*chosen, *rest[: self._most - len(chosen)]]))
+            places = [int(np.searchsorted(asked, i)) for i in chosen]
             if chosen[0] == chosen[-1]:
                 places[-1] += len(chosen) - 1
             yes = self._kept[:, places].all(axis=1)
-            density.append(self._densities(np.array(asked[-1]), yes[None])[0])
-        self._add(np.array(asked), np.array(density), 0.5 if len(self._weights) else 1.0)
+            columns.append(self._column(asked, self._densities(asked, yes[None])[0]))
+        return columns
 
-    def _add(self, asked: IntArray, density: FloatArray, weight: float) -> None:
-        """Add columns, which together get a weight from those there are."""
-        if len(asked):
-            columns = zip(asked, density, strict=True)
-            told = np.array([self._information(*column) for column in columns])
-            self._join(asked, density, told, np.zeros((len(asked), 3), dtype=np.int64), weight)
+    def _column(self, asked: IntArray, density: FloatArray) -> _Column:
+        return _Column(asked, density, self._information(asked, density))
 
-    def _join(
-        self,
-        asked: IntArray,
-        density: FloatArray,
-        told: FloatArray,
-        counted: IntArray,
-        weight: float,
-    ) -> None:
-        self._asked = np.concatenate([self._asked, asked])
-        self._density = np.concatenate([self._density, density])
-        self._told = np.concatenate([self._told, told])
-        self._counted = np.concatenate([self._counted, counted])
-        added = np.full(len(asked), weight / len(asked))
-        self._weights = np.concatenate([(1 - weight) * self._weights, added])
-
-    def _best_by_count(
-        self, prices: FloatArray, least: float
-    ) -> tuple[FloatArray, IntArray] | None:
-        """Return I_T of the vote by count that is worth most, shape (1, number of T), and which it
-        is, shape (1, 3); None if none is worth more than ``least``."""
-        votes = self.by_count
+    def _best_by_count(self, prices: FloatArray, least: float) -> list[_Column]:
+        """Return the vote by count that is worth most; none if that is not more than ``least``."""
+        votes = self._by_count
         if votes is None or not len(votes.forms):
-            return None
+            return []
         of = votes.forms[:, 0]
         pairs = self.of.place[of, of]
         worth = prices[of] * votes.single + prices[pairs] * votes.pair
         best = int(np.argmax(worth))
         if worth[best] <= least:
-            return None
-        told = np.zeros((1, len(prices)))
-        told[0, of[best]], told[0, pairs[best]] = votes.single[best], votes.pair[best]
-        return told, votes.forms[best : best + 1]
+            return []
+        told = np.zeros(len(prices))
+        told[of[best]], told[pairs[best]] = votes.single[best], votes.pair[best]
+        i, asked, hits = votes.forms[best].tolist()
+        nothing = np.full(self._most, self._ask.nothing)
+        return [_Column(nothing, np.ones(1 << self._most), told, (i, asked, hits))]
 
-    def _form_by_count(self, i: int, asked: int, least: int, share: float) -> Form:
-        assert self.by_count is not None
-        members, density = self.of.classes[i], self.by_count.density(asked, least)
-        if asked == len(members):
-            return Form(share, members, density, (), (1,) * asked)
-        return Form(share, (), density, ((members, asked),), (1,) * asked)
+    def _add(self, columns: list[_Column], weight: float) -> None:
+        """Add columns, which together get a weight from those there are."""
+        self._columns += columns
+        added = np.full(len(columns), weight / len(columns))
+        self._weights = np.concatenate([(1 - weight) * self._weights, added])
 
     def _keep(self, chosen: BoolArray) -> None:
-        self._asked, self._density = self._asked[chosen], self._density[chosen]
-        self._told, weights = self._told[chosen], self._weights[chosen]
-        self._counted = self._counted[chosen]
-        self._weights = weights / weights.sum()
+        self._columns = [self._columns[i] for i in np.flatnonzero(chosen)]
+        self._weights = self._weights[chosen] / self._weights[chosen].sum()
 
     def solution(self, share_costs: FloatArray, pair_costs: FloatArray) -> FormsSolution:
         """Return the forms, each with the attributes only that it depends on."""
         merged: dict[tuple[Any, ...], Form] = {}
-        columns = zip(self._asked, self._density, self._counted.tolist(), strict=True)
-        for (asked, density, (i, count, least)), share in zip(columns, self._weights, strict=True):
-            form = (
-                self._form_by_count(i, count, least, float(share))
-                if count
-                else self._form(asked, density, float(share))
-            )
+        for column, share in zip(self._columns, self._weights.tolist(), strict=True):
+            form = self._form(column, share)
             key = form.asked, form.drawn, form.breadths, form.pattern_probability.tobytes()
             before = merged[key].share if key in merged else 0.0
-            merged[key] = replace(form, share=form.share + before)
+            merged[key] = replace(form, share=share + before)
         forms = sorted(merged.values(), key=lambda form: (-form.share, form.asked, form.drawn))
         information = self.information
         rest = self.of.n[self._kind] - 1
@@ -468,28 +388,25 @@ class _Search:
             of_attributes[order],
         )
 
-    def _starts(self, prices: FloatArray) -> Iterator[tuple[IntArray, BoolArray]]:
+    def _starts(self) -> Iterator[tuple[IntArray, BoolArray]]:
         """Yield attributes and votes on them to start from: random ones, and the heaviest columns
         with a change."""
         generator, m = self._random, self._most
-        heavy = np.argsort(-self._weights, kind="stable")
-        heavy = heavy[self._counted[heavy, 1] == 0][: _SEARCH.starts // 2]
-        density = self._density[heavy]
+        order = np.argsort(-self._weights, kind="stable")
+        heavy = [self._columns[i] for i in order if self._columns[i].by_count is None]
+        heavy = heavy[: _STARTS // 2]
+        density = np.array([column.density for column in heavy]).reshape(len(heavy), 1 << m)
         high = density > np.sqrt(density.max(axis=1, keepdims=True))
         everybody = self._apart and m == self._ask.nothing
         if everybody:
             starts = [(np.arange(m), high)]
         else:
-            starts = [(self._random_questions(), high[:0]) for _ in range(_SEARCH.sets)]
-            picked = generator.choice(len(heavy), min(_SEARCH.sets, len(heavy)), replace=False)
-            starts += [(self._asked[heavy[i]], high[i : i + 1]) for i in picked]
+            starts = [(self._random_questions(), high[:0]) for _ in range(_STARTS // 4)]
+            picked = generator.choice(len(heavy), min(_STARTS // 4, len(heavy)), replace=False)
+            starts += [(heavy[i].asked, high[i : i + 1]) for i in picked]
         for asked, known in starts:
-            n = _SEARCH.starts // (1 if everybody else 4)
+            n = _STARTS // (1 if everybody else 4)
             weights = generator.exponential(size=(n, m))
-            # Every other start weighs the attributes by what is paid for them.
-            classes = self._ask.classes[asked]
-            paid = np.append(prices, 0.0)[classes] / self.of.dimension[classes]
-            weights[::2] *= np.sqrt(np.where(classes == self.of.nobody, 0.0, paid))
             weights *= generator.random((n, m)) < generator.random((n, 1))
             weights = weights[:, np.searchsorted(asked, asked)]  # one for each question
             scores = weights @ self._kept.T
@@ -512,13 +429,13 @@ class _Search:
     def _space(self, asked: IntArray) -> "_Space":
         """Return what is the same for all densities over the patterns of these questions."""
         key = asked.tobytes()
-        if key not in self._uniform:
+        if key not in self._spaces:
             r, classes = (1 / self._ask.parts)[asked], self._ask.classes[asked]
             hits = (self._kept - r) / np.sqrt(r * (1 - r))
             first, second = self._pairs
             hits = np.concatenate([hits, hits[:, first] * hits[:, second]], axis=1)
-            if len(self._uniform) >= _SEARCH.held:
-                self._uniform.clear()
+            if len(self._spaces) >= 64:  # of 12 questions each takes three megabytes
+                self._spaces.clear()
             uniform = np.where(self._kept, r, 1 - r).prod(axis=1)
             capped = CappedDensities(uniform, self._epsilon, self._caps[classes])
             changed = ~self._kept & (asked != self._ask.nothing)
@@ -527,8 +444,8 @@ class _Search:
             alike = changed @ (1 << np.arange(self._most)[::-1])
             numbers = self.of.of(classes)
             used = capped if self._capped else None
-            self._uniform[key] = _Space(uniform, hits, numbers, alike, used)
-        return self._uniform[key]
+            self._spaces[key] = _Space(uniform, hits, numbers, alike, used)
+        return self._spaces[key]
 
     def _densities(self, asked: IntArray, yes: BoolArray, *, wide: bool = False) -> FloatArray:
         """Return the densities of votes D, shape (n, 2^m): e^ε there and 1 elsewhere, under caps
@@ -537,13 +454,13 @@ class _Search:
         density: FloatArray = 1 + self._odds * yes.astype(np.float64)
         return density if capped is None else capped.sloped(density, wide=wide)
 
-    def _means(self, asked: IntArray, density: FloatArray, first: int | None = None) -> FloatArray:
-        """Return w̄_T of columns on the same attributes, shape (n, m + m(m − 1)/2), or of the first
-        T only, before largest levels."""
+    def _means(self, asked: IntArray, density: FloatArray) -> FloatArray:
+        """Return w̄_T of columns on the same attributes, shape (n, m + m(m − 1)/2), before largest
+        levels."""
         space = self._space(asked)
         # The hits have mean 0; from a density of least 1 that much can be taken.
         law = space.uniform * (density - 1)
-        return np.asarray((law @ space.hits[:, :first]) / (1 + law.sum(axis=1, keepdims=True)))
+        return np.asarray((law @ space.hits) / (1 + law.sum(axis=1, keepdims=True)))
 
     def _damping(self, asked: IntArray, means: FloatArray) -> FloatArray:
         """Return the factor on φ_T that brings each attribute below its largest level."""
@@ -568,18 +485,13 @@ class _Search:
         np.add.at(information, numbers, means**2 / (self.of.dimension * self.of.size)[numbers])
         return information
 
-    def _ascend(
-        self, prices: FloatArray, asked: IntArray, yes: BoolArray
-    ) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return what the best column near each start is worth, and the columns."""
-        if self._capped:
-            yes = np.concatenate([yes, yes])
+    def _ascend(self, prices: FloatArray, asked: IntArray, yes: BoolArray) -> list[_Found]:
+        """Return the best column near each start."""
         density = self._densities(asked, yes)
         if self._capped:  # half of them start from without, half from within
-            half = len(yes) // 2
-            density[half:] = self._densities(asked, yes[half:], wide=True)
-        worth, best = np.full(len(yes), -1.0), density
-        for _ in range(_SEARCH.ascent):
+            density = np.concatenate([density, self._densities(asked, yes, wide=True)])
+        worth, best = np.full(len(density), -1.0), density
+        for _ in range(60):  # ten are the rule
             value, score = self._worth(prices, asked, density)
             better = value > worth * (1 + 1e-12)
             if not better.any():
@@ -591,7 +503,9 @@ class _Search:
                 wide = self._densities(asked, score > value[:, None], wide=True)
                 wider = [self._worth(prices, asked, each)[0] for each in (density, wide)]
                 density = np.where((wider[1] > wider[0])[:, None], wide, density)
-        return worth, np.broadcast_to(asked, (len(yes), self._most)), best
+        return [
+            _Found(value, asked, each) for value, each in zip(worth.tolist(), best, strict=True)
+        ]
 
     def _worth(
         self, prices: FloatArray, asked: IntArray, density: FloatArray
@@ -600,45 +514,43 @@ class _Search:
         patterns, shape (n, 2^m), whose mean under the column it is."""
         space = self._space(asked)
         paid = (prices / (self.of.dimension * self.of.size))[space.numbers]
-        # Nothing is paid for pairs where they do not count.
-        counted = len(paid) if paid[self._most :].any() else self._most
-        means = self._means(asked, density, counted)
-        damped = paid[:counted]
-        if self._limited:
-            damped = damped * self._damping(asked, means)[:, :counted] ** 2
-        scores = (damped * means) @ space.hits[:, :counted].T
+        means = self._means(asked, density)
+        damped = paid * self._damping(asked, means) ** 2 if self._limited else paid
+        scores = (damped * means) @ space.hits.T
         return (damped * means**2).sum(axis=1), scores[:, space.alike]
 
-    def _polished(
-        self, prices: FloatArray, priced: Sequence[tuple[FloatArray, IntArray, FloatArray]]
-    ) -> list[tuple[FloatArray, IntArray, FloatArray]]:
+    def _polished(self, prices: FloatArray, found: Sequence[_Found]) -> list[_Found]:
         """Return the best columns, led on by linear programs."""
-        worth = np.concatenate([each[0] for each in priced])
-        places = np.cumsum([0, *(len(each[0]) for each in priced)])
+        # Those that are worth the same are taken for the same.
+        different = {round(each.worth, 12): each for each in reversed(found)}
         polished = []
-        seen: set[float] = set()
-        for place in np.argsort(-worth, kind="stable"):
-            if len(seen) == _SEARCH.polished or round(float(worth[place]), 12) in seen:
-                continue
-            seen.add(round(float(worth[place]), 12))
-            of = int(np.searchsorted(places, place, side="right")) - 1
-            asked, density = priced[of][1][0], priced[of][2][place - places[of]][None]
+        for worth in sorted(different, reverse=True)[: _STARTS // 8]:
+            value, asked, density = different[worth]
             space = self._space(asked)
-            value, score = self._worth(prices, asked, density)
-            for _ in range(_SEARCH.programs):
+            score = self._worth(prices, asked, density[None])[1]
+            for _ in range(8):
                 led = None if space.capped is None else space.capped.best(score[0])
                 if led is None:
                     break
                 summed = np.bincount(space.alike, led) / np.maximum(np.bincount(space.alike), 1)
                 led = summed[space.alike] / summed[space.alike].min()
                 further, score = self._worth(prices, asked, led[None])
-                if further[0] <= value[0] * (1 + 1e-6):
+                if further[0] <= value * (1 + 1e-6):
                     break
-                value, density = further, led[None]
-            polished.append((value, asked[None], density))
+                value, density = float(further[0]), led
+            polished.append(_Found(value, asked, density))
         return polished
 
-    def _form(self, asked: IntArray, density: FloatArray, share: float) -> Form:
+    def _form(self, column: _Column, share: float) -> Form:
+        """Return a column as a form that asks only what it depends on."""
+        if column.by_count is not None:
+            assert self._by_count is not None
+            i, count, least = column.by_count
+            members, density = self.of.classes[i], self._by_count.density(count, least)
+            if count == len(members):
+                return Form(share, members, density, (), (1,) * count)
+            return Form(share, (), density, ((members, count),), (1,) * count)
+        asked, density = column.asked, column.density
         shape = (2,) * self._most
         damping = self._damping(asked, self._means(asked, density[None]))[0, : self._most]
         probability = (self._space(asked).uniform * density).reshape(shape)
@@ -706,9 +618,7 @@ def informative_breadths(n_categories: int, level: float) -> list[tuple[int, flo
         return []
     r = np.arange(1, n_categories) / n_categories
     worth = r * (1 - r) / (1 + math.expm1(level) * r) ** 2
-    near = [
-        i for i in np.argsort(-worth, kind="stable") if worth[i] >= _SEARCH.nearly * worth.max()
-    ]
+    near = [i for i in np.argsort(-worth, kind="stable") if worth[i] >= 0.995 * worth.max()]
     return [] if near[0] == 0 else [(int(i) + 1, float(worth[i] / worth[0])) for i in near if i]
 
 
@@ -736,15 +646,9 @@ def shares_of(
     used = costs > 0
     costs, shares = costs[used], start
     gathered = gathered[:, used]
-    by_form: Any = gathered
-    by_interaction: Any = gathered.T
-    if gathered.shape[1] >= _SEARCH.dense:  # with many attributes a form tells of few of the pairs
-        from scipy import sparse  # only here: loading it takes a tenth of a second
-
-        by_form, by_interaction = sparse.csr_array(gathered), sparse.csr_array(gathered.T)
-    for sweep in range(_SEARCH.sweeps):
-        information: FloatArray = by_interaction @ shares
-        slope: FloatArray = by_form @ (costs / information**2)
+    for sweep in range(2000):  # at most; it stops by the tolerance
+        information = shares @ gathered
+        slope = gathered @ (costs / information**2)
         value = float((costs / information).sum())
         if slope.max() <= value * (1 + tolerance):
             break

@@ -13,9 +13,6 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
 
-_SIZES = 24
-"""How many numbers of questions are looked at, in geometric steps: what is told changes little."""
-
 
 class VotesByCount:
     """Forms that ask more of one class than a table of patterns is for.
@@ -39,7 +36,8 @@ class VotesByCount:
         singles, pairs, forms = [np.empty(0)], [np.empty(0)], [np.empty((0, 3), dtype=np.int64)]
         for i, (a, n) in enumerate(zip(n_categories, members, strict=True)):
             if n > fewer:
-                sizes = np.geomspace(fewer + 1, n, _SIZES).round().astype(np.int64)
+                # What is told changes little from one of 24 sizes to the next.
+                sizes = np.geomspace(fewer + 1, n, 24).round().astype(np.int64)
                 for m in np.unique(sizes).tolist():
                     means = self._means(1 / a, m)
                     singles.append(m / n * means[0] ** 2 / (a - 1))

@@ -79,6 +79,12 @@ def test_it_is_as_near_on_adult_as_was_found_before(epsilon: float, least: float
     assert least < least_share_variance(n, epsilon) / 45222
 
 
+def test_of_many_alike_it_does_not_depend_on_luck() -> None:
+    # The optimum of its dual by a search from 128 starts.
+    assert least_share_variance((4,) * 100, 2.0) == pytest.approx(48.842, rel=2e-4)
+    assert least_share_variance((5, 5, 5), 2.0) == pytest.approx(1.4984, rel=2e-4)
+
+
 def test_a_total_out_of_range_is_refused() -> None:
     with pytest.raises(InputError, match="a total above 0"):
         least_share_variance((2, 3), 0.0)
