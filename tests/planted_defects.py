@@ -158,7 +158,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("most.estimate + z * most", "most.estimate - z * most"),
         ("cumulative[place - 1]) if place", "cumulative[place - 2]) if place"),
         ("np.minimum.accumulate(lower[::-1])[::-1]", "np.minimum.accumulate(lower)"),
-        ("error = (high - low) / (2 * z)", "error = (high - low) / z"),
+        ('"] = (high - low) / (2 * z)', '"] = (high - low) / z'),
     ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
         ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),

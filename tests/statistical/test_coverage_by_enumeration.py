@@ -20,7 +20,7 @@ from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import MatrixChannel, ProductLaw
 from deniable.laws.forms import PublishedForms
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import channel_of
 from deniable.schema import Schema
@@ -108,7 +108,7 @@ def of_one_attribute(
     """The same of one attribute: an estimate depends on its own released count alone, which is a
     sum of draws with two probabilities."""
     law = ProductLaw.from_levels((categories,), (epsilon,))
-    mechanism = Mechanism(Schema.anonymous((categories,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law)
     keep, change = Channel(mechanism, ("a1",)).forward.apply(np.eye(categories)[0])[:2]
     seen = np.arange(people + 1)
     ends = np.empty((2, 2, people + 1))
@@ -144,19 +144,19 @@ def together(epsilon: float) -> Mechanism:
 def unlike(epsilon: float) -> Mechanism:
     """One attribute that is hardly changed beside one that is changed in every third record."""
     law = ProductLaw.from_levels((2, 2), (epsilon, 1.0))
-    return Mechanism(Schema.anonymous((2, 2)), (Block((0, 1), law),))
+    return Mechanism.of(law)
 
 
 def matrix(*rows: list[float]) -> Mechanism:
     law = MatrixChannel.from_probabilities(np.array(rows))
-    return Mechanism(Schema.anonymous((len(rows[0]),)), (Block((0,), law),))
+    return Mechanism.of(law)
 
 
 def forms() -> Mechanism:
     """Two ways to ask people, both of which change an answer now and then."""
     asks = [((0,), np.array([0.98, 0.02])), ((0,), np.array([0.95, 0.05]))]
     law = PublishedForms.from_probabilities((2,), [0.5, 0.5], asks)
-    return Mechanism(Schema.anonymous((2,)), (Block((0,), law),))
+    return Mechanism.of(law)
 
 
 CASES: dict[str, tuple[Callable[[], Mechanism], int]] = {

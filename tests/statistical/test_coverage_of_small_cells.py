@@ -9,9 +9,8 @@ from deniable.estimate.inference import Inference
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import ProductLaw
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
-from deniable.schema import Schema
 from statistical.coverage import (
     LEVEL,
     Answer,
@@ -30,7 +29,7 @@ def few_people() -> tuple[Columns, Mechanism]:
     sizes = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 45, 200)
     column = np.repeat(np.arange(12, dtype=np.uint8), sizes)
     law = ProductLaw.from_levels((12,), (6.0,))
-    return [column], Mechanism(Schema.anonymous((12,)), (Block((0,), law),))
+    return [column], Mechanism.of(law)
 
 
 def plain(mechanism: Mechanism, names: tuple[str, ...], target: Target) -> Answer:

@@ -124,10 +124,21 @@ class Counts:
 
     @classmethod
     def of(
-        cls, mechanism: Mechanism, tabulation: Tabulation, group: Sequence[tuple[str, str]] = ()
+        cls,
+        mechanism: Mechanism,
+        counted: Tabulation | NDArray[Any],
+        group: Sequence[tuple[str, str]] = (),
     ) -> "Counts":
-        """Return the counts of rows that were all randomized by one mechanism."""
-        return cls(((mechanism, tabulation),), tuple(group))
+        """Return the counts of rows that were all randomized by one mechanism.
+
+        Args:
+            mechanism: what randomized them.
+            counted: a tabulation, or the numbers of rows without weights, per cell.
+            group: columns released as they are and the values that the rows were selected by.
+        """
+        if not isinstance(counted, Tabulation):
+            counted = Tabulation.from_counts(counted)
+        return cls(((mechanism, counted),), tuple(group))
 
     @property
     def schema(self) -> Schema:

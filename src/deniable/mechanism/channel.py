@@ -57,10 +57,7 @@ class Channel:
         InputError: if a name is unknown or given twice, or there is none.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
     >>> channel = Channel(mechanism, ("a1", "a2"))
     >>> table = np.array([[10.0, 20.0, 30.0, 40.0], [5.0, 5.0, 5.0, 5.0]])
     >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)

@@ -54,11 +54,9 @@ class PublishedChannel:
     Raises:
         InputError: if a name is unknown or given twice, or there is none.
 
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
     >>> asks = [((0,), np.array([0.8, 0.2])), ((0, 1), np.array([[0.4, 0.2], [0.2, 0.2]]))]
     >>> law = PublishedForms.from_probabilities((2, 3), [0.5, 0.5], asks)
-    >>> mechanism = Mechanism(Schema.anonymous((2, 3)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(law)
     >>> channel = PublishedChannel(mechanism, ("a1",))
     >>> table = np.array([70.0, 30.0])
     >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deniable.estimate.association import association
-from deniable.estimate.covariance import estimate_covariance, indicator_covariance
+from deniable.estimate.covariance import Covariance, indicator_covariance
 from deniable.estimate.inference import Inference
 from deniable.estimate.intervals import share_variance
-from deniable.estimate.ordered import estimate_quantile
+from deniable.estimate.ordered import Quantile
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import cell_variance_range
@@ -39,7 +39,7 @@ FORWARD, INVERSE = dense(CHANNEL)
 
 def expected_counts() -> Counts:
     counts = np.round(WHOLE * FORWARD @ TRUTH.ravel())
-    return Counts.of(ONE, Tabulation.from_counts(counts))
+    return Counts.of(ONE, counts)
 
 
 def exact_covariance(target: str) -> NDArray[np.float64]:
@@ -128,11 +128,8 @@ def test_a_covariance_of_three_rows_has_the_expectation_that_its_formula_gives()
     for outcome in product(*(range(len(law)) for law in laws)):
         counts = np.zeros(ends[-1])
         counts[ends[:-1] + outcome] = 1
-        found = estimate_covariance(
-            Counts.of(mechanism, Tabulation.from_counts(counts)),
-            NAMES,
-            scores=(s, t),
-            target="population",
+        (found,) = Covariance(NAMES, scores=(s, t), target="population").answer(
+            Counts.of(mechanism, counts)
         )
         chance = math.prod(law[y] for law, y in zip(laws, outcome, strict=True))
         expected += chance * found.estimate
@@ -204,9 +201,7 @@ def test_a_quantile_within_a_subgroup_is_as_sure_as_its_cumulative_shares() -> N
     names = ("a2", "a1")
     forward, _ = dense(PublishedChannel(ordered, names))
     counts = np.round(n * forward @ TRUTH.T.ravel())
-    found = estimate_quantile(
-        Counts.of(ordered, Tabulation.from_counts(counts)), "a2", 0.5, by=["a1"]
-    )
+    found = Quantile(("a2",), by=("a1",)).answer(Counts.of(ordered, counts))
     exact = exact_covariance("table") / counts.sum()
     for i, summary in enumerate(found):
         size, below = TRUTH[i].sum(), np.cumsum(TRUTH[i]) / TRUTH[i].sum()

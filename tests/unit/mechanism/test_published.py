@@ -30,12 +30,12 @@ def mechanism(*asked: tuple[int, ...]) -> Mechanism:
         tables.append((places, (table / table.sum()).reshape((2,) * len(places))))
     shares = random.dirichlet(np.full(len(asked), 3.0))
     law = PublishedForms.from_probabilities(SIZES, shares.tolist(), tables)
-    return Mechanism(Schema.anonymous(SIZES), (Block((0, 1, 2), law),))
+    return Mechanism.of(law)
 
 
 ONE = mechanism((0, 1), (0,), (1, 2), (0, 2), (2,), (0, 1, 2))
 _BROAD = broad_forms()
-BROAD = Mechanism(Schema.anonymous(_BROAD.n_categories), (Block((0, 1, 2), _BROAD),))
+BROAD = Mechanism.of(_BROAD)
 
 
 def dense(channel: PublishedChannel) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +109,7 @@ def test_answers_that_name_sets_are_estimated_from_without_bias(names: tuple[str
 
 def check_against_every_output(law: PublishedForms, names: tuple[str, ...]) -> None:
     k = len(law.n_categories)
-    whole = Mechanism(Schema.anonymous(law.n_categories), (Block(tuple(range(k)), law),))
+    whole = Mechanism.of(law)
     channel = PublishedChannel(whole, names)
     forward, inverse = dense(channel)
     assert np.allclose(inverse @ forward, np.eye(len(inverse)))
@@ -151,7 +151,7 @@ def test_a_merged_attribute_is_not_answered_by_sets() -> None:
 
 def test_a_row_with_more_than_its_form_draws_is_refused() -> None:
     law = drawing_forms()
-    drawing = Mechanism(Schema.anonymous(law.n_categories), (Block((0, 1, 2, 3), law),))
+    drawing = Mechanism.of(law)
     channel = PublishedChannel(drawing, ("a4", "a1"))
     # The second form asks a2 and one of a1 and a4; the third a1 and a2.
     good = {0: np.array([0, 2, 0]), 3: np.array([2, 1, 2]), 4: np.array([1, 1, 2])}
@@ -274,8 +274,7 @@ def counted(
 def test_counts_are_regrouped_as_rows_would_be_counted(draws: bool) -> None:
     law = drawing_forms() if draws else ONE.forms
     assert law is not None
-    k = len(law.n_categories)
-    whole = Mechanism(Schema.anonymous(law.n_categories), (Block(tuple(range(k)), law),))
+    whole = Mechanism.of(law)
     names = whole.schema.names
     fewer = 0
     for wide, narrow in (((1, 0), (0,)), ((2, 1, 0), (1, 0)), ((2, 0, 1), (1,))):
@@ -295,9 +294,7 @@ def test_counts_are_regrouped_as_rows_would_be_counted(draws: bool) -> None:
 
 def test_what_is_left_of_a_covariance_is_told_of_the_rows_that_are_asked_both() -> None:
     law = drawing_forms()
-    sizes = law.n_categories
-    drawing = Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2, 3), law),))
-    for mechanism, of_law in ((ONE, ONE.forms), (drawing, law)):
+    for mechanism, of_law in ((ONE, ONE.forms), (Mechanism.of(law), law)):
         assert of_law is not None
         found = predict_covariance(mechanism, "a1", "a2")
         n = mechanism.schema.n_categories
