@@ -102,7 +102,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("np.minimum.reduce(products), np.max", "np.maximum.reduce(products), np.max"),
     ],
     ("mechanism/published", "unit/mechanism/published"): [
-        ("fraction * forward.eigenvalues**2 * shown", "fraction * forward.eigenvalues * shown"),
+        ("self.forward.eigenvalues**2 * shown", "self.forward.eigenvalues * shown"),
         ("forward.eigenvalues / self._inf", "1 / forward.eigenvalues / self._inf"),
     ],
     ("mechanism/prediction", "unit/mechanism/prediction unit/mechanism/published"): [
