@@ -134,9 +134,9 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("influence -= centres[:, None]", "influence += centres[:, None]"),
     ],
     ("estimate/inference", "unit/estimate/under_forms"): [
-        ("total = -sum(weights) * mean_first", "total = sum(weights) * mean_first"),
+        ("total = -sum(weight for", "total = sum(weight for"),
         ("total -= fraction**2 * part.between", "total += fraction**2 * part.between"),
-        ("mean - fraction * mean.sum(axis=first)", "mean + fraction * mean.sum(axis=first)"),
+        ("table - fraction * table.sum(axis", "table + fraction * table.sum(axis"),
     ],
     ("estimate/intervals", "unit/estimate/intervals"): [
         ("slope**2 / 4", "slope**2 / 2"),

@@ -188,11 +188,10 @@ class Covariance(Question[CovarianceEstimate]):
             else:
                 moment = along_first * along_second - along_both
             correction += fraction**2 * float((part.tabulation.square_frequencies * moment).sum())
-            first_means, second_means = (
-                [np.asarray((each * mean).sum()) for _, mean in part.form_means] for each in weights
+            between = part.between_forms(
+                lambda table: np.asarray(s @ table.sum(axis=1)),
+                lambda table: np.asarray(table.sum(axis=0) @ t),
             )
-            own = [np.asarray((each * part.values).sum()) for each in weights]
-            between = part.between_forms_of(first_means, second_means, own[0], own[1])
             correction -= fraction**2 * float(between)
         if population:
             correction /= 1 - counts.square_weight
