@@ -4,29 +4,21 @@ Two truths can be meant. ``table``: the frequencies in the very table that was r
 randomization is random. ``population``: the probabilities from which the table's rows were drawn;
 the drawing is random too. Taking one for the other makes 95 % intervals cover 99.5 % or far less.
 
-Notation: L the unbiased inverse of the channel M (L·M = 1), θ the released frequencies, π̂ = Lθ;
-record r has weight w_r, released values y_r and true values x_r, W = Σ w_r, and
-θ₂ = Σ_r w_r² 1[y_r]/W² (θ/n without weights). A released record moves the estimate of a linear
-function c·π by (w_r/W) ℓ(y_r), ℓ = Lᵀc, and E[ℓ(y_r) | x_r] = c(x_r). Records are independent, so
+L is the unbiased inverse of the channel M (L·M = 1), θ the released frequencies, π̂ = Lθ; record r
+has weight w_r, W = Σ w_r, and θ₂ are the squared weights over W² per released cell (θ/n without
+weights). A released record y moves the estimate of c·π by (w_r/W) ℓ(y), ℓ = Lᵀc. The variances are
+estimated by
 
-    table       Var = Σ_r (w_r/W)² (E[ℓ² | x_r] − c(x_r)²),  estimated by  θ₂·ℓ² − (Lθ₂)·c²
-    population  Var = Σ_r (w_r/W)² E[(ℓ(y_r) − c·π)²],       estimated by  θ₂·(ℓ − c·π̂)²
+    table       θ₂·ℓ² − (Lθ₂)·c²
+    population  θ₂·(ℓ − c·π̂)²
 
-(with weights the population is the one they stand for, and the second line is the usual
-linearization of a weighted mean). Without weights these are the quadratic forms of
-M⁻¹(diag Mπ − M diag(π) Mᵀ)M⁻ᵀ/n and M⁻¹(diag θ − θθᵀ)M⁻ᵀ/n.
+(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios). A stratum has an L of its own,
+and its sums the factor W_h, its fraction of the weight, or W_h² with squared weights (Theorem 5).
 
-The mechanism of a record may be that of its stratum. What a record in stratum h adds to c·π is then
-(w_r/W) ℓ_h(y_r), ℓ_h = L_hᵀc, so that every sum over records is a sum over strata of such sums,
-each with its own L; their normalisation to the whole table brings a factor W_h, the stratum's
-fraction of the weight, or W_h² with squared weights.
-
-Under published forms the released value is the form and the answers. Its law is as any other, but
-the number of rows of each form is known, and what rows of a form add in the mean, E_f, differs by
-form: so from every variance Σ_f q_f E_f² − q E² is taken off, with q_f and q the squared weights of
-the form's rows and of all, over W², and E the mean of all (docs/proofs/forms.md, section 1).
-
-The proofs are in docs/proofs/estimation.md, Theorem 1 (variances), 3 (ranges) and 4 (ratios).
+Under published forms the released value is the form and the answers. The number of rows of each
+form is known, so from every variance the spread between forms is taken off, Σ_f q_f E_f² − q E²,
+with q_f and q the squared weights of the form's rows and of all, over W², and E_f and E what these
+add in the mean (docs/proofs/forms.md, section 1).
 """
 
 import math
