@@ -22,7 +22,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import cell_variance_range
 from deniable.mechanism.published import PublishedChannel
 from deniable.schema import Attribute, Schema
-from unit.mechanism.test_published import ONE, SIZES, dense
+from unit.mechanism.test_published import ONE, SIZES, by_form, dense
 from unit.mechanism.test_published import mechanism as asking
 
 NAMES = ("a1", "a2")
@@ -45,14 +45,9 @@ def expected_counts() -> Counts:
 def exact_covariance(target: str) -> NDArray[np.float64]:
     """n times the covariance of π̂, by the law of every form."""
     total = np.zeros((CELLS, CELLS))
-    start = 0
-    for fraction, shape in zip(CHANNEL.rows, CHANNEL.shapes, strict=True):
-        own = slice(start, start + math.prod(shape))
-        law = FORWARD[own] @ TRUTH.ravel() / fraction
-        left = INVERSE[:, own]
+    for fraction, law, left in by_form(CHANNEL, TRUTH):
         mean = left @ law
         total += fraction * ((left * law) @ left.T - np.outer(mean, mean))
-        start = own.stop
     if target == "table":
         pi = TRUTH.ravel()
         total -= np.diag(pi) - np.outer(pi, pi)
@@ -112,12 +107,10 @@ def test_a_covariance_of_three_rows_has_the_expectation_that_its_formula_gives()
     n, s, t = 3, np.array([0.0, 2.0]), np.array([-1.0, 0.5, 3.0])
     mechanism = asking((0, 1), (0,), (0, 1, 2))
     channel = PublishedChannel(mechanism, NAMES, (1 / n,) * 3)
-    forward, inverse = dense(channel)
     ends = np.cumsum([0, *map(math.prod, channel.shapes)])
-    laws = [n * forward[a:b] @ TRUTH.ravel() for a, b in pairwise(ends)]
+    laws, lefts = zip(*((law, left) for _, law, left in by_form(channel, TRUTH)), strict=True)
     covariance = np.zeros((CELLS, CELLS))
-    for start, law in zip(ends, laws, strict=False):
-        left = inverse[:, start : start + len(law)]
+    for law, left in zip(laws, lefts, strict=True):
         covariance += ((left * law) @ left.T - np.outer(left @ law, left @ law)) / n**2
     along = np.outer(s, np.ones(3)).ravel(), np.outer(np.ones(2), t).ravel()
     left_over = along[0] @ covariance @ along[1] / n

@@ -1,6 +1,7 @@
 """The channel of published forms, its inverse and its variances, against sums over all outputs."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
@@ -49,6 +50,18 @@ def dense(channel: PublishedChannel) -> tuple[np.ndarray, np.ndarray]:
     return np.array(forward).T, np.array(inverse).T
 
 
+def by_form(
+    channel: PublishedChannel, truth: np.ndarray
+) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+    """For each group of forms its fraction of the rows, the law of its answers, what they add."""
+    forward, inverse = dense(channel)
+    start = 0
+    for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
+        own = slice(start, start + math.prod(shape))
+        yield fraction, forward[own] @ truth.ravel() / fraction, inverse[:, own]
+        start = own.stop
+
+
 @pytest.mark.parametrize("names", [("a1",), ("a2", "a1"), ("a1", "a2", "a3")])
 def test_the_inverse_is_unbiased_for_every_truth(names: tuple[str, ...]) -> None:
     for fractions in (None, (0.1, 0.2, 0.3, 0.2, 0.1, 0.1)):
@@ -72,13 +85,9 @@ def test_variances_at_the_uniform_truth_are_the_exact_ones(
     cells = len(inverse)
     truth = np.full(cells, 1 / cells)
     # Given the forms' rows: within forms, by brute force over all outputs.
-    variance = np.zeros(cells)
-    start = 0
-    for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
-        own = slice(start, start + math.prod(shape))
-        law = forward[own] @ truth / fraction
-        variance += fraction * ((inverse[:, own] ** 2) @ law - (inverse[:, own] @ law) ** 2)
-        start = own.stop
+    variance = sum(
+        f * (left**2 @ law - (left @ law) ** 2) for f, law, left in by_form(channel, truth)
+    )
     expected = expected_error(channel, 1, "population")
     assert expected.mean_variance == pytest.approx(variance.mean())
     released = forward @ truth
@@ -168,17 +177,13 @@ def test_a_row_with_more_than_its_form_draws_is_refused() -> None:
 
 def test_the_worst_error_of_a_share_is_that_of_some_truth() -> None:
     channel = PublishedChannel(ONE, ("a2",))
-    forward, inverse = dense(channel)
     worst = 0.0
     for share in np.linspace(0, 1, 201):
         truth = np.array([share, (1 - share) / 2, (1 - share) / 2])
-        variance, start = 0.0, 0
-        for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
-            own = slice(start, start + math.prod(shape))
-            law = forward[own] @ truth / fraction
-            variance += fraction * float(inverse[0, own] ** 2 @ law - (inverse[0, own] @ law) ** 2)
-            start = own.stop
-        worst = max(worst, variance)
+        parts = by_form(channel, truth)
+        worst = max(
+            worst, sum(f * (own[0] ** 2 @ law - (own[0] @ law) ** 2) for f, law, own in parts)
+        )
     assert expected_error(channel, 1, "population").worst ** 2 == pytest.approx(worst, rel=1e-3)
 
 
