@@ -20,9 +20,6 @@ from deniable.estimate.chi_square import interaction_influence
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
-_NO_ROWS = 1e-300
-"""In place of the fraction of rows of a form that none has."""
-
 
 @dataclass(frozen=True)
 class Association:
@@ -118,7 +115,7 @@ def less_mean(
     start = 0
     for end in ends:
         own = frequencies[start:end]
-        mean = influence[:, start:end] @ own / max(float(own.sum()), _NO_ROWS)
+        mean = influence[:, start:end] @ own / (float(own.sum()) or 1.0)  # 0 of a form without rows
         centred[:, start:end] = influence[:, start:end] - mean[:, None]
         start = end
     return centred

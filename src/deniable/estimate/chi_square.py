@@ -30,21 +30,6 @@ from deniable.estimate.simplex import project_to_simplex
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
-_MOST_STEPS = 50
-"""Of scoring; what is left of the scores where they end is projected out."""
-
-_SETTLED = 1e-10
-"""Units of X² that a step promises to gain, below which the fit has settled."""
-
-_LEAST_SHRINK = 0.1
-"""No step takes more than nine tenths of a cell's probability."""
-
-_FEWEST = 1e-3
-"""Expected rows below which a cell may fall in one step all the same: it adds nothing to X²."""
-
-_PRODUCT = 1e-12
-"""Relative difference of φ_ij from φ_i φ_j that counts as rounding: thousands of units of it."""
-
 
 @dataclass(frozen=True)
 class ChiSquare:
@@ -102,7 +87,7 @@ def randomized_together(forward: TableMap) -> bool:
         return False
     values = forward.eigenvalues
     separate = values[1, 0] * values[0, 1]
-    return bool(abs(values[1, 1] - separate) > _PRODUCT * abs(values[1, 1]))
+    return bool(abs(values[1, 1] - separate) > 1e-12 * abs(values[1, 1]))
 
 
 def released_chi_square(counts: NDArray[np.float64]) -> ChiSquare:
@@ -165,16 +150,18 @@ def _together(
     a, b = estimate.shape
     first, second = (_start(estimate.sum(axis=1 - axis), n) for axis in range(2))
     expected = forward.apply(np.outer(first, second))
-    for _ in range(_MOST_STEPS):
+    for _ in range(50):  # a fit that has not settled by then costs little: see above
         gain, step = _score(observed, expected, forward, first, second)
-        if n * gain < _SETTLED:
+        if n * gain < 1e-10:  # of X²
             break
         size = 1.0
         while size > 1e-6:
             new_first = first + size * step[:a]
             new_second = second + size * step[a:]
             new_expected = forward.apply(np.outer(new_first, new_second))
-            least = np.maximum(_LEAST_SHRINK * expected, np.minimum(expected, _FEWEST / n))
+            # No step takes more than nine tenths of a cell's probability, but down to a thousandth
+            # of an expected row, which adds nothing to X².
+            least = np.maximum(0.1 * expected, np.minimum(expected, 1e-3 / n))
             if np.all(new_expected >= least):
                 break
             size /= 2

@@ -148,7 +148,7 @@ def share_variance(inference: Inference) -> ShareVariance:
     else:
         sampling, covariance, variance = 1.0, third - second * nearest, second - nearest**2
     least, most = cell_variance_range(channel)
-    step = np.asarray(_step(channel, sampling))
+    step = np.asarray(_length(channel.inverse.row_range(), sampling))
     # Where nothing varies at that table all are in the cell, or nobody, as far as is known.
     varies = variance > _ROUNDING * np.maximum(own, 1.0)
     still = np.where(nearest > 0.5, own - most, own)
@@ -161,11 +161,6 @@ def share_variance(inference: Inference) -> ShareVariance:
     nobody = np.maximum(nobody, least)
     everybody = np.maximum(nobody + slope - 1.0, least)
     return ShareVariance(nobody, everybody, sampling, tabulation.total, step)
-
-
-def _step(channel: Channel, sampling: float) -> NDArray[np.float64]:
-    """Return δ: what one record can change by answering otherwise, or by being someone else."""
-    return _length(channel.inverse.row_range(), sampling)
 
 
 def _step_under_forms(channel: PublishedChannel, sampling: float) -> NDArray[np.float64]:
@@ -183,6 +178,8 @@ def _step_under_forms(channel: PublishedChannel, sampling: float) -> NDArray[np.
 def _length(
     ends: tuple[NDArray[np.float64], NDArray[np.float64]], sampling: float
 ) -> NDArray[np.float64]:
+    """Return δ from the ends of what a record adds: how much one can change by answering otherwise,
+    or by being someone else."""
     low, high = ends
     return np.maximum(high, 0.0) - np.minimum(low, 0.0) if sampling else high - low
 
