@@ -103,7 +103,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ],
     ("mechanism/published", "unit/mechanism/published"): [
         ("self.forward.eigenvalues**2 * shown", "self.forward.eigenvalues * shown"),
-        ("forward.eigenvalues / self._inf", "1 / forward.eigenvalues / self._inf"),
+        ("(g.forward.eigenvalues / self._inf", "(1 / g.forward.eigenvalues / self._inf"),
     ],
     ("mechanism/prediction", "unit/mechanism/prediction unit/mechanism/published"): [
         ("spurious = attenuation - float", "spurious = attenuation + float"),
@@ -159,6 +159,13 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("cumulative[place - 1]) if place", "cumulative[place - 2]) if place"),
         ("np.minimum.accumulate(lower[::-1])[::-1]", "np.minimum.accumulate(lower)"),
         ('"] = (high - low) / (2 * z)', '"] = (high - low) / z'),
+    ],
+    ("estimate/consistency", "unit/estimate/consistency"): [
+        ("-s / a / shown]", "s / a / shown]"),
+        ("(own, all_of - own)", "(own, all_of)"),
+        ("[*axes[::2], *axes[1::2]]", "[*axes[1::2], *axes[::2]]"),
+        ("(breadth - 1) / (m - 1)", "breadth / (m - 1)"),
+        ("1 - scores), truths, n", "-scores), truths, n"),
     ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
         ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),

@@ -19,7 +19,14 @@ from deniable import (
     independence_test,
 )
 from deniable.errors import Notice
-from deniable.estimate.consistency import Origin, _bound, check_origin, find_origin, origin_of
+from deniable.estimate.consistency import (
+    Origin,
+    _bound,
+    _truths,
+    check_origin,
+    find_origin,
+    origin_of,
+)
 from deniable.estimate.counting import Rows
 from deniable.estimate.source import Release
 from deniable.laws import MatrixChannel, PublishedForms
@@ -28,6 +35,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
+from unit.dense import random_table
 from unit.laws.test_forms import broad_forms, drawing_forms
 from unit.laws.test_forms import channel as channel_of_forms
 
@@ -122,6 +130,16 @@ def test_the_bound_is_above_the_exact_probability_for_every_truth():
         for total in np.unique(np.round(sums, 9)):
             exact = chances[sums <= total + 1e-9].sum()
             assert exact <= np.exp(_bound(float(total) + 1e-9, [(by_output, law, n)])) + 1e-12
+
+
+def test_what_is_released_of_a_pair_is_told_by_whether_truth_and_release_are_in_a_cell():
+    mechanism = Mechanism.of(random_table((3, 4), 6))
+    channel, sides = Channel(mechanism, ("a1", "a2")), list(product((0, 1), repeat=2))
+    cells = list(product((slice(1), slice(1, None)), repeat=2))  # the first value, or another
+    found = _truths(mechanism.blocks[0].law.eigenvalues((0, 1)), (3, 4), (1, 1))
+    for row, true in zip(found, sides, strict=True):
+        released = channel.forward.apply(np.eye(12)[4 * true[0] + true[1]].reshape(3, 4))
+        assert row == pytest.approx([released[cell].sum() for cell in cells])
 
 
 def test_a_foreign_table_is_refused_or_warned_of():
