@@ -42,10 +42,8 @@ def test_the_population_estimate_is_unbiased_over_every_possible_table(n_records
         chance = factorial(n_records) * prod(
             p**c / factorial(c) for p, c in zip(theta, counts, strict=True)
         )
-        tabulation = Tabulation.from_counts(np.array(counts).reshape(2, 2))
-        (found,) = Covariance(("a1", "a2"), scores=(s, t), target="population").answer(
-            Counts.of(mechanism, tabulation)
-        )
+        tabled = Counts.of(mechanism, np.array(counts).reshape(2, 2))
+        (found,) = Covariance(("a1", "a2"), scores=(s, t), target="population").answer(tabled)
         expected += chance * found.estimate
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
 
@@ -63,8 +61,8 @@ def test_the_table_estimate_is_unbiased_over_every_possible_release(weighted: bo
         chance = float(np.prod([matrix[y, x] for x, y in zip(records, outcome, strict=True)]))
         counts = np.bincount(outcome, weights, minlength=4).reshape(2, 2)
         squares = np.bincount(outcome, weights**2, minlength=4).reshape(2, 2)
-        tabulation = Tabulation(counts, squares if weighted else None, 4)
-        (found,) = Covariance(("a1", "a2"), scores=(s, t)).answer(Counts.of(mechanism, tabulation))
+        tabled = Counts.of(mechanism, Tabulation(counts, squares if weighted else None, 4))
+        (found,) = Covariance(("a1", "a2"), scores=(s, t)).answer(tabled)
         expected += chance * found.estimate
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
 
@@ -76,10 +74,8 @@ def test_the_standard_error_is_the_delta_methods_on_the_dense_covariance(
 ) -> None:
     mechanism = make()
     counts = np.random.default_rng(5).multinomial(4000, released(mechanism, truth()).ravel())
-    tabulation = Tabulation.from_counts(counts.reshape(3, 4))
-    (found,) = Covariance(("a1", "a2"), scores=(S, T), target=target).answer(
-        Counts.of(mechanism, tabulation)
-    )
+    tabled = Counts.of(mechanism, counts.reshape(3, 4))
+    (found,) = Covariance(("a1", "a2"), scores=(S, T), target=target).answer(tabled)
     inverse = dense_inverse(mechanism, ("a1", "a2"))
     theta = counts / 4000
     pi = inverse @ theta
@@ -108,13 +104,11 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
     )
     law = ProductLaw.from_levels((3, 4, 2), (1.5, 2.0, 1.0))
     mechanism = Mechanism.of(law, schema)
-    tabulation = Tabulation.from_counts(np.arange(12).reshape(3, 4) + 50)
-    (found,) = Covariance(("hours", "grade"), scores=("middle", None)).answer(
-        Counts.of(mechanism, tabulation)
-    )
+    tabled = Counts.of(mechanism, np.arange(12).reshape(3, 4) + 50)
+    (found,) = Covariance(("hours", "grade"), scores=("middle", None)).answer(tabled)
     (given,) = Covariance(
         ("hours", "grade"), scores=(np.array([5.0, 15.0, 35.0]), np.arange(1.0, 5.0))
-    ).answer(Counts.of(mechanism, tabulation))
+    ).answer(tabled)
     assert found == replace(given, scores=("middle", "schema"))
     assert "MIDDLES of bins, which are not the means of what is in them and by the scores" in (
         found.caption()
@@ -130,13 +124,11 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
 
 def test_scores_of_the_wrong_number_and_a_single_record_are_refused() -> None:
     mechanism = product()
-    one = Tabulation.from_counts(np.eye(3, 4) * np.array([[1], [0], [0]]))
+    one = Counts.of(mechanism, np.eye(3, 4) * np.array([[1], [0], [0]]))
     with pytest.raises(InputError, match="'a1' needs 3 scores"):
-        Covariance(("a1", "a2"), scores=(T, T)).answer(Counts.of(mechanism, one))
+        Covariance(("a1", "a2"), scores=(T, T)).answer(one)
     with pytest.raises(InputError, match="single record"):
-        Covariance(("a1", "a2"), scores=(S, T), target="population").answer(
-            Counts.of(mechanism, one)
-        )[0]
+        Covariance(("a1", "a2"), scores=(S, T), target="population").answer(one)[0]
 
 
 def test_one_attribute_twice_or_an_unknown_one_is_refused() -> None:

@@ -27,13 +27,13 @@ LEVELS = (0.5, 0.8, 0.95, 0.999)
 Array = NDArray[np.float64]
 
 
-def few_records(mechanism: Mechanism, names: tuple[str, ...], n: int, seed: int) -> Tabulation:
+def few_records(mechanism: Mechanism, names: tuple[str, ...], n: int, seed: int) -> Counts:
     """A small released table, so that many estimates are near 0 or below."""
     random = np.random.default_rng(seed)
     matrix = dense_channel(mechanism, names)
     truth = random.dirichlet(np.full(matrix.shape[1], 0.4))
     counts = random.multinomial(n, matrix @ truth)
-    return Tabulation.from_counts(counts.reshape(Channel(mechanism, names).n_outputs))
+    return Counts.of(mechanism, counts.reshape(Channel(mechanism, names).n_outputs))
 
 
 def variance_by_definition(
@@ -103,9 +103,7 @@ def test_the_variance_at_a_share_is_that_of_the_dense_channel(
     compared = total = 0
     for chosen in (names, (names[0], names[-1]), (names[-1], names[0])):
         matrix, rows = dense_channel(mechanism, chosen), dense_inverse(mechanism, chosen)
-        made = Inference(
-            Counts.of(mechanism, few_records(mechanism, chosen, 80, 3)), chosen, target
-        )
+        made = Inference(few_records(mechanism, chosen, 80, 3), chosen, target)
         found, all_cells = compare(made, matrix, rows)
         compared, total = compared + found, total + all_cells
     assert compared > total / 2
@@ -120,9 +118,7 @@ def test_all_parts_of_a_merged_attribute_have_the_variance_of_the_dense_channel(
     dense, left = merged.dense(mechanism), merged.left_inverse(mechanism)
     compared = total = 0
     for question in merged.QUESTIONS:
-        made = Inference(
-            Counts.of(mechanism, merged.tabulation(mechanism, question, n=200)), question, target
-        )
+        made = Inference(merged.counts_of(mechanism, question, n=200), question, target)
         assert has_score_intervals(made) == made.channel.complete
         if made.channel.complete:
             member = merged.sums(mechanism, question)
@@ -194,9 +190,7 @@ def test_an_interval_is_possible_holds_the_estimate_and_grows_with_the_level(
 ) -> None:
     names = mechanism.schema.names
     for seed in range(20):
-        (estimate,) = Shares(names, target=target).answer(
-            Counts.of(mechanism, few_records(mechanism, names, 60, seed))
-        )
+        (estimate,) = Shares(names, target=target).answer(few_records(mechanism, names, 60, seed))
         assert estimate.interval_method == "score"
         before = None
         for level in LEVELS:
@@ -241,12 +235,9 @@ def test_without_randomization_it_is_wilsons_with_steps_and_for_the_table_a_poin
         Block((1,), ProductLaw.from_levels((2,), (1.0,))),
         keep=(0,),
     )
-    counted = Tabulation.from_counts(np.array([0, 3, 47]))
-    low, high = (
-        Shares(("a1",), target="population")
-        .answer(Counts.of(mechanism, counted))[0]
-        .confidence_interval(0.95)
-    )
+    counted = Counts.of(mechanism, np.array([0, 3, 47]))
+    (estimate,) = Shares(("a1",), target="population").answer(counted)
+    low, high = estimate.confidence_interval(0.95)
     p, n = counted.frequencies, 50
 
     def wilson(shares: Array, level: float) -> Array:
@@ -262,7 +253,7 @@ def test_without_randomization_it_is_wilsons_with_steps_and_for_the_table_a_poin
     np.testing.assert_allclose(low, np.min(both, axis=0)[0], atol=1e-6)
     np.testing.assert_allclose(high, np.max(both, axis=0)[1], atol=1e-6)
     assert np.all(low < wilson(p, 0.95)[0] + (p == 0))
-    low, high = Shares(("a1",)).answer(Counts.of(mechanism, counted))[0].confidence_interval(0.95)
+    low, high = Shares(("a1",)).answer(counted)[0].confidence_interval(0.95)
     np.testing.assert_array_equal(low, p)
     np.testing.assert_array_equal(high, p)
 
@@ -279,8 +270,8 @@ def test_beside_a_column_released_as_it_is_every_category_of_that_has_its_own_in
         Shares(("a1", "a2")).answer(Counts.of(mechanism, counts))[0].confidence_interval(0.8)
     )
     for value in range(2):
-        own = Tabulation.from_counts(counts[:, value])
-        ends = Shares(("a1",)).answer(Counts.of(mechanism, own))[0].confidence_interval(0.8)
+        own = Counts.of(mechanism, counts[:, value])
+        ends = Shares(("a1",)).answer(own)[0].confidence_interval(0.8)
         share = own.total / counts.sum()
         for mine, alone in zip((low, high), ends, strict=True):
             inside = alone < 1
@@ -322,19 +313,17 @@ def plain_ends(estimate: Estimate, level: float) -> tuple[Array, Array]:
 
 def test_elsewhere_intervals_are_plain_and_say_so() -> None:
     mechanism = Mechanism.of(ProductLaw.from_levels((2, 3), (2.0, 2.0)))
-    counts = few_records(mechanism, ("a1", "a2"), 90, 2).counts
-    weighted = Tabulation(2 * counts, 5 * counts, 90)
-    unweighted = Tabulation.from_counts(counts)
+    unweighted = few_records(mechanism, ("a1", "a2"), 90, 2)
+    ((_, of_rows),) = unweighted.parts
+    weighted = Counts.of(mechanism, Tabulation(2 * of_rows.counts, 5 * of_rows.counts, 90))
     whole = merged.MECHANISMS[
         next(name for name, m in merged.MECHANISMS.items() if not Channel(m, ("p",)).complete)
     ]
-    strata = Counts(((mechanism, unweighted), (mechanism, unweighted)))
+    strata = Counts(2 * unweighted.parts)
     cases = {
-        "weights": Shares(("a1", "a2")).answer(Counts.of(mechanism, weighted))[0],
-        "subgroups": Shares(("a1",), by=("a2",)).answer(Counts.of(mechanism, unweighted))[0],
-        "one part of a response matrix": Shares(("p",)).answer(
-            Counts.of(whole, merged.tabulation(whole, ("p",)))
-        )[0],
+        "weights": Shares(("a1", "a2")).answer(weighted)[0],
+        "subgroups": Shares(("a1",), by=("a2",)).answer(unweighted)[0],
+        "one part of a response matrix": Shares(("p",)).answer(merged.counts_of(whole, ("p",)))[0],
         "strata": Shares(("a1", "a2")).answer(strata)[0],
     }
     for name, estimate in cases.items():
@@ -344,5 +333,5 @@ def test_elsewhere_intervals_are_plain_and_say_so() -> None:
             estimate.confidence_interval(0.8), plain_ends(estimate, 0.8), strict=True
         ):
             np.testing.assert_allclose(mine, expected, err_msg=name)
-    (both,) = Shares(("p", "q")).answer(Counts.of(whole, merged.tabulation(whole, ("p", "q"))))
+    (both,) = Shares(("p", "q")).answer(merged.counts_of(whole, ("p", "q")))
     assert both.interval_method == both.to_plain()["interval_method"] == "score"
