@@ -14,11 +14,10 @@ import numpy as np
 from measured import Measured, seconds
 from numpy.typing import NDArray
 
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import PatternTable
-from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.schema import Schema
+from deniable.mechanism.mechanism import Mechanism
 
 RECORDS_PER_CELL = 10
 
@@ -30,7 +29,7 @@ def mechanism_of(n_categories: tuple[int, ...]) -> Mechanism:
     law = random.dirichlet(np.ones(2**k)) * 0.3 + 1e-4
     law[0] += 0.7
     table = PatternTable.from_probabilities(n_categories, (law / law.sum()).reshape((2,) * k))
-    return Mechanism(Schema.anonymous(n_categories), (Block(tuple(range(k)), table),))
+    return Mechanism.of(table)
 
 
 def counted(n_categories: tuple[int, ...]) -> Tabulation:
@@ -80,7 +79,7 @@ def main() -> None:
         mechanism, tabulation = mechanism_of(sizes), counted(sizes)
         names = mechanism.schema.names
         took = seconds(
-            lambda m=mechanism, t=tabulation, n=names: estimate_table(Counts.of(m, t), n),
+            lambda m=mechanism, t=tabulation, n=names: Shares(n).answer(Counts.of(m, t))[0],
             5 if cells <= 10**5 else 2,
         )
         print(f"{k:>15} of 10 each {cells:>12,} {took:>10.4f} {took / cells * 1e9:>12.1f}")
@@ -100,14 +99,14 @@ def main() -> None:
         mechanism, tabulation = mechanism_of(sizes), counted(sizes)
         names = mechanism.schema.names
         dense = dense_estimate(mechanism, tabulation)
-        ours = estimate_table(Counts.of(mechanism, tabulation), names)
+        (ours,) = Shares(names).answer(Counts.of(mechanism, tabulation))
         difference = max(
             float(np.abs(ours.values - dense[0]).max()),
             float(np.abs(ours.standard_error - dense[1]).max()),
         )
         slow = seconds(lambda m=mechanism, t=tabulation: dense_estimate(m, t), 1)
         fast = seconds(
-            lambda m=mechanism, t=tabulation, n=names: estimate_table(Counts.of(m, t), n), 5
+            lambda m=mechanism, t=tabulation, n=names: Shares(n).answer(Counts.of(m, t))[0], 5
         )
         print(
             f"{k:>15} of  4 each {cells:>8,} {slow:>9.3f} {fast:>12.5f} {slow / fast:>9.0f}"

@@ -18,14 +18,13 @@ from measured import seconds
 from numpy.typing import NDArray
 
 from deniable.design.strength import product_law
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import JointLaw
 from deniable.laws.bistochastic import bistochastic_channel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.strength import mechanism_strength
 from deniable.randomness import SeededRandomness
-from deniable.schema import Schema
 from deniable.solvers.patterns import birkhoff, preserve
 
 
@@ -37,7 +36,7 @@ def lambdas(k: int) -> list[float]:
 def mechanism_of(n_categories: tuple[int, ...]) -> Mechanism:
     k = len(n_categories)
     law = product_law(n_categories, lambdas(k))
-    return Mechanism(Schema.anonymous(n_categories), (Block(tuple(range(k)), law),))
+    return Mechanism.of(law)
 
 
 def kronecker_inverse(n_categories: tuple[int, ...]) -> NDArray[np.float64]:
@@ -92,7 +91,7 @@ def inverses(largest: int, dense: int) -> None:
             mechanism: Mechanism = mechanism,
             names: tuple[str, ...] = names,
         ) -> object:
-            return estimate_table(Counts.of(mechanism, tabulation), names)
+            return Shares(names).answer(Counts.of(mechanism, tabulation))[0]
 
         fast = seconds(transform, 5 if cells <= 10**5 else 2)
         line = f"{len(shape):>9} of {shape[0]:>2} each {cells:>12,} {fast:>10.4f}"
@@ -101,7 +100,7 @@ def inverses(largest: int, dense: int) -> None:
             terms = seconds(
                 lambda s=shape, t=tabulation: dense_estimate(property_2_inverse(s), t), 1
             )
-            ours = estimate_table(Counts.of(mechanism, tabulation), names)
+            (ours,) = Shares(names).answer(Counts.of(mechanism, tabulation))
             theirs = dense_estimate(kronecker_inverse(shape), tabulation)
             difference = max(
                 float(np.abs(ours.values - theirs[0]).max()),
@@ -111,9 +110,9 @@ def inverses(largest: int, dense: int) -> None:
         print(line)
         if cells == 10**7:
             law = JointLaw.from_attenuation(shape, 0.5)
-            joint = Mechanism(mechanism.schema, (Block(tuple(range(len(shape))), law),))
+            joint = Mechanism.of(law, mechanism.schema)
             took = seconds(
-                lambda m=joint, t=tabulation, n=names: estimate_table(Counts.of(m, t), n), 2
+                lambda m=joint, t=tabulation, n=names: Shares(n).answer(Counts.of(m, t))[0], 2
             )
             print(f"{'the same, one response on whole records':>42} {took:>1.4f}")
 
@@ -153,7 +152,7 @@ def designing() -> None:
         sizes = (5,) * k
         design = seconds(lambda s=sizes: JointLaw.from_epsilon(s, 8.0), 3)
         law = JointLaw.from_epsilon(sizes, 8.0)
-        mechanism = Mechanism(Schema.anonymous(sizes), (Block(tuple(range(k)), law),))
+        mechanism = Mechanism.of(law)
         strength = seconds(lambda m=mechanism: mechanism_strength(m), 3)
         rows = 1_000_000 // k
         columns = [np.zeros(rows, dtype=np.uint8)] * k

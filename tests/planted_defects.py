@@ -102,8 +102,8 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("np.minimum.reduce(products), np.max", "np.maximum.reduce(products), np.max"),
     ],
     ("mechanism/published", "unit/mechanism/published"): [
-        ("fraction * forward.eigenvalues**2 * shown", "fraction * forward.eigenvalues * shown"),
-        ("forward.eigenvalues / self._inf", "1 / forward.eigenvalues / self._inf"),
+        ("self.forward.eigenvalues**2 * shown", "self.forward.eigenvalues * shown"),
+        ("(g.forward.eigenvalues / self._inf", "(1 / g.forward.eigenvalues / self._inf"),
     ],
     ("mechanism/prediction", "unit/mechanism/prediction unit/mechanism/published"): [
         ("spurious = attenuation - float", "spurious = attenuation + float"),
@@ -134,9 +134,9 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("influence -= centres[:, None]", "influence += centres[:, None]"),
     ],
     ("estimate/inference", "unit/estimate/under_forms"): [
-        ("total = -sum(weights) * mean_first", "total = sum(weights) * mean_first"),
+        ("total = -sum(weight for", "total = sum(weight for"),
         ("total -= fraction**2 * part.between", "total += fraction**2 * part.between"),
-        ("mean - fraction * mean.sum(axis=first)", "mean + fraction * mean.sum(axis=first)"),
+        ("table - fraction * table.sum(axis", "table + fraction * table.sum(axis"),
     ],
     ("estimate/intervals", "unit/estimate/intervals"): [
         ("slope**2 / 4", "slope**2 / 2"),
@@ -158,7 +158,14 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("most.estimate + z * most", "most.estimate - z * most"),
         ("cumulative[place - 1]) if place", "cumulative[place - 2]) if place"),
         ("np.minimum.accumulate(lower[::-1])[::-1]", "np.minimum.accumulate(lower)"),
-        ("error = (high - low) / (2 * z)", "error = (high - low) / z"),
+        ('"] = (high - low) / (2 * z)', '"] = (high - low) / z'),
+    ],
+    ("estimate/consistency", "unit/estimate/consistency"): [
+        ("-s / a / shown]", "s / a / shown]"),
+        ("(own, all_of - own)", "(own, all_of)"),
+        ("[*axes[::2], *axes[1::2]]", "[*axes[1::2], *axes[::2]]"),
+        ("(breadth - 1) / (m - 1)", "breadth / (m - 1)"),
+        ("1 - scores), truths, n", "-scores), truths, n"),
     ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
         ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),

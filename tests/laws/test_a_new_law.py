@@ -16,8 +16,8 @@ from deniable.design.level_designs import lower_bound
 from deniable.design.methods import METHODS
 from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
-from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.shares import Shares
+from deniable.estimate.tabulate import Counts
 from deniable.laws import FAMILIES
 from deniable.laws.law import PatternLaw, Ratio, ShiftSampler
 from deniable.laws.plain import PlainLaw
@@ -135,7 +135,7 @@ def test_what_it_draws_is_estimated() -> None:
     assert 0.7 < np.mean(released[0] == truth[0]) < 0.8
     counts = np.zeros((3, 2))
     np.add.at(counts, (released[0], released[2]), 1)
-    estimate = estimate_table(Counts.of(MECHANISM, Tabulation.from_counts(counts)), ["a1", "a3"])
+    (estimate,) = Shares(("a1", "a3")).answer(Counts.of(MECHANISM, counts))
     exact = np.array(
         [[np.mean((truth[0] == a) & (truth[2] == b)) for b in (0, 1)] for a in range(3)]
     )

@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from deniable.estimate.inference import Inference
 from deniable.estimate.intervals import share_variance
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation, Tabulator
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -153,7 +153,7 @@ def intervals(mechanism: Mechanism, questions: Sequence[tuple[str, ...]], target
         ends = share_variance(inference).interval(inference.values, LEVEL)
         if j not in compared:
             compared.add(j)
-            estimate = estimate_table(counts, questions[j], target=target)
+            (estimate,) = Shares(questions[j], target=target).answer(counts)
             assert np.array_equal(ends, estimate.confidence_interval(LEVEL))
         return ends
 

@@ -17,8 +17,7 @@ from deniable.laws.votes import sampling
 from deniable.laws.votes.choices import exactly
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sampling import SumSampler
-from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.schema import Schema
+from deniable.mechanism.mechanism import Mechanism
 from laws import brute_force as oracle
 from statistical.budget import BUDGET
 from statistical.channels import attribute_by_attribute, count_patterns
@@ -35,7 +34,7 @@ VOTE = GatedSum(
     3.0,
     np.ones(K),
 )
-MECHANISM = Mechanism(Schema.anonymous((3,) * K), (Block(tuple(range(K)), VOTE),))
+MECHANISM = Mechanism.of(VOTE)
 CHANGED = np.array(list(oracle.patterns(K)), dtype=bool)
 Summary = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 SUMMARIES: dict[str, Summary] = {

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.estimate.comparing import Comparison
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
@@ -66,7 +66,7 @@ def covered(columns: Columns, law: str, shown: Target, drawn: Target) -> list[ND
         for table in tables(out, mechanism, names, count):
             for j, question in enumerate(asked):
                 ordered = table if question.of[0] == "a1" else table.T
-                counts = Counts.of(mechanism, Tabulation.from_counts(ordered))
+                counts = Counts.of(mechanism, ordered)
                 rows = [row for found in question.answer(counts) for row in found.table()]
                 held[j].append(
                     [

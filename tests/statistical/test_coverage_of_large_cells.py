@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.estimate.ordered import estimate_mean
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.ordered import Mean
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.prediction import Target
 from statistical.budget import BUDGET
@@ -39,8 +39,8 @@ def test_intervals_of_shares_and_means_of_subgroups_cover(target: Target) -> Non
 
     def answer(_: int, counted: Tabulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         counts = Counts.of(mechanism, counted)
-        estimate = estimate_table(counts, ["a2"], ["a1"], target=target)
-        means = estimate_mean(counts, "a2", ["a1"], scores=scores, target=target)
+        (estimate,) = Shares(("a2",), by=("a1",), target=target).answer(counts)
+        means = Mean(("a2",), by=("a1",), scores=scores, target=target).answer(counts)
         low, high = (end.ravel() for end in estimate.confidence_interval(LEVEL))
         low = np.concatenate([low, [float(mean.low or 0) for mean in means]])
         high = np.concatenate([high, [float(mean.high or 0) for mean in means]])

@@ -15,11 +15,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from deniable.estimate.ordered import Summary, estimate_mean, estimate_quantile
+from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.scores import Scores
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.tabulate import Counts
 from deniable.laws import ProductLaw
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Attribute, Schema
 from statistical.budget import BUDGET
 from statistical.coverage import LEVEL
@@ -40,7 +40,7 @@ def releases(
     """Counts of ``RELEASES`` releases of one column of raw numbers."""
     level = level or ALONE[attribute.name]
     law = ProductLaw.from_levels((attribute.n_categories,), (level,))
-    mechanism = Mechanism(Schema((attribute,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law, Schema((attribute,)))
     assert attribute.bins is not None
     place = np.searchsorted(attribute.bins, numbers, side="right") - 1
     true = np.bincount(np.minimum(place, attribute.n_categories - 1))  # the last bin is closed
@@ -48,10 +48,7 @@ def releases(
     rows = np.full((len(true), len(true)), (1 - stay) / (len(true) - 1))
     np.fill_diagonal(rows, stay)
     draw = np.random.default_rng()
-    return [
-        Counts.of(mechanism, Tabulation.from_counts(sum(map(draw.multinomial, true, rows))))
-        for _ in range(RELEASES)
-    ]
+    return [Counts.of(mechanism, sum(map(draw.multinomial, true, rows))) for _ in range(RELEASES)]
 
 
 def holds(summary: Summary, truth: float) -> bool:
@@ -63,7 +60,7 @@ def holds(summary: Summary, truth: float) -> bool:
 
 def mean_hits(found: list[Counts], truth: float, scores: Scores = None) -> int:
     name = found[0].schema.names[0]
-    return sum(holds(estimate_mean(c, name, scores=scores)[0], truth) for c in found)
+    return sum(holds(Mean((name,), scores=scores).answer(c)[0], truth) for c in found)
 
 
 def too_few(hits: int, share: float) -> bool:
@@ -121,7 +118,9 @@ def test_quantiles_of_the_examples_columns_hold_the_raw_quantiles() -> None:
         found = releases(schema.attributes[schema.position(name)], numbers)[:100]
         for probability in PROBABILITIES:
             truth = raw_quantile(numbers, probability)
-            hits = [holds(estimate_quantile(c, name, probability)[0], truth) for c in found]
+            hits = [
+                holds(Quantile((name,), probability=probability).answer(c)[0], truth) for c in found
+            ]
             assert binom.cdf(sum(hits), len(hits), LEVEL) >= share, (name, probability)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.laws import ProductLaw
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Attribute, Schema
 from statistical.coverage import Columns, check_both_targets
 
@@ -35,7 +35,7 @@ def coded(rows: list[list[str]], attributes: list[Attribute]) -> Columns:
 def levels(attributes: list[Attribute], epsilon: float) -> Mechanism:
     schema = Schema(tuple(attributes))
     law = ProductLaw.from_levels(schema.n_categories, (epsilon,) * len(attributes))
-    return Mechanism(schema, (Block(tuple(range(len(attributes))), law),))
+    return Mechanism.of(law, schema)
 
 
 def test_intervals_of_the_shipped_example_cover_for_both_targets() -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deniable.design.design import design
-from deniable.estimate.covariance import estimate_covariance, indicator_covariance
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.covariance import Covariance, indicator_covariance
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
@@ -71,8 +71,8 @@ Answer = Callable[[Counts], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 def answer(found: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Every cell, the shares of b within a, and the covariance; then their standard errors."""
-    joint = estimate_table(found, ["a", "b"])
-    covariance = estimate_covariance(found, ("a", "b"))
+    (joint,) = Shares(("a", "b")).answer(found)
+    (covariance,) = Covariance(("a", "b")).answer(found)
     return (
         np.append(joint.values.ravel(), covariance.estimate),
         np.append(joint.standard_error.ravel(), covariance.standard_error),

@@ -15,10 +15,9 @@ import pytest
 
 from deniable.laws import DesignedChannel
 from deniable.laws.patterns import FloatArray
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
-from deniable.schema import Schema
 from deniable.solvers.matrices import frontier
 from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 from deniable.solvers.matrices.response import bayes_estimate, left_inverse
@@ -61,7 +60,7 @@ def test_a_stored_mechanism_reaches_the_error_and_the_guesses_that_were_promised
     source = SystemRandomness()
     seed = [int(word) for word in source.bits(np.uint64, 4)]
     truth = np.random.default_rng(seed).choice(4, size=TABLES * RECORDS, p=PRIOR)
-    mechanism = Mechanism(Schema.anonymous((4,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law)
     (answers,) = Randomizer(mechanism, source).randomize([truth.astype(np.uint8)])
 
     m = len(point.matrix)

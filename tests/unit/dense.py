@@ -95,7 +95,7 @@ def anonymous(n_categories: Sequence[int], *blocks: Block, keep: Sequence[int] =
 
 
 def product_law() -> Mechanism:
-    return anonymous((3, 2, 4), Block((0, 1, 2), ProductLaw.from_levels((3, 2, 4), (1.0, 2.0, 3))))
+    return Mechanism.of(ProductLaw.from_levels((3, 2, 4), (1.0, 2.0, 3)))
 
 
 def pattern_table() -> Mechanism:
@@ -104,7 +104,7 @@ def pattern_table() -> Mechanism:
 
 def single_change() -> Mechanism:
     law = SingleChangeMixture((3, 2, 3), 16, 20000, 35536, (4000, 3000, 3000))
-    return anonymous((3, 2, 3), Block((0, 1, 2), law))
+    return Mechanism.of(law)
 
 
 def square_matrix_among_blocks() -> Mechanism:

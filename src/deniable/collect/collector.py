@@ -45,12 +45,14 @@ SLOWEST = 10.0
 LEAST_SPACE = 64 << 20
 """Bytes left on the disk below which the server says that it is not ready."""
 
-_HEADERS = {
+HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+"""Of every answer, the steward's too: nothing is kept, guessed or read by other sites."""
+
 _STATUS = {
     Outcome.STORED: 201,
     Outcome.SAME: 200,
@@ -195,7 +197,7 @@ class Collector:
     def _fixed(
         self, request: Request, content: bytes, kind: str, etag: str, **more: str
     ) -> Response:
-        headers = {**_HEADERS, **more, "ETag": etag, "Cache-Control": "no-cache"}
+        headers = {**HEADERS, **more, "ETag": etag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == etag:
             return Response(status_code=304, headers=headers)
         return Response(content, media_type=kind, headers=headers)
@@ -344,7 +346,7 @@ def _json(status: int, content: dict[str, str], headers: dict[str, str] | None =
     return Response(
         msgspec.json.encode(content),
         status,
-        {**_HEADERS, **(headers or {})},
+        {**HEADERS, **(headers or {})},
         "application/json",
     )
 

@@ -20,6 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from deniable.collect.collector import HEADERS
 from deniable.collect.folder import StudyFolder
 from deniable.collect.steward_page import POLICY, steward_page
 from deniable.collect.store import Store, Totals
@@ -30,15 +31,11 @@ from deniable.mechanism.prediction import Target
 from deniable.randomness import SystemRandomness
 
 _HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
+    **HEADERS,
     "X-Frame-Options": "DENY",
-    "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": POLICY,
 }
-_PRECISION = "2"
 
 
 class Steward:
@@ -107,11 +104,11 @@ class Steward:
         first = study.plain["questions"][0]["column"]
         of = [name for name in (asked.get("of") or first, asked.get("and")) if name]
         target: Target = "table" if asked.get("target") == "table" else "population"
-        precision = asked.get("precision", _PRECISION).strip().replace(",", ".")
+        precision = asked.get("precision", "2").strip().replace(",", ".")
         problem = ""
         if not _is_precision(precision):
             problem = "the precision is a number of percentage points, from 0.0001 to 100"
-            precision = _PRECISION
+            precision = "2"
         counting = self._counter.submit(self._counted, of, target)
         try:
             totals, shown, origin, problem_seen = await asyncio.wrap_future(counting)

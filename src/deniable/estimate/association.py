@@ -1,24 +1,13 @@
 """How strongly two attributes go together: Cramér's V of the true table, from a randomized one.
 
-For the table π with margins α and β, Φ² = Σ (π_ij − α_i β_j)²/(α_i β_j). V² = Φ²/(min(a, b) − 1)
-lies between 0 (independent) and 1 (one attribute settles the other). The estimates π̂ are unbiased,
-their squares are not: with C = π − αβᵀ, A = diag(1/(α_i β_j)) and Σ the covariance of Ĉ,
+Φ² = Σ (π_ij − α_i β_j)²/(α_i β_j) of a table with margins α and β; V² = Φ²/(min(a, b) − 1) lies
+between 0 (independent) and 1 (one attribute settles the other). With C = π − αβᵀ, Σ the covariance
+of its unbiased estimate and A = diag(1/(α_i β_j)), Φ̂² is too large by tr AΣ, which is taken off,
+and has the variance g + 2 tr (AΣ)², g that of the delta method. An interval needs it at other
+values of Φ² than the estimated one: there g = τΦ², with τ = ĝ/Φ̂² before any correction. Under
+published forms Σ and g are within forms.
 
-    E[ĈᵀAĈ] ≈ CᵀAC + tr AΣ,     Var[ĈᵀAĈ] ≈ g + 2 tr (AΣ)²,
-
-with g the delta-method variance, that of a linear function with weights ∂Φ²/∂π. So Φ̂² − tr AΣ is
-reported. Without randomization tr AΣ is (a − 1)(b − 1)/n at independence, the correction of
-Bergsma (2013).
-
-For an interval the variance is needed at other values of Φ² than the estimated one: near
-independence ∂Φ²/∂π ≈ 2AC vanishes, g with it, and what is left is 2 tr (AΣ)². Along one direction
-of C, g grows like Φ²: g = τΦ². The ratio τ = ĝ/Φ̂², both before any correction, is right at both
-ends: far from independence by itself, and at independence because ĝ then estimates 4 tr (AΣ)² and
-Φ̂² estimates tr AΣ, the mean of τ over directions drawn like the noise.
-
-Under published forms Σ and g are within forms.
-
-The proofs are in docs/proofs/estimation.md, Theorem 13.
+Derivations, and why τ: docs/proofs/estimation.md, Theorem 13.
 """
 
 from dataclasses import dataclass
@@ -30,9 +19,6 @@ from numpy.typing import NDArray
 from deniable.estimate.chi_square import interaction_influence
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
-
-_NO_ROWS = 1e-300
-"""In place of the fraction of rows of a form that none has."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +115,7 @@ def less_mean(
     start = 0
     for end in ends:
         own = frequencies[start:end]
-        mean = influence[:, start:end] @ own / max(float(own.sum()), _NO_ROWS)
+        mean = influence[:, start:end] @ own / (float(own.sum()) or 1.0)  # 0 of a form without rows
         centred[:, start:end] = influence[:, start:end] - mean[:, None]
         start = end
     return centred

@@ -128,7 +128,7 @@ class Comparison(Question[Difference]):
         column: an attribute, or a column released as it is.
         values: two of its values.
         mean: compare the mean of the one attribute that is asked for, instead of shares.
-        scores: for a mean, as in :func:`~deniable.estimate.ordered.estimate_mean`.
+        scores: for a mean, as in :class:`~deniable.estimate.ordered.Mean`.
         target: ``table`` or ``population``.
 
     Raises:

@@ -1,24 +1,22 @@
-"""Whether a table can have come from its mechanism.
+"""Whether a table can have come from its mechanism: a p-value that holds for every true table.
 
-Of rows that a mechanism has released the distribution of every attribute lies, but for chance, in
-the image of the simplex under its channel: the shares that inversion gives are not negative, nor
-above 1. One row adds c(y) to such a share, and given any true value x the mean of c is 1 or 0. So
-for t > 0
+The shares that inversion gives of released rows are, but for chance, neither negative nor above 1.
+One row adds c(y) to such a share, and given any true value x the mean of c is 1 or 0. Rows are
+independent given the true ones, so that by Markov's inequality for e^{−tΣc}, t > 0, and whatever
+the true rows are,
 
-    Pr[Σ c(y) <= s] <= e^{ts} max_x (E_x e^{−tc})^n
+    Pr[Σ c(y) <= s] <= e^{ts} max_x (E_x e^{−tc})^n.
 
-whatever the true rows are (Markov's inequality for e^{−tΣc}; rows are independent given the true
-ones). That is looked at for every category of every attribute, there with 1 − c too, and for every
-cell of every pair of attributes under pattern laws. The p-value is the least of these bounds times
-their number: never too small under the mechanism, whatever the truth and however few the rows.
+This is evaluated for every category of every attribute, there with 1 − c too, and for every cell of
+every pair of attributes under pattern laws. The p-value is the least of these bounds times their
+number: never too small under the mechanism, however few the rows.
 
-Under forms the rows of every form are released by a law of their own, and its c has a mean of 1 or
-0 whatever the form's people are. Their sums, with weights, are bounded by the product of the forms'
-factors, given who has which form; every form is looked at alone, too. A row that does not answer
-what its form asks gives the table away by itself. Where answers name sets, c looks at whether u is
-in a row's set, which has a probability of its own if u is the truth, and one for all other truths.
+Under forms each form's rows are released by a law of their own, with a c of their own whose mean is
+1 or 0. Their sums, weighted, are bounded by the product of the forms' factors given who has which
+form; each form is looked at alone too. A row that does not answer what its form asks is refused by
+itself. Where answers name sets, c is by whether a row's set holds the category.
 
-It cannot see a table that *could* have been released: even shares, for instance, pass always.
+A table that *could* have been released is never found out: even shares, for instance.
 """
 
 import math
@@ -226,17 +224,14 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
             assert part.rows.forms is not None
             of_form = np.flatnonzero(rows.forms == part.rows.forms[0])
             return Origin(0.0, (name,), n, int(of_form[place]) + 1)
-    for name in patterns:
-        bound, ends = _share_bound(parts, name)
-        questions += ends
-        bounds.append((bound, (name,)))
     pairs = list(islice(combinations(patterns, 2), _MOST_PAIRS))
     most = max(10_000, _WORK // max(1, len(pairs)))
     fewer = parts if len(rows.codes[0]) <= most else _parts(mechanism, rows.where(slice(most)))
-    for pair in pairs:
-        bound, cells = _pair_bound(fewer, pair)
-        questions += cells
-        bounds.append((bound, pair))
+    tables = [*((parts, (name,)) for name in patterns), *((fewer, pair) for pair in pairs)]
+    for of, table in tables:
+        bound, asked = _cell_bound(of, table)
+        questions += asked
+        bounds.append((bound, table))
     if not questions:
         return None  # nobody was asked any of these
     least_log, where = min(bounds)
@@ -379,66 +374,59 @@ class _Scored:
     n: float
 
 
-def _share_bound(parts: Sequence[_Part], name: str) -> tuple[float, int]:
-    """Return the log of the bound for the least share of an attribute under pattern laws, or for
-    what the largest leaves to the others; and how many questions that is."""
+def _cell_bound(parts: Sequence[_Part], names: tuple[str, ...]) -> tuple[float, int]:
+    """Return the log of the bound for the least cell of the table of one attribute or of two, of
+    one also for what its largest leaves to the others; and how many questions that is."""
     least, most = [], []
-    for weight, phi, table, (breadth,) in _answered(parts, (name,)):
-        size, n = len(table), float(table.sum()) / breadth
-        keep = breadth / size + (1 - breadth / size) * float(phi[1])
-        change = (breadth - keep) / (size - 1)
-        apart = keep - change
-        scores = np.array([(1 - change) / apart, -change / apart])  # of u, and of all others
-        totals = (table - n * change) / apart
-        truths = cache(partial(np.array, [[keep, 1 - keep], [change, 1 - change]]))
+    for weight, hits, table, breadths in _answered(parts, names):
+        n = float(table.sum()) / math.prod(breadths)
+        # By whether a row's values are those of the cell (or its sets hold them), along each axis:
+        # what a row adds to the cell's share, each indicator less its even share over its φ; and
+        # how many rows there are.
+        scores, counts = 1.0 / hits, [table]
+        for axis, (a, s) in enumerate(zip(table.shape, breadths, strict=True)):
+            shown = (a - s) / (a - 1)
+            indicators = np.array([[1 / a, 1 / a], [(1 - s / a) / shown, -s / a / shown]])
+            scores = np.tensordot(scores, indicators, axes=(0, 0))
+            alike = [each.sum(axis=axis, keepdims=True) / s for each in counts]
+            counts = [
+                c for own, all_of in zip(counts, alike, strict=True) for c in (own, all_of - own)
+            ]
+        scores = scores.ravel()
+        totals = np.asarray(sum(map(np.multiply, scores, counts)))
+        truths = cache(partial(_truths, hits, table.shape, breadths))
         least.append(_Scored(weight * totals, weight * scores, truths, n))
-        most.append(_Scored(weight * (n - totals), weight * (1 - scores), truths, n))
+        if len(names) == 1:
+            most.append(_Scored(weight * (n - totals), weight * (1 - scores), truths, n))
     bounds = [_least_bound(least), _least_bound(most)]
     return min(bound for bound, _ in bounds), sum(questions for _, questions in bounds)
 
 
-def _pair_bound(parts: Sequence[_Part], names: tuple[str, str]) -> tuple[float, int]:
-    """Return the log of the bound for the least cell of a pair, and how many questions that is."""
-    scored = []
-    for weight, hits, table, (s, t) in _answered(parts, names):
-        a, b = table.shape
-        shown = np.multiply.outer([1.0, (a - s) / (a - 1)], [1.0, (b - t) / (b - 1)])
-        phi = hits * shown
-        # What a row adds to cell (u, v), by whether its values are u and v: each indicator less its
-        # even share is divided by its φ, and their product by that of the pair.
-        first, second = np.array([1 - s / a, -s / a]), np.array([1 - t / b, -t / b])
-        scores = weight * (
-            1 / (a * b)
-            + first[:, None] / (b * phi[1, 0])
-            + second[None, :] / (a * phi[0, 1])
-            + np.outer(first, second) / phi[1, 1]
-        )
-        n = float(table.sum()) / (s * t)
-        rows = table.sum(axis=1, keepdims=True) / t
-        columns = table.sum(axis=0, keepdims=True) / s
-        totals = (
-            scores[0, 0] * table
-            + scores[0, 1] * (rows - table)
-            + scores[1, 0] * (columns - table)
-            + scores[1, 1] * (n - rows - columns + table)
-        )
-        truths = cache(partial(_pair_truths, hits, (a, s), (b, t)))
-        scored.append(_Scored(totals, scores.ravel(), truths, n))
-    return _least_bound(scored)
-
-
-def _pair_truths(phi: Floats, first: tuple[int, int], second: tuple[int, int]) -> Floats:
-    """Return the probabilities of the released by the true values of a pair, each by whether it is
-    (or its set holds) u and whether it is v, shape (4, 4).
+def _truths(hits: Floats, shape: tuple[int, ...], breadths: tuple[int, ...]) -> Floats:
+    """Return the probabilities of what is released by the truth, each by whether it is (or its set
+    holds) the cell's value along each axis, shape (2^m, 2^m).
 
     Args:
-        phi: eigenvalues of what is kept, shape (2, 2).
-        first, second: categories, and how many of them an answer names.
+        hits: eigenvalues of what is kept, shape (2,)·m.
+        shape: categories.
+        breadths: how many of them an answer names.
     """
-    (first_kernels, first_axis), (second_kernels, second_axis) = _kernels(*first), _kernels(*second)
-    patterns = first_axis @ phi @ second_axis.T  # probability of keeping and changing, shape (2, 2)
-    truths = np.einsum("st,sup,tvq->uvpq", patterns, first_kernels, second_kernels)
-    return np.asarray(truths.reshape(4, 4))
+    for m, breadth in zip(shape, breadths, strict=True):
+        hits = np.tensordot(hits, _kernel(m, breadth), axes=(0, 0))
+    axes = range(2 * len(shape))
+    return np.transpose(hits, [*axes[::2], *axes[1::2]]).reshape(2 ** len(shape), -1)
+
+
+@cache
+def _kernel(m: int, breadth: int) -> Floats:
+    """Return, by the components of a table along one axis, the probabilities of the released set of
+    so many values holding a value or not, by the truth's being it or not, shape (2, 2, 2)."""
+    kept, changed = (
+        [[own, 1 - own], [p, 1 - p]]
+        for own, p in ((1.0, (breadth - 1) / (m - 1)), (0.0, breadth / (m - 1)))
+    )
+    by_component = np.linalg.inv(np.array([[1.0, 1.0], [1.0, -breadth / (m - breadth)]]))
+    return np.tensordot(by_component, np.array([kept, changed]), axes=(0, 0))
 
 
 def _least_bound(scored: Sequence[_Scored]) -> tuple[float, int]:
@@ -471,20 +459,6 @@ def _answered(
     answered = [each for each in answered if each[1].any()]
     most = max((float(phi.flat[-1]) ** 2 for phi, _, _ in answered), default=1.0)
     return [(float(phi.flat[-1]) ** 2 / most, phi, table, s) for phi, table, s in answered]
-
-
-@cache
-def _kernels(m: int, breadth: int) -> tuple[Floats, Floats]:
-    """Return the kernels of a kept and of a changed value, shape (2, 2, 2), from whether the truth
-    is one of m values to whether the released set of so many holds it; and what mixes them by a
-    pair's axis."""
-    beside = np.array([breadth - 1, breadth]) / (m - 1)
-    kept, changed = (
-        [[own, 1 - own], [p, 1 - p]] for own, p in zip((1.0, 0.0), beside, strict=True)
-    )
-    return np.array([kept, changed]), np.linalg.inv(
-        np.array([[1.0, 1.0], [1.0, -breadth / (m - breadth)]])
-    )
 
 
 def _bound(total: float, parts: Sequence[tuple[Floats, Floats, float]]) -> float:

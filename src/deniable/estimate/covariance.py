@@ -118,14 +118,9 @@ class CovarianceEstimate(Presented):
         }
 
 
-def estimate_covariance(
-    counts: Counts,
-    of: tuple[str, str],
-    *,
-    scores: PairScores = (None, None),
-    target: Target = "table",
-) -> CovarianceEstimate:
-    """Estimate the original covariance of two attributes from the released table.
+@dataclass(frozen=True, kw_only=True)
+class Covariance(Question[CovarianceEstimate]):
+    """What is the original covariance of two attributes' scores?
 
     With ℓ_c = Lᵀc the plug-in θ·ℓ_st − (θ·ℓ_s)(θ·ℓ_t) is off by the covariance of the two estimated
     means. That covariance is itself linear in what is observed, so adding its estimate leaves no
@@ -138,71 +133,89 @@ def estimate_covariance(
     joint estimate's exact covariance.
 
     Args:
-        counts: the released records, counted by the two attributes.
-        of: the two attributes.
-        scores: one number per category of each; None takes the schema's.
-        target: ``table`` or ``population``.
+        target: ``table`` or ``population``; decides the standard error.
+        scores: one number per category of either, or ``middle``; by default the schema's.
 
     Raises:
-        InputError: if an attribute is unknown or has no scores, the counts have another shape, the
-            randomization has wiped the covariance out, or a population is estimated from one row.
+        InputError: if it is not of two attributes; from :meth:`answer`, if an attribute is unknown,
+            has no scores or is to form subgroups, the counts have another shape, the randomization
+            has wiped the covariance out, or a population is estimated from one row.
     """
-    first, second = of
-    inference = Inference(counts, of, target)
-    schema = counts.schema
-    (first_source, s), (second_source, t) = (
-        single_scores(schema.variable(name).attribute, each)
-        for name, each in zip(of, scores, strict=True)
-    )
-    shape = inference.channel.n_categories
-    weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
-    if target == "population" and counts.square_weight >= 1:
-        raise InputError("the covariance in a population cannot be estimated from a single record")
-    parts = [  # ℓ_s, ℓ_t and ℓ_st over the released tables
-        (fraction, part, [part.influence(each) for each in (*weights, np.outer(s, t))])
-        for fraction, part in inference.parts
-    ]
-    means = [
-        sum(
-            fraction * float((part.tabulation.frequencies * along[i]).sum())
-            for fraction, part, along in parts
+
+    target: Target = "table"
+    scores: PairScores = (None, None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.of) != 2:
+            raise InputError("a covariance is of two attributes; name both of them, as in a,b")
+
+    def answer(self, counts: Counts) -> list[CovarianceEstimate]:
+        """Return the covariance in one group of rows."""
+        schema, population = counts.schema, self.target == "population"
+        if by := self.subgroups(schema):
+            raise InputError(
+                f"a covariance is not estimated within subgroups of '{by[0]}', which is "
+                "randomized; group by a column released as it is"
+            )
+        first, second = self.of
+        inference = Inference(counts, self.of, self.target)
+        (first_source, s), (second_source, t) = (
+            single_scores(schema.variable(name).attribute, each)
+            for name, each in zip(self.of, self.scores, strict=True)
         )
-        for i in range(3)
-    ]
-    mean_first, mean_second, mean_both = means
-    correction = 0.0
-    for fraction, part, (along_first, along_second, along_both) in parts:
-        if target == "table":
-            moment = along_first * along_second - along_both
-        else:
-            moment = (along_first - mean_first) * (along_second - mean_second)
-        correction += fraction**2 * float((part.tabulation.square_frequencies * moment).sum())
-        first_means, second_means = (
-            [np.asarray((each * mean).sum()) for _, mean in part.form_means] for each in weights
+        shape = inference.channel.n_categories
+        weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
+        if population and counts.square_weight >= 1:
+            raise InputError(
+                "the covariance in a population cannot be estimated from a single record"
+            )
+        parts = [  # ℓ_s, ℓ_t and ℓ_st over the released tables
+            (fraction, part, [part.influence(each) for each in (*weights, np.outer(s, t))])
+            for fraction, part in inference.parts
+        ]
+        mean_first, mean_second, mean_both = (
+            sum(
+                fraction * float((part.tabulation.frequencies * along[i]).sum())
+                for fraction, part, along in parts
+            )
+            for i in range(3)
         )
-        own = [np.asarray((each * part.values).sum()) for each in weights]
-        between = part.between_forms_of(first_means, second_means, own[0], own[1])
-        correction -= fraction**2 * float(between)
-    if target == "population":
-        correction /= 1 - counts.square_weight
-    plug_in = mean_both - mean_first * mean_second
-    gradient = np.outer(s - mean_first, t - mean_second)
-    released = None
-    if all(part.channel.n_outputs == shape for _, part in inference.parts) and not any(
-        part.channel.shared_matrices for _, part in inference.parts
-    ):
-        released = float(s @ indicator_covariance(counts.frequencies) @ t)
-    return CovarianceEstimate(
-        attributes=(first, second),
-        n_records=counts.n_records,
-        target=target,
-        estimate=plug_in + correction,
-        standard_error=inference.linear(gradient).standard_error,
-        released=released,
-        prediction=_common_prediction(inference, first, second),
-        group=counts.group,
-        scores=(first_source, second_source),
-    )
+        correction = 0.0
+        for fraction, part, (along_first, along_second, along_both) in parts:
+            if population:
+                moment = (along_first - mean_first) * (along_second - mean_second)
+            else:
+                moment = along_first * along_second - along_both
+            correction += fraction**2 * float((part.tabulation.square_frequencies * moment).sum())
+            between = part.between_forms(
+                lambda table: np.asarray(s @ table.sum(axis=1)),
+                lambda table: np.asarray(table.sum(axis=0) @ t),
+            )
+            correction -= fraction**2 * float(between)
+        if population:
+            correction /= 1 - counts.square_weight
+        channels = [part.channel for _, part in inference.parts]
+        released = None
+        if not any(each.n_outputs != shape or each.shared_matrices for each in channels):
+            released = float(s @ indicator_covariance(counts.frequencies) @ t)
+        gradient = np.outer(s - mean_first, t - mean_second)
+        estimate = CovarianceEstimate(
+            attributes=(first, second),
+            n_records=counts.n_records,
+            target=self.target,
+            estimate=mean_both - mean_first * mean_second + correction,
+            standard_error=inference.linear(gradient).standard_error,
+            released=released,
+            prediction=_common_prediction(inference, first, second),
+            group=counts.group,
+            scores=(first_source, second_source),
+        )
+        return [estimate]
+
+    def to_plain(self, answers: Sequence[CovarianceEstimate]) -> dict[str, Any]:
+        """Return one covariance as such, and several under ``groups``."""
+        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
 
 def _common_prediction(
@@ -219,40 +232,3 @@ def _common_prediction(
     if any(prediction != predictions[0] for prediction in predictions[1:]):
         return None
     return predictions[0]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Covariance(Question[CovarianceEstimate]):
-    """What is the covariance of two attributes' scores?
-
-    Args:
-        target: ``table`` or ``population``; decides the standard error.
-        scores: one number per category of either, or ``middle``; by default the schema's.
-
-    Raises:
-        InputError: if it is not of two attributes, or as :func:`estimate_covariance`.
-    """
-
-    target: Target = "table"
-    scores: PairScores = (None, None)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.of) != 2:
-            raise InputError("a covariance is of two attributes; name both of them, as in a,b")
-
-    def answer(self, counts: Counts) -> list[CovarianceEstimate]:
-        """Return the covariance in one group of rows."""
-        if by := self.subgroups(counts.schema):
-            raise InputError(
-                f"a covariance is not estimated within subgroups of '{by[0]}', which is "
-                "randomized; group by a column released as it is"
-            )
-        first, second = self.of
-        return [
-            estimate_covariance(counts, (first, second), scores=self.scores, target=self.target)
-        ]
-
-    def to_plain(self, answers: Sequence[CovarianceEstimate]) -> dict[str, Any]:
-        """Return one covariance as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])

@@ -4,38 +4,30 @@ Two truths can be meant. ``table``: the frequencies in the very table that was r
 randomization is random. ``population``: the probabilities from which the table's rows were drawn;
 the drawing is random too. Taking one for the other makes 95 % intervals cover 99.5 % or far less.
 
-Notation: L the unbiased inverse of the channel M (L·M = 1), θ the released frequencies, π̂ = Lθ;
-record r has weight w_r, released values y_r and true values x_r, W = Σ w_r, and
-θ₂ = Σ_r w_r² 1[y_r]/W² (θ/n without weights). A released record moves the estimate of a linear
-function c·π by (w_r/W) ℓ(y_r), ℓ = Lᵀc, and E[ℓ(y_r) | x_r] = c(x_r). Records are independent, so
+L is the unbiased inverse of the channel M (L·M = 1), θ the released frequencies, π̂ = Lθ; record r
+has weight w_r, W = Σ w_r, and θ₂ are the squared weights over W² per released cell (θ/n without
+weights). A released record y moves the estimate of c·π by (w_r/W) ℓ(y), ℓ = Lᵀc. The variances are
+estimated by
 
-    table       Var = Σ_r (w_r/W)² (E[ℓ² | x_r] − c(x_r)²),  estimated by  θ₂·ℓ² − (Lθ₂)·c²
-    population  Var = Σ_r (w_r/W)² E[(ℓ(y_r) − c·π)²],       estimated by  θ₂·(ℓ − c·π̂)²
+    table       θ₂·ℓ² − (Lθ₂)·c²
+    population  θ₂·(ℓ − c·π̂)²
 
-(with weights the population is the one they stand for, and the second line is the usual
-linearization of a weighted mean). Without weights these are the quadratic forms of
-M⁻¹(diag Mπ − M diag(π) Mᵀ)M⁻ᵀ/n and M⁻¹(diag θ − θθᵀ)M⁻ᵀ/n.
+(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios). A stratum has an L of its own,
+and its sums the factor W_h, its fraction of the weight, or W_h² with squared weights (Theorem 5).
 
-The mechanism of a record may be that of its stratum. What a record in stratum h adds to c·π is then
-(w_r/W) ℓ_h(y_r), ℓ_h = L_hᵀc, so that every sum over records is a sum over strata of such sums,
-each with its own L; their normalisation to the whole table brings a factor W_h, the stratum's
-fraction of the weight, or W_h² with squared weights.
-
-Under published forms the released value is the form and the answers. Its law is as any other, but
-the number of rows of each form is known, and what rows of a form add in the mean, E_f, differs by
-form: so from every variance Σ_f q_f E_f² − q E² is taken off, with q_f and q the squared weights of
-the form's rows and of all, over W², and E the mean of all (docs/proofs/forms.md, section 1).
-
-The proofs are in docs/proofs/estimation.md, Theorem 1 (variances), 3 (ranges) and 4 (ratios).
+Under published forms the released value is the form and the answers. The number of rows of each
+form is known, so from every variance the spread between forms is taken off, Σ_f q_f E_f² − q E²,
+with q_f and q the squared weights of the form's rows and of all, over W², and E_f and E what these
+add in the mean (docs/proofs/forms.md, section 1).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from statistics import NormalDist
-from typing import NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +36,15 @@ from deniable.design.expected_accuracy import LARGEST_ERROR
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target, cell_variance_range
 from deniable.mechanism.published import PublishedChannel, channel_of
-from deniable.mechanism.stacked_map import StackedMap
-from deniable.mechanism.table_map import TableMap
 
 UNCERTAIN_ERRORS = 2.0
 """An estimated frequency that is not this many of its standard errors above zero (a relative
 standard error above 50 %, or a negative estimate) is marked as uncertain."""
+
+Linear = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""A linear function of tables."""
 
 UNCERTAIN_TEXT = (
     "less than two standard errors above 0 %, more than two above 100 %, or with a standard error "
@@ -82,11 +74,6 @@ class Part:
 
     channel: Channel | PublishedChannel
     tabulation: Tabulation
-
-    @classmethod
-    def of(cls, mechanism: Mechanism, attributes: Sequence[str], tabulation: Tabulation) -> "Part":
-        """Return the part of a mechanism's rows, counted by some attributes."""
-        return cls(channel_of(mechanism, attributes, tabulation.counts), tabulation)
 
     def __post_init__(self) -> None:
         if self.tabulation.counts.shape != self.channel.n_outputs:
@@ -118,7 +105,7 @@ class Part:
         taken instead.
         """
         second = self.channel.inverse.squared().apply(self.tabulation.square_frequencies)
-        second = second - self.between_forms([mean for _, mean in self.form_means], self.values)
+        second = second - self.between_forms(lambda table: table)
         low, high = cell_variance_range(self.channel)
         per_record = 1.0 / self.tabulation.n_effective
         return np.asarray(np.clip(second - self.squares, low * per_record, high * per_record))
@@ -133,7 +120,7 @@ class Part:
             return self._regrouped(self.channel.margin(n_by))
         channel = Channel(self.channel.mechanism, self.channel.attributes[-n_by:])
         counts = self.tabulation.margin(self.channel.margin_axes(n_by))
-        return Part(channel, counts.reshaped(channel.n_outputs))
+        return Part(channel, counts.mapped(lambda table: table.reshape(channel.n_outputs)))
 
     def counted_for(self, attributes: Sequence[str]) -> Tabulation:
         """Return the counts as they are made for the last of the attributes alone."""
@@ -141,17 +128,13 @@ class Part:
             return self.margin(len(attributes)).tabulation
         mechanism = self.channel.mechanism
         counted = self._regrouped(PublishedChannel(mechanism, tuple(attributes))).tabulation
-        return counted.reshaped(channel_of(mechanism, attributes).n_outputs)
+        shape = channel_of(mechanism, attributes).n_outputs
+        return counted.mapped(lambda table: table.reshape(shape))
 
     def _regrouped(self, channel: PublishedChannel) -> "Part":
-        assert isinstance(self.channel, PublishedChannel)
-        squares = self.tabulation.squares
-        tabulation = Tabulation(
-            self.channel.regrouped(self.tabulation.counts, channel),
-            None if squares is None else self.channel.regrouped(squares, channel),
-            self.tabulation.n_records,
-        )
-        return Part(channel, tabulation)
+        mine = self.channel
+        assert isinstance(mine, PublishedChannel)
+        return Part(channel, self.tabulation.mapped(lambda table: mine.regrouped(table, channel)))
 
     @cached_property
     def form_means(self) -> tuple[tuple[float, NDArray[np.float64]], ...]:
@@ -165,32 +148,21 @@ class Part:
             for piece, mean in zip(pieces, self.channel.means, strict=True)
         )
 
-    def between_forms(
-        self, means: Sequence[NDArray[np.float64]], mean: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the spread over forms of what their rows add in the mean, Σ q_f E_f² − q E²; it is
-        no error, as the number of rows of each form is known.
+    def between_forms(self, first: Linear, second: Linear | None = None) -> NDArray[np.float64]:
+        """Return the spread over forms of what their rows add in the mean to a linear function of
+        the table, Σ q_f E_f² − q E²; it is no error, as the number of rows of each form is known.
 
         Args:
-            means: per group of forms, arrays of one shape.
-            mean: of all rows.
+            first: the function, of a table.
+            second: another, for the product of the two in place of the square of one.
         """
-        return self.between_forms_of(means, means, mean, mean)
-
-    def between_forms_of(
-        self,
-        first: Sequence[NDArray[np.float64]],
-        second: Sequence[NDArray[np.float64]],
-        mean_first: NDArray[np.float64],
-        mean_second: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Return the same of two contributions, instead of the square of one."""
         if not self.form_means:
             return np.zeros(())
-        weights = [weight for weight, _ in self.form_means]
-        total = -sum(weights) * mean_first * mean_second
-        for weight, one, other in zip(weights, first, second, strict=True):
-            total = total + weight * one * other
+        second = first if second is None else second
+        total = -sum(weight for weight, _ in self.form_means) * first(self.values)
+        total = total * second(self.values)
+        for weight, mean in self.form_means:
+            total = total + weight * first(mean) * second(mean)
         return np.asarray(total)
 
     def mean_square(self, weights: NDArray[np.float64]) -> float:
@@ -202,9 +174,8 @@ class Part:
             weights: c, the shape of the table.
         """
         square = float((self.tabulation.square_frequencies * self.influence(weights) ** 2).sum())
-        means = [np.asarray((weights * mean).sum()) for _, mean in self.form_means]
-        value = np.asarray((weights * self.values).sum())
-        return float(less_known(np.asarray(square), self.between_forms(means, value)))
+        between = self.between_forms(lambda table: np.asarray((weights * table).sum()))
+        return float(less_known(np.asarray(square), between))
 
     def fraction_mean_square(
         self, fraction: NDArray[np.float64], margin: "Part"
@@ -222,16 +193,16 @@ class Part:
         # L_B∘L_B; its mean given x is 1[(a,b)] − R 1[b].
         n_by = margin.values.ndim
         axes = tuple(range(self.values.ndim - n_by, self.values.ndim))
-        inverse, margin_inverse = self.channel.inverse, margin.channel.inverse
+        inverse: Any = self.channel.inverse  # both of the same kind
+        margin_inverse = margin.channel.inverse
         frequencies = self.tabulation.square_frequencies
         margin_frequencies = margin.tabulation.square_frequencies
-        first = tuple(range(self.values.ndim - n_by))
-        means = [mean - fraction * mean.sum(axis=first) for _, mean in self.form_means]
+        inside = tuple(range(self.values.ndim - n_by))
         return np.asarray(
             inverse.squared().apply(frequencies)
-            - 2 * fraction * _entrywise(inverse, margin_inverse, axes).apply(frequencies)
+            - 2 * fraction * inverse.times(margin_inverse, axes).apply(frequencies)
             + fraction**2 * margin_inverse.squared().apply(margin_frequencies)
-            - self.between_forms(means, self.values - fraction * margin.values)
+            - self.between_forms(lambda table: table - fraction * table.sum(axis=inside))
         )
 
     def known_of_fraction(
@@ -268,8 +239,8 @@ class Inference:
     def parts(self) -> tuple[tuple[float, Part], ...]:
         """Every stratum's fraction W_h of the weight, and what is known of it."""
         return tuple(
-            (fraction, Part.of(mechanism, self.attributes, tabulation))
-            for fraction, (mechanism, tabulation) in zip(
+            (fraction, Part(channel_of(mechanism, self.attributes, of.counts), of))
+            for fraction, (mechanism, of) in zip(
                 self.counts.fractions, self.counts.parts, strict=True
             )
         )
@@ -379,10 +350,8 @@ class Inference:
             influence -= centres[:, None]
             squares = part.tabulation.square_frequencies.ravel()
             total += fraction**2 * (influence * squares) @ influence.T
-            means = [flat @ mean.ravel() for _, mean in part.form_means]
-            own = flat @ part.values.ravel()
-            total -= fraction**2 * part.between_forms_of(
-                [mean[:, None] for mean in means], means, own[:, None], own
+            total -= fraction**2 * part.between_forms(
+                lambda table: (flat @ table.ravel())[:, None], lambda table: flat @ table.ravel()
             )
         if self.target == "table":
             total -= (flat * self.squares.ravel()) @ flat.T
@@ -433,17 +402,6 @@ class Inference:
             self.counts.column,
         )
         return Inference(counts, attributes, self.target)
-
-
-def _entrywise(
-    inverse: TableMap | StackedMap, margin_inverse: TableMap | StackedMap, axes: Sequence[int]
-) -> TableMap | StackedMap:
-    """Return the entrywise product of the inverses of a table and of a margin of it."""
-    if isinstance(inverse, StackedMap):
-        assert isinstance(margin_inverse, StackedMap)
-        return inverse.times(margin_inverse, axes)
-    assert isinstance(margin_inverse, TableMap)
-    return inverse.times(margin_inverse, axes)
 
 
 def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,61 +2,27 @@
 
 The plain interval π̂ ± z·(standard error) takes the variance at the estimate. In a cell of a few
 records a count that came out low makes both too low at once, and the interval ends below the truth.
-The score interval (Wilson 1927, for a share without randomization) takes the variance that the
-estimate would have if the share were c, for every c:
+The score interval (Wilson 1927) takes the variance that the estimate would have if the share were
+c, for every c:
 
-    {c in [0, 1] : (π̂ − c)² ≤ z² V(c)}.
+    {c in [0, 1] : (π̂ − c)² ≤ z² V(c)},     n V(c) = b + σc − tc²,
 
-*V.* A record with true values x' adds ℓ(y) to the estimate of cell x, ℓ a row of the unbiased
-inverse L; E[ℓ | x'] = 1[x' = x] and E[ℓ² | x'] = u(x, x'), u = (L∘L)M. With S = Σ π(x') u(x, x'),
+t = 1 for the population and 0 for the table. With ℓ a row of L, S = (L∘L)Mπ its second moment,
+which errs together with π̂: S(c) = Ŝ + β(c − π̂), β = Cov(Ŝ, π̂)/Var(π̂). Then b = Ŝ − βπ̂ and
+σ = β − 1 + t, and with s = z²/n
 
-    n V = S − c   for the table,     n V = S − c²   for the population.
+    ends = (π̂ + sσ/2 ± √(s (n V(π̂) + s (tb + σ²/4)))) / (1 + st),
 
-S depends on who else there is, and Ŝ = (L∘L)θ errs together with π̂ = Lθ. If the share is c, then
-π̂ is off by π̂ − c, and what Ŝ is off by because of that is known to first order:
+cut to [0, 1]. The share nearest to the estimate is always held. Where errors come in few steps a
+second interval is taken, of the level ``level``^1.2, for an estimate moved outwards by a part
+κ = max(½, 1 − z'√(−ln level^1.2)) of a step δ/n; each end is the outer one of the two.
 
-    S(c) = Ŝ + β(c − π̂),     β = Cov(Ŝ, π̂)/Var(π̂);
+It is not used with weights, where V depends on the weights in the cell; over strata, where it
+depends on how c divides among them; for some of the parts of an attribute with a response matrix,
+where it depends on the others; nor for shares of subgroups, which are ratios.
 
-the rest, Ŝ − βπ̂, is uncorrelated with π̂ and does not favour one side. With w = (L∘L∘L)M π,
-
-    β = (w − u(x, x) π)/(S − π)   for the table,     β = (w − S π)/(S − π²)   for the population,
-
-at the distribution π nearest to the estimated table
-(:func:`~deniable.estimate.simplex.project_to_simplex`). So V(π̂) is the variance of the plain
-interval. Under a pattern law for one attribute ℓ takes two values h and l, ℓ² = (h + l)ℓ − hl, so
-that β = h + l and S(c) is exact; in a table with columns released as they are too, and there S(c)
-knows how many records have a value of these.
-
-*The ends.* n V(c) = b + σc − tc² with t = 1 for the population and 0 for the table, b = Ŝ − βπ̂ and
-σ = β − 1 + t. With s = z²/n the condition is a quadratic one, and
-
-    ends = (π̂ + sσ/2 ± √(s (n V(π̂) + s (tb + σ²/4)))) / (1 + st).
-
-V(0) and V(1) are kept from going below what they can be.
-
-*Estimates outside [0, 1].* V is a variance for possible shares only, so the ends are cut to [0, 1].
-The share nearest to the estimate is always held, so that where an estimate is surprising whatever
-the share this one is left, and an interval of a higher level holds that of a lower one.
-
-*Few changes.* An error that consists of a few whole steps is not normal. If a cell's count is wrong
-by one with probability λ = 0.2 and else right, its standard error is 0.45 and the interval above
-ends 0.88 of a step from the estimate: it misses whenever the count is wrong, one time in six. So
-the interval is made longer where steps show. With δ the farthest that one record can move nπ̂, a
-second interval is taken, of the level ``level``^1.2 (at 95 % that is 94 %, missing a fifth more
-often), whose ends are those for an estimate moved outwards by a part κ of a step,
-
-    {c : (|π̂ − c| − κδ/n)² ≤ z'² V(c)},     κ = max(½, 1 − z'√(−ln level^1.2)),
-
-and each end is the outer one of the two. Half a step is the correction of a discrete
-distribution to a continuous one (Yates 1934); the other number is what it takes that one step is
-held where it occurs too often to be missed. Where there are many steps κδ is little beside their
-standard error, the first interval is the longer one, and nothing is lost.
-
-*Where it is not used.* With weights V depends on the squared weights of the people in the cell, not
-on c; over strata on how c divides among them; for some of the parts of an attribute with a response
-matrix on the other parts; a share of a subgroup is a ratio. There intervals are plain.
-
-The proofs are in docs/proofs/estimation.md, Theorem 7 and what follows it.
+Derivations: docs/proofs/estimation.md, Theorem 7 and what follows it; what holds for users:
+docs/intervals.md.
 """
 
 import math
@@ -182,7 +148,7 @@ def share_variance(inference: Inference) -> ShareVariance:
     else:
         sampling, covariance, variance = 1.0, third - second * nearest, second - nearest**2
     least, most = cell_variance_range(channel)
-    step = np.asarray(_step(channel, sampling))
+    step = np.asarray(_length(channel.inverse.row_range(), sampling))
     # Where nothing varies at that table all are in the cell, or nobody, as far as is known.
     varies = variance > _ROUNDING * np.maximum(own, 1.0)
     still = np.where(nearest > 0.5, own - most, own)
@@ -195,11 +161,6 @@ def share_variance(inference: Inference) -> ShareVariance:
     nobody = np.maximum(nobody, least)
     everybody = np.maximum(nobody + slope - 1.0, least)
     return ShareVariance(nobody, everybody, sampling, tabulation.total, step)
-
-
-def _step(channel: Channel, sampling: float) -> NDArray[np.float64]:
-    """Return δ: what one record can change by answering otherwise, or by being someone else."""
-    return _length(channel.inverse.row_range(), sampling)
 
 
 def _step_under_forms(channel: PublishedChannel, sampling: float) -> NDArray[np.float64]:
@@ -217,6 +178,8 @@ def _step_under_forms(channel: PublishedChannel, sampling: float) -> NDArray[np.
 def _length(
     ends: tuple[NDArray[np.float64], NDArray[np.float64]], sampling: float
 ) -> NDArray[np.float64]:
+    """Return δ from the ends of what a record adds: how much one can change by answering otherwise,
+    or by being someone else."""
     low, high = ends
     return np.maximum(high, 0.0) - np.minimum(low, 0.0) if sampling else high - low
 

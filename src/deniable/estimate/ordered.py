@@ -1,7 +1,7 @@
 """Means and quantiles of ordered attributes, for all records or per subgroup."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 from statistics import NormalDist
 from typing import Any, Literal
@@ -155,194 +155,6 @@ _FROM = SOURCE_TEXT | {
 """What a mean or a quantile was made from, in words."""
 
 
-def estimate_mean(
-    counts: Counts,
-    attribute: str,
-    by: Sequence[str] = (),
-    *,
-    scores: Scores = None,
-    target: Target = "table",
-    level: float = 0.95,
-) -> list[Summary]:
-    """Estimate the mean score of an attribute, for everybody or per subgroup.
-
-    A mean is a linear function of the table, a subgroup's a ratio of two; see
-    :mod:`deniable.estimate.inference` for the errors. Of bins without scores, the mean of the
-    numbers that were binned is at least that of the lower edges and at most that of the upper ones;
-    by scores with margins, at least that of the scores less their margins and at most that of the
-    scores plus them. The interval goes from the first less its sampling error to the second plus
-    its own. Each end fails to hold with probability (1 − level)/2 at most, whatever the numbers
-    are, so that the interval holds with probability ``level`` at least. Scores without margins are
-    taken to be the means of their bins.
-
-    Args:
-        counts: the released records, counted by the outputs of ``attribute`` and then ``by``.
-        attribute: its name.
-        by: attributes that form subgroups.
-        scores: one number per category; ``middle`` for the middles of bins, whose mean is not that
-            of the numbers that were binned; by default the schema's scores, else the edges of bins.
-            Missing values without a score do not count.
-        target: ``table`` or ``population``.
-        level: of the interval.
-
-    Returns:
-        One summary per subgroup, the last of ``by`` fastest.
-
-    Raises:
-        InputError: if the attribute has no numbers, or as in
-            :func:`~deniable.estimate.shares.estimate_table`.
-    """
-    inference = Inference(counts, (attribute, *by), target)
-    scored = scores_of(counts.schema.variable(attribute).attribute, scores)
-    known = scored.counted > 0
-    bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
-    z = normal_quantile(level)
-    summaries = []
-    for group, member, few in _subgroups(inference):
-        below = _outer(scored.counted, member)
-        least, most = (
-            inference.ratio(_outer(ends * scored.counted, member), below)
-            for ends in (scored.least, scored.most)
-        )
-        summary = Summary(
-            "mean", attribute, group, counts.n_records, target, scores=scored.source, level=level
-        )
-        if isfinite(least.estimate):
-            low = least.estimate - z * least.standard_error
-            high = most.estimate + z * most.standard_error
-            whole = high - low >= top - bottom > 0
-            if scored.source == "edges":
-                # No value is outside the bins, so no mean is.
-                low, high = max(low, bottom), min(high, top)
-                whole = (low, high) == (bottom, top)
-            if scored.least is not scored.most:
-                summary = replace(summary, least=least, most=most)
-            if scored.values is not None:
-                mean = inference.ratio(_outer(scored.values * scored.counted, member), below)
-                summary = replace(
-                    summary, estimate=mean.estimate, standard_error=mean.standard_error
-                )
-            summary = replace(summary, low=low, high=high, uncertain=bool(few or whole))
-        summaries.append(summary)
-    return summaries
-
-
-def estimate_quantile(
-    counts: Counts,
-    attribute: str,
-    probability: float,
-    by: Sequence[str] = (),
-    *,
-    interpolate: bool = False,
-    target: Target = "table",
-    level: float = 0.95,
-) -> list[Summary]:
-    """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
-
-    The cumulative frequencies are estimated without bias, made non-decreasing (isotonic
-    regression), and inverted: the answer is the first category or bin at which they reach
-    ``probability``. The interval (Woodruff 1952) holds the values whose cumulative frequency is not
-    significantly different from ``probability``. Records with a missing value are left out.
-
-    Args:
-        counts: the released records, counted by the outputs of ``attribute`` and then ``by``.
-        attribute: its name.
-        probability: 0.5 for the median; between 0 and 1.
-        by: attributes that form subgroups.
-        interpolate: of bins, take the cumulative frequencies as linear within each and answer by a
-            number. That supposes values spread evenly within a bin, which its interval does not
-            know.
-        target: ``table`` or ``population``.
-        level: of the interval.
-
-    Returns:
-        One summary per subgroup, the last of ``by`` fastest.
-
-    Raises:
-        InputError: if the attribute has no order, the probability is not between 0 and 1, there is
-            nothing to interpolate in, or as in :func:`~deniable.estimate.shares.estimate_table`.
-    """
-    from scipy.optimize import isotonic_regression  # only here: loading it takes half a second
-
-    check_between(probability, "a quantile's probability is")
-    inference = Inference(counts, (attribute, *by), target)
-    declared = counts.schema.variable(attribute).attribute
-    if not declared.ordered:
-        raise InputError(
-            f"attribute '{attribute}' has no order, so it has no quantiles; "
-            "declare ordered = true if its categories are in order"
-        )
-    scale = _Scale(declared)
-    if interpolate:
-        scale.check_interpolation(declared)
-    z = normal_quantile(level)
-    summaries = []
-    for group, member, few in _subgroups(inference):
-        steps = [
-            inference.ratio(_outer(below, member), _outer(scale.counted, member))
-            for below in scale.up_to()
-        ]
-        # All of the group is at or below the last category: no error there.
-        estimates = np.array([step.estimate for step in steps] + [1.0])
-        errors = np.array([step.standard_error for step in steps] + [0.0])
-        summary = Summary(
-            "quantile",
-            attribute,
-            group,
-            counts.n_records,
-            target,
-            scores="interpolated" if interpolate else None,
-            probability=probability,
-            level=level,
-        )
-        if np.all(np.isfinite(estimates)):
-            lower = estimates - z * errors
-            curves = (
-                np.maximum.accumulate(estimates + z * errors),
-                np.clip(isotonic_regression(estimates).x, 0.0, 1.0),
-                np.minimum.accumulate(lower[::-1])[::-1],
-            )
-            crossing = scale.interpolated if interpolate else scale.place
-            low, middle, high = (crossing(curve, probability) for curve in curves)
-            low, high = min(low, middle), max(high, middle)
-            summary = replace(
-                summary, uncertain=bool(few or (low, high) == scale.ends(interpolate))
-            )
-            if interpolate:
-                error = (high - low) / (2 * z)
-                summary = replace(
-                    summary, estimate=middle, low=low, high=high, standard_error=error
-                )
-            else:
-                first, at, last = int(low), int(middle), int(high)
-                summary = replace(
-                    summary,
-                    estimate=scale.names[at],
-                    low=scale.names[first],
-                    high=scale.names[last],
-                    confidence=_confidence(curves[1], errors, probability)[at],
-                    bounds=scale.bounds(first, last),
-                )
-        summaries.append(summary)
-    return summaries
-
-
-def _confidence(
-    cumulative: NDArray[np.float64], errors: NDArray[np.float64], probability: float
-) -> list[float]:
-    # The quantile is at or below category j if the cumulative share F_j reaches the probability,
-    # which by its normal error has probability Φ((F_j − p)/σ_j); made to rise with j, and to 1 at
-    # the last one, these are a distribution over the categories.
-    reached = [
-        float(share >= probability) if error == 0 else _NORMAL.cdf((share - probability) / error)
-        for share, error in zip(cumulative, errors, strict=True)
-    ]
-    return [float(part) for part in np.diff(np.maximum.accumulate(reached), prepend=0.0)]
-
-
-_NORMAL = NormalDist()
-
-
 @dataclass(frozen=True, kw_only=True)
 class _OfOneAttribute(Question[Summary]):
     # What means and quantiles have in common.
@@ -357,60 +169,183 @@ class _OfOneAttribute(Question[Summary]):
         """Return the summaries of all groups and subgroups under ``summaries``."""
         return {"level": self.level, "summaries": [answer.to_plain() for answer in answers]}
 
+    def _inference(self, counts: Counts) -> tuple[Inference, Attribute]:
+        inference = Inference(counts, (*self.of, *self.subgroups(counts.schema)), self.target)
+        return inference, counts.schema.variable(self.of[0]).attribute
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(_OfOneAttribute):
-    """What is the mean score of an attribute?
+    """What is the mean score of an attribute, for everybody or per subgroup?
+
+    A mean is a linear function of the table, a subgroup's a ratio of two; see
+    :mod:`deniable.estimate.inference` for the errors. Of bins without scores, the mean of the
+    numbers that were binned is at least that of the lower edges and at most that of the upper ones;
+    by scores with margins, at least that of the scores less their margins and at most that of the
+    scores plus them. The interval goes from the first less its sampling error to the second plus
+    its own. Each end fails to hold with probability (1 − level)/2 at most, whatever the numbers
+    are, so that the interval holds with probability ``level`` at least. Scores without margins are
+    taken to be the means of their bins.
 
     Args:
         target: ``table`` or ``population``.
-        scores: as in :func:`estimate_mean`.
+        scores: one number per category; ``middle`` for the middles of bins, whose mean is not that
+            of the numbers that were binned; by default the schema's scores, else the edges of bins.
+            Missing values without a score do not count.
 
     Raises:
-        InputError: if it is of several attributes, or as :func:`estimate_mean`.
+        InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
+            numbers, or as :class:`~deniable.estimate.shares.Shares`.
     """
 
     scores: Scores = None
 
     def answer(self, counts: Counts) -> list[Summary]:
-        """Return the mean of one group of rows, or of each subgroup in it."""
-        return estimate_mean(
-            counts,
-            self.of[0],
-            self.subgroups(counts.schema),
-            scores=self.scores,
-            target=self.target,
-            level=self.level,
-        )
+        """Return the mean of one group of rows, or of each subgroup in it, the last of ``by``
+        fastest."""
+        inference, attribute = self._inference(counts)
+        scored = scores_of(attribute, self.scores)
+        known = scored.counted > 0
+        bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
+        z = normal_quantile(self.level)
+        summaries = []
+        for group, member, few in _subgroups(inference):
+            below = np.multiply.outer(scored.counted, member)
+            least, most, *exact = (
+                inference.ratio(np.multiply.outer(scores * scored.counted, member), below)
+                for scores in (scored.least, scored.most, scored.values)
+                if scores is not None
+            )
+            found: dict[str, Any] = {}
+            if isfinite(least.estimate):
+                low = least.estimate - z * least.standard_error
+                high = most.estimate + z * most.standard_error
+                whole = high - low >= top - bottom > 0
+                if scored.source == "edges":
+                    # No value is outside the bins, so no mean is.
+                    low, high = max(low, bottom), min(high, top)
+                    whole = (low, high) == (bottom, top)
+                if scored.least is not scored.most:
+                    found |= {"least": least, "most": most}
+                if exact:
+                    found |= exact[0]._asdict()
+                found |= {"low": low, "high": high, "uncertain": bool(few or whole)}
+            summaries.append(
+                Summary(
+                    "mean",
+                    attribute.name,
+                    group,
+                    counts.n_records,
+                    self.target,
+                    scores=scored.source,
+                    level=self.level,
+                    **found,
+                )
+            )
+        return summaries
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(_OfOneAttribute):
-    """What is a quantile of an ordered attribute?
+    """What is a quantile of an ordered attribute, for everybody or per subgroup?
+
+    The cumulative frequencies are estimated without bias, made non-decreasing (isotonic
+    regression), and inverted: the answer is the first category or bin at which they reach
+    ``probability``. The interval (Woodruff 1952) holds the values whose cumulative frequency is not
+    significantly different from ``probability``. Records with a missing value are left out.
 
     Args:
         target: ``table`` or ``population``.
-        probability: 0.5 for the median.
-        interpolate: as in :func:`estimate_quantile`.
+        probability: 0.5 for the median; between 0 and 1.
+        interpolate: of bins, take the cumulative frequencies as linear within each and answer by a
+            number. That supposes values spread evenly within a bin, which its interval does not
+            know.
 
     Raises:
-        InputError: if it is of several attributes, or as :func:`estimate_quantile`.
+        InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
+            order, the probability is not between 0 and 1, there is nothing to interpolate in, or as
+            :class:`~deniable.estimate.shares.Shares`.
     """
 
     probability: float = 0.5
     interpolate: bool = False
 
     def answer(self, counts: Counts) -> list[Summary]:
-        """Return the quantile of one group of rows, or of each subgroup in it."""
-        return estimate_quantile(
-            counts,
-            self.of[0],
-            self.probability,
-            self.subgroups(counts.schema),
-            interpolate=self.interpolate,
-            target=self.target,
-            level=self.level,
-        )
+        """Return the quantile of one group of rows, or of each subgroup in it, the last of ``by``
+        fastest."""
+        from scipy.optimize import isotonic_regression  # only here: loading it takes half a second
+
+        probability = self.probability
+        check_between(probability, "a quantile's probability is")
+        inference, attribute = self._inference(counts)
+        if not attribute.ordered:
+            raise InputError(
+                f"attribute '{attribute.name}' has no order, so it has no quantiles; "
+                "declare ordered = true if its categories are in order"
+            )
+        scale = _Scale(attribute)
+        if self.interpolate:
+            scale.check_interpolation(attribute)
+        z = normal_quantile(self.level)
+        summaries = []
+        for group, member, few in _subgroups(inference):
+            counted = np.multiply.outer(scale.counted, member)
+            steps = [
+                inference.ratio(np.multiply.outer(below, member), counted)
+                for below in scale.up_to()
+            ]
+            # All of the group is at or below the last category: no error there.
+            estimates = np.array([step.estimate for step in steps] + [1.0])
+            errors = np.array([step.standard_error for step in steps] + [0.0])
+            found: dict[str, Any] = {}
+            if np.all(np.isfinite(estimates)):
+                lower = estimates - z * errors
+                curves = (
+                    np.maximum.accumulate(estimates + z * errors),
+                    np.clip(isotonic_regression(estimates).x, 0.0, 1.0),
+                    np.minimum.accumulate(lower[::-1])[::-1],
+                )
+                crossing = scale.interpolated if self.interpolate else scale.place
+                low, middle, high = (crossing(curve, probability) for curve in curves)
+                low, high = min(low, middle), max(high, middle)
+                whole = (low, high) == scale.ends(self.interpolate)
+                found = {"estimate": middle, "low": low, "high": high}
+                if self.interpolate:
+                    found["standard_error"] = (high - low) / (2 * z)
+                else:
+                    found = {name: scale.names[int(place)] for name, place in found.items()}
+                    likely = _confidence(curves[1], errors, probability)
+                    found["confidence"] = likely[int(middle)]
+                    found["bounds"] = scale.bounds(int(low), int(high))
+                found["uncertain"] = bool(few or whole)
+            summaries.append(
+                Summary(
+                    "quantile",
+                    attribute.name,
+                    group,
+                    counts.n_records,
+                    self.target,
+                    scores="interpolated" if self.interpolate else None,
+                    probability=probability,
+                    level=self.level,
+                    **found,
+                )
+            )
+        return summaries
+
+
+def _confidence(
+    cumulative: NDArray[np.float64], errors: NDArray[np.float64], probability: float
+) -> list[float]:
+    # The quantile is at or below category j if the cumulative share F_j reaches the probability,
+    # which by its normal error has probability Φ((F_j − p)/σ_j); made to rise with j, and to 1 at
+    # the last one, these are a distribution over the categories.
+    normal = NormalDist()
+    reached = [
+        float(share >= probability) if error == 0 else normal.cdf((share - probability) / error)
+        for share, error in zip(cumulative, errors, strict=True)
+    ]
+    return [float(part) for part in np.diff(np.maximum.accumulate(reached), prepend=0.0)]
 
 
 class _Scale:
@@ -473,7 +408,3 @@ def _subgroups(
         size = inference.linear(np.broadcast_to(member, inference.values.shape))
         few = bool(names) and size.estimate < UNCERTAIN_ERRORS * size.standard_error
         yield (*inference.counts.group, *names), member, few
-
-
-def _outer(weights: NDArray[np.float64], member: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.multiply.outer(weights, member)

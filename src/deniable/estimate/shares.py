@@ -1,7 +1,4 @@
-"""From counts of released records to estimates with error bars.
-
-:func:`estimate_table` is the numeric entry; reading files and frames is done elsewhere.
-"""
+"""From counts of released records to estimated shares with error bars."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -239,80 +236,22 @@ class Estimate(Presented):
             )
 
 
-def estimate_table(
-    counts: Counts,
-    of: Sequence[str],
-    by: Sequence[str] = (),
-    *,
-    method: Method = "inversion",
-    target: Target = "table",
-) -> Estimate:
-    """Estimate a joint table, or shares within subgroups, from counts of released records.
+@dataclass(frozen=True, kw_only=True)
+class Shares(Question[Estimate]):
+    """How frequent are the combinations of some attributes' categories, in all or by subgroup?
+
+    Within subgroups every cell is P(of | by), the ratio of two estimates. Randomized attributes may
+    form them; selecting *rows* by these may not be.
 
     Args:
-        counts: the released records, counted by the outputs of ``of`` and then ``by``.
-        of: the attributes of the table; parts of merged ones count as attributes.
-        by: attributes that form subgroups: every cell is then P(of | by), the ratio of two
-            estimates. Randomized attributes may be used; selecting *rows* by them may not.
         method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
             distribution to the inversion).
         target: ``table`` or ``population``; decides the standard errors.
 
     Raises:
-        InputError: if an attribute is unknown or named twice, the counts have another shape, the
-            method or target is unknown, or the randomization has wiped out what is wanted.
-    """
-    one_of(method, METHODS, "method")
-    if not of:
-        raise InputError("name at least one attribute to estimate")
-    inference = Inference(counts, (*of, *by), target)
-    channel = inference.channel
-    values, converged = inference.values, True
-    if method == "projected":
-        values = project_to_simplex(values)
-    elif method == "em":
-        values, converged = _most_likely(inference)
-    rows = values * counts.total
-    unbiased, standard_error = inference.values, inference.standard_error
-    marked = uncertain(unbiased, standard_error)
-    if by:
-        unbiased, standard_error, margin = inference.within(len(by))
-        size = values.sum(axis=tuple(range(len(of))))
-        values = values / np.where(size > 0, size, np.nan)
-        few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
-        # A comparison with NaN is False; where the share is undefined the size is uncertain too.
-        marked = uncertain(unbiased, standard_error) | few
-        marked |= ~np.isfinite(values) | ~np.isfinite(unbiased)
-    return Estimate(
-        attributes=channel.attributes,
-        by=tuple(by),
-        categories=tuple(variable.attribute.categories for variable in channel.variables),
-        n_records=counts.n_records,
-        target=target,
-        method=method,
-        condition=inference.condition,
-        values=values,
-        unbiased=unbiased,
-        standard_error=standard_error,
-        uncertain=marked,
-        converged=converged,
-        group=counts.group,
-        total=counts.total,
-        counts=rows,
-        inference=inference,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shares(Question[Estimate]):
-    """How frequent are the combinations of some attributes' categories, in all or by subgroup?
-
-    Args:
-        method: ``inversion``, ``em`` or ``projected``.
-        target: ``table`` or ``population``; decides the standard errors.
-
-    Raises:
-        InputError: as :func:`estimate_table`.
+        InputError: from :meth:`answer`, if an attribute is unknown or named twice, the counts have
+            another shape, the method or target is unknown, or the randomization has wiped out what
+            is wanted.
     """
 
     method: Method = "inversion"
@@ -320,8 +259,45 @@ class Shares(Question[Estimate]):
 
     def answer(self, counts: Counts) -> list[Estimate]:
         """Return the table of one group of rows."""
+        one_of(self.method, METHODS, "method")
         by = self.subgroups(counts.schema)
-        return [estimate_table(counts, self.of, by, method=self.method, target=self.target)]
+        inference = Inference(counts, (*self.of, *by), self.target)
+        channel = inference.channel
+        values, converged = inference.values, True
+        if self.method == "projected":
+            values = project_to_simplex(values)
+        elif self.method == "em":
+            values, converged = _most_likely(inference)
+        rows = values * counts.total
+        unbiased, standard_error = inference.values, inference.standard_error
+        marked = uncertain(unbiased, standard_error)
+        if by:
+            unbiased, standard_error, margin = inference.within(len(by))
+            size = values.sum(axis=tuple(range(len(self.of))))
+            values = values / np.where(size > 0, size, np.nan)
+            few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
+            # Comparisons with NaN are False: where a share is undefined its size is uncertain too.
+            marked = uncertain(unbiased, standard_error) | few
+            marked |= ~np.isfinite(values) | ~np.isfinite(unbiased)
+        estimate = Estimate(
+            attributes=channel.attributes,
+            by=tuple(by),
+            categories=tuple(variable.attribute.categories for variable in channel.variables),
+            n_records=counts.n_records,
+            target=self.target,
+            method=self.method,
+            condition=inference.condition,
+            values=values,
+            unbiased=unbiased,
+            standard_error=standard_error,
+            uncertain=marked,
+            converged=converged,
+            group=counts.group,
+            total=counts.total,
+            counts=rows,
+            inference=inference,
+        )
+        return [estimate]
 
     def to_plain(self, answers: Sequence[Estimate]) -> dict[str, Any]:
         """Return one table as such, and several under ``groups``."""

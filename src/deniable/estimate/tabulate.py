@@ -7,7 +7,7 @@ released as it is. With π_h the true table of stratum h and W_h its fraction of
 Why sums over records become sums over strata: docs/proofs/estimation.md, Theorem 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -83,21 +83,16 @@ class Tabulation:
             return self.total
         return float(self.total**2 / self.squares.sum())
 
+    def mapped(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> "Tabulation":
+        """Return the same records with their counts, and the squares, put into another table."""
+        squares = None if self.squares is None else change(self.squares)
+        return Tabulation(change(self.counts), squares, self.n_records)
+
     def margin(self, axes: Sequence[int]) -> "Tabulation":
         """Return the table of fewer attributes, with its axes in the order given."""
-
-        def summed(array: NDArray[np.float64]) -> NDArray[np.float64]:
-            rest = tuple(axis for axis in range(array.ndim) if axis not in axes)
-            order = np.argsort(np.argsort(axes))
-            return np.transpose(array.sum(axis=rest), order)
-
-        squares = None if self.squares is None else summed(self.squares)
-        return Tabulation(summed(self.counts), squares, self.n_records)
-
-    def reshaped(self, shape: Sequence[int]) -> "Tabulation":
-        """Return the same counts in another shape."""
-        squares = None if self.squares is None else self.squares.reshape(shape)
-        return Tabulation(self.counts.reshape(shape), squares, self.n_records)
+        rest = tuple(axis for axis in range(self.counts.ndim) if axis not in axes)
+        order = np.argsort(np.argsort(axes))
+        return self.mapped(lambda table: np.transpose(table.sum(axis=rest), order))
 
 
 @dataclass(frozen=True)
@@ -124,10 +119,21 @@ class Counts:
 
     @classmethod
     def of(
-        cls, mechanism: Mechanism, tabulation: Tabulation, group: Sequence[tuple[str, str]] = ()
+        cls,
+        mechanism: Mechanism,
+        counted: Tabulation | NDArray[Any],
+        group: Sequence[tuple[str, str]] = (),
     ) -> "Counts":
-        """Return the counts of rows that were all randomized by one mechanism."""
-        return cls(((mechanism, tabulation),), tuple(group))
+        """Return the counts of rows that were all randomized by one mechanism.
+
+        Args:
+            mechanism: what randomized them.
+            counted: a tabulation, or the numbers of rows without weights, per cell.
+            group: columns released as they are and the values that the rows were selected by.
+        """
+        if not isinstance(counted, Tabulation):
+            counted = Tabulation.from_counts(counted)
+        return cls(((mechanism, counted),), tuple(group))
 
     @property
     def schema(self) -> Schema:

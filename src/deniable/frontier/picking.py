@@ -8,7 +8,7 @@ from deniable.design.methods import MATRIX_METHOD
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 
@@ -47,7 +47,7 @@ def pick(
     matrix = stored.load(row)
     attribute = _attribute(stored, name, schema)
     law = DesignedChannel.for_prior(matrix, stored.prior.shares)
-    mechanism = Mechanism(Schema((attribute,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law, Schema((attribute,)))
     design = Design(
         replace(mechanism, claim=mechanism.promise()), MATRIX_METHOD, (None,), None, None
     )

@@ -105,10 +105,8 @@ def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
     """Return what holds of an attribute under its design prior; None if its law has none.
 
     >>> from deniable.laws import DesignedChannel
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
     >>> law = DesignedChannel((2,), 2, ((4, 1), (0, 3)), prior=(0.5, 0.5))
-    >>> guess = best_guess(Mechanism(Schema.anonymous((2,)), (Block((0,), law),)), 0)
+    >>> guess = best_guess(Mechanism.of(law), 0)
     >>> guess.before, guess.success, guess.worst_posterior
     (0.5, 0.875, 1.0)
     """

@@ -21,6 +21,7 @@ attribute are one variable; it stands on the axis of the part named first, and t
 value.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,8 +47,8 @@ HOPELESS = 1e-3
 
 
 @dataclass(frozen=True)
-class Channel:
-    """What a mechanism does to the joint table of some attributes, and how to undo it.
+class Axes:
+    """The axes of a table of some attributes, and the response matrices that act on them.
 
     Args:
         mechanism: the randomization.
@@ -55,18 +56,6 @@ class Channel:
 
     Raises:
         InputError: if a name is unknown or given twice, or there is none.
-
-    >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
-    >>> channel = Channel(mechanism, ("a1", "a2"))
-    >>> table = np.array([[10.0, 20.0, 30.0, 40.0], [5.0, 5.0, 5.0, 5.0]])
-    >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
-    True
-    >>> channel.attenuation.round(4).tolist(), round(channel.condition, 4)
-    ([[1.0, 0.615], [0.4621, 0.2842]], 3.5187)
     """
 
     mechanism: Mechanism
@@ -92,15 +81,6 @@ class Channel:
     def n_categories(self) -> tuple[int, ...]:
         """Shape of a table of true values."""
         return tuple(variable.attribute.n_categories for variable in self.variables)
-
-    @cached_property
-    def n_outputs(self) -> tuple[int, ...]:
-        """Shape of a table of released values."""
-        shape = list(self.n_categories)
-        for response in self._responses.values():
-            for axis, n in zip(response.axes, response.outputs, strict=True):
-                shape[axis] = n
-        return tuple(shape)
 
     @cached_property
     def _responses(self) -> dict[int, ResponseAxes]:
@@ -130,8 +110,7 @@ class Channel:
         none: only then is there a :attr:`forward` map."""
         return all(response.complete for response in self._responses.values())
 
-    def completed(self) -> "Channel":
-        """Return the channel with further axes behind, for the parts that are missing."""
+    def _with_missing_parts(self) -> tuple[str, ...]:
         missing = [
             part.name
             for response in self._responses.values()
@@ -139,7 +118,57 @@ class Channel:
             for i, part in enumerate(response.attribute.parts)
             if i not in response.parts
         ]
-        return Channel(self.mechanism, (*self.attributes, *missing))
+        return (*self.attributes, *missing)
+
+    @cached_property
+    @abstractmethod
+    def attenuation(self) -> NDArray[np.float64]:
+        """What is left of the component of every set T of the attributes, shape (2,)·m."""
+
+    def _left_of(
+        self, pattern_axes: Sequence[int], patterns: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return :attr:`attenuation` from that of the pattern axes."""
+        m = len(self.attributes)
+        values = np.ones((2,) * m)
+        factors = [(tuple(pattern_axes), patterns)]
+        factors += [(r.axes, r.attenuation()) for r in self._responses.values()]
+        for axes, factor in factors:
+            values = values * factor.reshape([2 if axis in axes else 1 for axis in range(m)])
+        return values
+
+    @property
+    def condition(self) -> float:
+        """1/min |φ(T)|: how many times noise is magnified in the worst direction; at least 1."""
+        return float(max(1.0, 1.0 / self.attenuation.min()))
+
+
+@dataclass(frozen=True)
+class Channel(Axes):
+    """What a mechanism does to the joint table of some attributes, and how to undo it.
+
+    >>> from deniable.laws import ProductLaw
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
+    >>> channel = Channel(mechanism, ("a1", "a2"))
+    >>> table = np.array([[10.0, 20.0, 30.0, 40.0], [5.0, 5.0, 5.0, 5.0]])
+    >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
+    True
+    >>> channel.attenuation.round(4).tolist(), round(channel.condition, 4)
+    ([[1.0, 0.615], [0.4621, 0.2842]], 3.5187)
+    """
+
+    @cached_property
+    def n_outputs(self) -> tuple[int, ...]:
+        """Shape of a table of released values."""
+        shape = list(self.n_categories)
+        for response in self._responses.values():
+            for axis, n in zip(response.axes, response.outputs, strict=True):
+                shape[axis] = n
+        return tuple(shape)
+
+    def completed(self) -> "Channel":
+        """Return the channel with further axes behind, for the parts that are missing."""
+        return Channel(self.mechanism, self._with_missing_parts())
 
     @cached_property
     def forward(self) -> TableMap:
@@ -267,22 +296,8 @@ class Channel:
         smallest singular value if it is square, and φ if it is a k-ary randomized response. For
         parts, with SL in place of L and cells of a common size.
         """
-        return self.left_of(np.abs(self.pattern_forward.eigenvalues))
-
-    def left_of(self, patterns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return :attr:`attenuation` with given numbers for the pattern axes."""
-        m = len(self.attributes)
-        values = np.ones((2,) * m)
-        factors = [(self.pattern_forward.pattern_axes, patterns)]
-        factors += [(r.axes, r.attenuation()) for r in self._responses.values()]
-        for axes, factor in factors:
-            values = values * factor.reshape([2 if axis in axes else 1 for axis in range(m)])
-        return values
-
-    @property
-    def condition(self) -> float:
-        """1/min |φ(T)|: how many times noise is magnified in the worst direction; at least 1."""
-        return float(max(1.0, 1.0 / self.attenuation.min()))
+        forward = self.pattern_forward
+        return self._left_of(forward.pattern_axes, np.abs(forward.eigenvalues))
 
     def check(self, n_records: float) -> None:
         """Refuse a table with a component that the randomization has wiped out.

@@ -66,8 +66,7 @@ class Mechanism:
 
     Example:
         >>> from deniable.laws import ProductLaw
-        >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-        >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+        >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
         >>> [round(level, 4) for level in (mechanism.epsilon, *mechanism.attribute_epsilon)]
         [3.0, 1.0, 2.0]
         >>> mechanism.subset_epsilon(["a1"]) == mechanism.promise().attribute_epsilon[0]
@@ -80,6 +79,12 @@ class Mechanism:
     schema: Schema
     blocks: tuple[Block, ...]
     claim: Claim | None = None
+
+    @classmethod
+    def of(cls, law: Law, schema: Schema | None = None) -> "Mechanism":
+        """Return what one law does to all attributes of a schema, by default to anonymous ones."""
+        block = Block(tuple(range(len(law.n_categories))), law)
+        return cls(Schema.anonymous(law.n_categories) if schema is None else schema, (block,))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "blocks", tuple(self.blocks))

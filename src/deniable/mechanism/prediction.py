@@ -81,10 +81,7 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
             with a response matrix is asked for: what is left depends on its other parts too.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
     >>> prediction = predict_covariance(mechanism, "a1", "a2")
     >>> round(prediction.share, 4), prediction.spurious
     (0.2842, 0.0)
@@ -170,10 +167,7 @@ def cell_variance_range(
     ``table`` variance is between these two over n.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
     >>> low, high = cell_variance_range(Channel(mechanism, ("a1",)))
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.9207], [0.9207])
@@ -297,10 +291,7 @@ def expected_error(
         InputError: if there are no records or the channel cannot be inverted.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
     >>> round(expected_error(Channel(mechanism, ("a1",)), n_records=1000).worst, 4)
     0.0303
     """
@@ -406,10 +397,7 @@ def expected_variance(mechanism: Mechanism) -> ExpectedVariance:
     """Return what errors to expect, whatever the number of rows.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
     >>> expected = expected_variance(mechanism)
     >>> round(expected.shares, 4), round(expected.pairs, 4)
     (0.8332, 0.7775)

@@ -15,7 +15,7 @@ there are rows the forms' shares take their place.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
@@ -26,39 +26,88 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.laws.forms import PublishedForms
 from deniable.laws.set_answers import SetAnswers
-from deniable.mechanism.channel import Channel, refuse_lost
+from deniable.mechanism.channel import Axes, Channel, refuse_lost
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
-from deniable.schema import Variable
 
 Variant = tuple[int, tuple[int, ...]]
 """A form, and which of the attributes at hand it asks, by their places in its block."""
 
 
 @dataclass(frozen=True)
-class PublishedChannel:
+class _Group:
+    """What forms that are counted together do to the attributes at hand.
+
+    Args:
+        channel: on these, as if everybody had one of the forms.
+        asked: which axes are asked; those that are not under forms too.
+        sets: that answers name, by axis.
+    """
+
+    channel: Channel
+    asked: tuple[bool, ...]
+    sets: dict[int, SetAnswers]
+
+    @property
+    def forward(self) -> TableMap:
+        """What would be done if all axes were asked."""
+        return self.channel.pattern_forward
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Of the answers; axes that are not asked have length 1."""
+        return tuple(
+            (self.sets[axis].n_answers if axis in self.sets else n) if inside else 1
+            for axis, (n, inside) in enumerate(zip(self.channel.n_outputs, self.asked, strict=True))
+        )
+
+    @property
+    def information(self) -> NDArray[np.float64]:
+        """φ², with what the sets show of each component as a factor, over the pattern axes."""
+        shown = np.ones(())
+        for axis in self.forward.pattern_axes:
+            told = self.sets[axis].information if axis in self.sets else 1.0
+            shown = np.multiply.outer(shown, [1.0, told])
+        return np.asarray(self.forward.eigenvalues**2 * shown)
+
+    def answered(self, of: TableMap, *, from_answers: bool) -> TableMap:
+        """Return a map from the answers or to them: along axes that are not asked it spreads what
+        it is given evenly, or adds up."""
+        at = tuple(slice(None) if self.asked[axis] else 0 for axis in of.pattern_axes)
+        elsewhere = {
+            axis: np.full((n, 1), 1.0 / n) if from_answers else np.ones((1, n))
+            for axis, (n, inside) in enumerate(zip(of.n_categories, self.asked, strict=True))
+            if not inside
+        }
+        return TableMap(
+            of.n_categories,
+            tuple(axis for axis in of.pattern_axes if self.asked[axis]),
+            np.asarray(of.eigenvalues[at]),
+            {**of.matrices, **elsewhere},
+            of.joint,
+            self.sets,
+            from_answers,
+            weighted=not from_answers,
+        )
+
+
+@dataclass(frozen=True)
+class PublishedChannel(Axes):
     """What forms do to the joint table of some attributes, and how to undo it.
 
     It answers what :class:`~deniable.mechanism.channel.Channel` does; released tables are flat
     vectors, form after form.
 
     Args:
-        mechanism: the randomization, with forms.
-        attributes: their names, or those of parts of merged ones, in the order of the table's axes.
         fractions: of the rows (or of their weight) that each group of forms has, shape (groups,);
             by default the forms' shares.
         grouping: which forms, asking what, are counted together; by default those that do the
             same.
 
-    Raises:
-        InputError: if a name is unknown or given twice, or there is none.
-
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
     >>> asks = [((0,), np.array([0.8, 0.2])), ((0, 1), np.array([[0.4, 0.2], [0.2, 0.2]]))]
     >>> law = PublishedForms.from_probabilities((2, 3), [0.5, 0.5], asks)
-    >>> mechanism = Mechanism(Schema.anonymous((2, 3)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(law)
     >>> channel = PublishedChannel(mechanism, ("a1",))
     >>> table = np.array([70.0, 30.0])
     >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
@@ -67,13 +116,8 @@ class PublishedChannel:
     ((4,), [1.0, 0.4472])
     """
 
-    mechanism: Mechanism
-    attributes: tuple[str, ...]
     fractions: tuple[float, ...] | None = None
     grouping: tuple[tuple["Variant", ...], ...] | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", tuple(self.attributes))
 
     @cached_property
     def law(self) -> PublishedForms:
@@ -104,38 +148,20 @@ class PublishedChannel:
         )
 
     @cached_property
-    def _single(self) -> Channel:
-        return Channel(self.mechanism.under(0), self.attributes)
-
-    @cached_property
-    def _channels(self) -> tuple[Channel, ...]:
-        under = [self.mechanism.under(*group[0]) for group in self.groups]
-        return tuple(Channel(mechanism, self.attributes) for mechanism in under)
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """What stands on the axes: attributes, or parts of merged ones."""
-        return self._single.variables
-
-    @property
-    def positions(self) -> tuple[int, ...]:
-        """Positions in the schema of the attributes that the axes belong to."""
-        return self._single.positions
-
-    @property
-    def n_categories(self) -> tuple[int, ...]:
-        """Shape of a table of true values."""
-        return self._single.n_categories
-
-    @property
-    def shared_matrices(self) -> tuple[str, ...]:
-        """As of a channel; the forms' own attributes have no matrix."""
-        return self._single.shared_matrices
-
-    @property
-    def complete(self) -> bool:
-        """As of a channel."""
-        return self._single.complete
+    def _groups(self) -> tuple[_Group, ...]:
+        within = {i: place for place, i in enumerate(self.mechanism.positions_under_forms)}
+        made = []
+        for (form, asked), *_ in self.groups:
+            inside = tuple(i not in within or within[i] in asked for i in self.positions)
+            named = {
+                axis: self.law.forms[form].sets_of(within[i])
+                for axis, i in enumerate(self.positions)
+                if inside[axis] and i in within
+            }
+            sets = {axis: each for axis, each in named.items() if each is not None}
+            channel = Channel(self.mechanism.under(form, asked), self.attributes)
+            made.append(_Group(channel, inside, sets))
+        return tuple(made)
 
     @property
     def all_under_forms(self) -> bool:
@@ -143,47 +169,14 @@ class PublishedChannel:
         return set(self.positions) <= set(self.mechanism.positions_under_forms)
 
     def completed(self) -> "PublishedChannel":
-        """As of a channel: with further axes behind, for parts that are missing."""
-        attributes = self._single.completed().attributes
+        """Return the channel with further axes behind, for the parts that are missing."""
+        attributes = self._with_missing_parts()
         return PublishedChannel(self.mechanism, attributes, self.rows, self.groups)
-
-    @cached_property
-    def _asked(self) -> tuple[tuple[bool, ...], ...]:
-        """Which axes each group's forms ask; all those that are not under forms."""
-        within = {
-            position: place for place, position in enumerate(self.mechanism.positions_under_forms)
-        }
-        return tuple(
-            tuple(i not in within or within[i] in group[0][1] for i in self.positions)
-            for group in self.groups
-        )
-
-    @cached_property
-    def _sets(self) -> tuple[dict[int, SetAnswers], ...]:
-        """Per group the axes that it answers by sets, and these."""
-        block = next(b for b in self.mechanism.blocks if b.law is self.law)
-        by_form = []
-        for group, asked in zip(self.groups, self._asked, strict=True):
-            of_group = {}
-            for axis, (position, inside) in enumerate(zip(self.positions, asked, strict=True)):
-                if inside and position in block.attributes:
-                    form = self.law.forms[group[0][0]]
-                    sets = form.sets_of(block.attributes.index(position))
-                    if sets is not None:
-                        of_group[axis] = sets
-            by_form.append(of_group)
-        return tuple(by_form)
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Shape of the answers of each group; axes that are not asked have length 1."""
-        return tuple(
-            tuple(
-                (sets[axis].n_answers if axis in sets else n) if inside else 1
-                for axis, (n, inside) in enumerate(zip(channel.n_outputs, asked, strict=True))
-            )
-            for channel, asked, sets in zip(self._channels, self._asked, self._sets, strict=True)
-        )
+        return tuple(group.shape for group in self._groups)
 
     @cached_property
     def n_outputs(self) -> tuple[int, ...]:
@@ -195,20 +188,14 @@ class PublishedChannel:
         """f_c: the fraction of the rows that each group has."""
         if self.fractions is not None:
             return self.fractions
-        shares, parts = self.law.probabilities, self._parts
-        return tuple(
-            float(sum(shares[form] * parts[form, asked] for form, asked in group))
-            for group in self.groups
-        )
-
-    @cached_property
-    def _parts(self) -> dict["Variant", float]:
-        """How likely a form is to ask what it may ask of these attributes."""
-        return {
-            (number, asked): probability
-            for number, form in enumerate(self.law.forms)
+        chances = {
+            (number, asked): share * probability
+            for number, (share, form) in enumerate(
+                zip(self.law.probabilities, self.law.forms, strict=True)
+            )
             for asked, probability in form.variants(self._places)
         }
+        return tuple(float(sum(chances[each] for each in group)) for group in self.groups)
 
     def of_rows(self, counts: NDArray[np.float64]) -> "PublishedChannel":
         """Return the channel with the fractions of counted rows, shape :attr:`n_outputs`."""
@@ -220,35 +207,14 @@ class PublishedChannel:
     @cached_property
     def _information(self) -> NDArray[np.float64]:
         """I_T over the pattern axes, shape (2,)·(their number)."""
-        information = np.zeros(self._forwards[0].eigenvalues.shape)
-        for fraction, forward, sets in zip(self.rows, self._forwards, self._sets, strict=True):
-            shown = np.ones(())
-            for axis in forward.pattern_axes:
-                shown = np.multiply.outer(
-                    shown, [1.0, sets[axis].information if axis in sets else 1.0]
-                )
-            information += fraction * forward.eigenvalues**2 * shown
-        return information
-
-    @cached_property
-    def _forwards(self) -> tuple[TableMap, ...]:
-        return tuple(channel.pattern_forward for channel in self._channels)
+        groups = zip(self.rows, self._groups, strict=True)
+        return np.asarray(sum(fraction * group.information for fraction, group in groups))
 
     @cached_property
     def forward(self) -> StackedMap:
         """M: the true table to the expected released vector. Columns sum to 1."""
-        parts = []
-        for forward, asked, sets in zip(self._forwards, self._asked, self._sets, strict=True):
-            ones = {
-                axis: np.ones((1, self.n_categories[axis]))
-                for axis, inside in enumerate(asked)
-                if not inside
-            }
-            part = _only(forward, asked, forward.eigenvalues, ones)
-            if sets:
-                part = replace(part, sets=sets, from_answers=False, weighted=True)
-            parts.append(part)
-        return StackedMap(tuple(parts), self.shapes, self.rows, gathers=False)
+        parts = tuple(g.answered(g.forward, from_answers=False) for g in self._groups)
+        return StackedMap(parts, self.shapes, self.rows, gathers=False)
 
     @cached_property
     def inverse(self) -> StackedMap:
@@ -256,19 +222,12 @@ class PublishedChannel:
 
         Not defined where some I_T is zero; call :meth:`check` first.
         """
-        parts = []
-        for channel, forward, asked, sets in zip(
-            self._channels, self._forwards, self._asked, self._sets, strict=True
-        ):
-            even = {
-                axis: np.full((self.n_categories[axis], 1), 1.0 / self.n_categories[axis])
-                for axis, inside in enumerate(asked)
-                if not inside
-            }
-            eigenvalues = forward.eigenvalues / self._information
-            part = _only(channel.undoing(eigenvalues), asked, eigenvalues, even)
-            parts.append(replace(part, sets=sets) if sets else part)
-        return StackedMap(tuple(parts), self.shapes, (1.0,) * len(parts), gathers=True)
+        factors = (g.forward.eigenvalues / self._information for g in self._groups)
+        parts = tuple(
+            group.answered(group.channel.undoing(factor), from_answers=True)
+            for group, factor in zip(self._groups, factors, strict=True)
+        )
+        return StackedMap(parts, self.shapes, (1.0,) * len(parts), gathers=True)
 
     @cached_property
     def means(self) -> tuple[TableMap, ...]:
@@ -301,17 +260,16 @@ class PublishedChannel:
         form = codes[len(self.mechanism.schema.attributes)]
         groups = self._group_of(form, codes)
         cells = np.zeros(len(form), dtype=np.int64)
-        single = self._channels[0]
-        answers = single.released_codes(
+        answers = self._groups[0].channel.released_codes(
             {i: np.minimum(codes[i], self._most(i) - 1) for i in set(self.positions)}
         )
         for axis, (column, position) in enumerate(zip(answers, self.positions, strict=True)):
             lengths = np.array([shape[axis] for shape in self.shapes])[groups]
             filled = codes[position] < self._most(position)
-            if any(axis in sets for sets in self._sets):
+            if any(axis in group.sets for group in self._groups):
                 # Sets come after the categories, and stand where the form answers by sets.
                 n = self.n_categories[axis]
-                broad = np.array([axis in sets for sets in self._sets])[groups]
+                broad = np.array([axis in group.sets for group in self._groups])[groups]
                 if (wrong := filled & (broad != (column >= n))).any():
                     raise WrongFormError(int(np.argmax(wrong)), self.attributes[axis])
                 column = np.where(broad, column.astype(np.int64) - n, column)
@@ -375,12 +333,7 @@ class PublishedChannel:
     def attenuation(self) -> NDArray[np.float64]:
         """√I_T for every set T of the attributes, shape (2,)·m: what is left of it; for an axis
         with a response matrix as of a channel."""
-        return self._single.left_of(np.sqrt(self._information))
-
-    @property
-    def condition(self) -> float:
-        """1/min √I_T: how many times noise is magnified in the worst direction; at least 1."""
-        return float(max(1.0, 1.0 / self.attenuation.min()))
+        return self._left_of(self._groups[0].forward.pattern_axes, np.sqrt(self._information))
 
     def check(self, n_records: float) -> None:
         """Refuse a table with a component that no form asks, or none tells enough of.
@@ -461,20 +414,3 @@ def channel_of(
     if counts is not None and counts.shape == channel.n_outputs:
         return channel.of_rows(counts)
     return channel
-
-
-def _only(
-    of: TableMap,
-    asked: Sequence[bool],
-    eigenvalues: NDArray[np.float64],
-    elsewhere: Mapping[int, NDArray[np.float64]],
-) -> TableMap:
-    """Return a map whose pattern kernel acts on the axes that are asked, and matrices elsewhere."""
-    at = tuple(slice(None) if asked[axis] else 0 for axis in of.pattern_axes)
-    return TableMap(
-        of.n_categories,
-        tuple(axis for axis in of.pattern_axes if asked[axis]),
-        np.asarray(eigenvalues[at]),
-        {**of.matrices, **elsewhere},
-        of.joint,
-    )

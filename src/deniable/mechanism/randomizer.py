@@ -24,11 +24,8 @@ class Randomizer:
             anything that protects people.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
     >>> from deniable.randomness import SeededRandomness
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
     >>> codes = [np.array([0, 0, 0]), np.array([1, 2, 3])]
     >>> [column.tolist() for column in Randomizer(mechanism, SeededRandomness(1)).randomize(codes)]
     [[1, 0, 0], [1, 2, 3]]

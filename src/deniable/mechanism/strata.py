@@ -28,10 +28,9 @@ class Strata:
             the column is not kept.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
     >>> schema = Schema(Schema.anonymous((2, 3)).attributes, keep=("region",))
     >>> def mechanism(*levels):
-    ...     return Mechanism(schema, (Block((0, 1), ProductLaw.from_levels((2, 3), levels)),))
+    ...     return Mechanism.of(ProductLaw.from_levels((2, 3), levels), schema)
     >>> strata = Strata({"north": mechanism(1.0, 0.5), "south": mechanism(0.3, 2.0)}, "region")
     >>> round(strata.epsilon, 9), [round(level, 9) for level in strata.attribute_epsilon]
     (2.3, [1.0, 2.0])

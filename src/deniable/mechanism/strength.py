@@ -48,10 +48,7 @@ def mechanism_strength(mechanism: Mechanism) -> Strength:
     """Return the entropy account of a mechanism; blocks are independent, so entropies add.
 
     >>> from deniable.laws import ProductLaw
-    >>> from deniable.mechanism.mechanism import Block
-    >>> from deniable.schema import Schema
-    >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
-    >>> mechanism = Mechanism(Schema.anonymous((2, 4)), (Block((0, 1), law),))
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
     >>> account = mechanism_strength(mechanism)
     >>> round(account.strength, 4), [round(beta, 4) for beta in account.attribute_strength]
     (0.7216, [0.8399, 0.6624])

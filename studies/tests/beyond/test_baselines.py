@@ -8,7 +8,7 @@ import pytest
 
 from deniable.laws.response import keep_probability
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
 from deniable_studies.beyond.baselines import (
     amplified_epsilon,
@@ -38,7 +38,7 @@ def released(n_categories: tuple[int, ...], answer_epsilon: float, record: tuple
 
 def mechanism(n_categories: tuple[int, ...], answer_epsilon: float) -> Mechanism:
     law = fake_data_law(n_categories, answer_epsilon)
-    return Mechanism(Schema.anonymous(n_categories), (Block(tuple(range(len(n_categories))), law),))
+    return Mechanism.of(law)
 
 
 @pytest.mark.parametrize("n_categories", [(3, 3), (2, 3, 4)])

@@ -69,7 +69,7 @@ def shared_by_two(codes: Codes) -> Codes:
 def together_as_if_alone(codes: Codes) -> Codes:
     """The attributes are randomized independently at their levels: more ε for the record."""
     law = ProductLaw.from_levels(CLAIMED.schema.n_categories, CLAIMED.attribute_epsilon)
-    return honest(Mechanism(CLAIMED.schema, (Block((0, 1, 2), law),)))(codes)
+    return honest(Mechanism.of(law, CLAIMED.schema))(codes)
 
 
 DEFECTS = {
@@ -131,11 +131,11 @@ def test_matrices_with_more_answers_and_columns_kept_are_audited_too():
     assert "is released as answer" in " ".join(audit(plan, turned).refutations)
 
 
-FORMS = Mechanism(Schema.anonymous((2, 2, 3, 2)), (Block((0, 1, 2, 3), drawing_forms()),))
+FORMS = Mechanism.of(drawing_forms())
 EVERYBODY = design(Schema.anonymous((2, 3, 4)), epsilon=3, method="forms").mechanism
 
 
-SETS = Mechanism(Schema.anonymous((4, 3, 3)), (Block((0, 1, 2), broad_forms()),))
+SETS = Mechanism.of(broad_forms())
 
 
 def always_hits(codes: Codes) -> Codes:

@@ -9,7 +9,7 @@ from deniable.audit import Plan
 from deniable.audit import plan as module
 from deniable.audit.plan import Event, log_quotient, total_score
 from deniable.laws import MatrixChannel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.randomness import SeededRandomness
 from unit.laws.test_forms import channel, drawing_forms
 
@@ -30,7 +30,7 @@ def test_no_more_rows_are_drawn_than_asked_for(sizes, draws):
 def test_the_worst_output_of_a_matrix_is_where_its_ratio_is_largest():
     matrix = np.array([[0.5, 0.2, 0.25], [0.3, 0.3, 0.25], [0.2, 0.5, 0.5]])
     law = MatrixChannel.from_probabilities(matrix)
-    plan = Plan(Mechanism(Schema.anonymous((3,)), (Block((0,), law),)))
+    plan = Plan(Mechanism.of(law))
     (response,) = plan.responses
     y, v, w = response.worst
     assert matrix[y, v] / matrix[y, w] == pytest.approx(2.5)
@@ -80,7 +80,7 @@ def test_power_grows_with_the_draws_and_names_the_hardest_attribute():
 
 def test_an_attribute_with_more_answers_than_categories_has_no_swap_to_look_for():
     matrix = MatrixChannel.from_probabilities(np.array([[0.6, 0.2], [0.2, 0.2], [0.2, 0.6]]))
-    plan = Plan(Mechanism(Schema.anonymous((2,)), (Block((0,), matrix),)))
+    plan = Plan(Mechanism.of(matrix))
     assert [p.defect for p in plan.power] == ["a run repeats the random bits of another"]
     assert plan.pairs == ()
 
@@ -103,7 +103,7 @@ def test_columns_of_many_categories_are_looked_at_without_a_matrix():
 def test_what_forms_release_is_expected_as_over_all_outputs():
     law = drawing_forms()
     sizes = law.n_categories
-    plan = Plan(Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2, 3), law),)))
+    plan = Plan(Mechanism.of(law))
     for x, row in channel(law).items():
         together = dict.fromkeys(plan.pairs, 0.0)
         for place, response in enumerate(plan.responses):

@@ -34,20 +34,9 @@ CONTRACT = json.loads((Path(collector.__file__).parent / "openapi.json").read_te
 
 
 @pytest.fixture(scope="module")
-def folder(address: Address, tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
-    return example_folder(tmp_path_factory.mktemp("open"), address())
-
-
-@pytest.fixture(scope="module")
-def url(folder: StudyFolder) -> Iterator[str]:
-    with served(folder, per_minute=100_000) as address:
+def url(everyone: StudyFolder) -> Iterator[str]:
+    with served(everyone, per_minute=100_000) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def invited(address: Address, tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
-    folder = tmp_path_factory.mktemp("invited")
-    return example_folder(folder, address(), respondents='"invited"')
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +45,17 @@ def invited_url(invited: StudyFolder) -> Iterator[str]:
         yield address
 
 
-def test_everyone_gets_the_same_page_with_its_policy(url: str, folder: StudyFolder) -> None:
+def test_everyone_gets_the_same_page_with_its_policy(url: str, everyone: StudyFolder) -> None:
     status, content, headers = get(url, "", Accept_Language="ar", Cookie="a=b")
-    assert (status, content) == (200, page_bytes(folder.study))
+    assert (status, content) == (200, page_bytes(everyone.study))
     assert headers["content-security-policy"] == policy()
     assert headers["referrer-policy"] == "no-referrer"
     assert "set-cookie" not in headers
     assert "server" not in headers
     assert get(url, "", If_None_Match=headers["etag"])[:2] == (304, b"")
     status, content, headers = get(url, "study.json")
-    assert content == folder.study.content
-    assert headers["etag"] == f'"{folder.study.identity}"'
+    assert content == everyone.study.content
+    assert headers["etag"] == f'"{everyone.study.identity}"'
 
 
 def test_no_record_stays_beside_its_invitation_in_the_journal(
@@ -135,9 +124,9 @@ def test_every_outcome_has_its_status(address: Address, tmp_path: Path) -> None:
     ],
 )
 def test_fields_that_do_not_fit_are_refused(
-    url: str, folder: StudyFolder, changes: dict[str, str], status: int
+    url: str, everyone: StudyFolder, changes: dict[str, str], status: int
 ) -> None:
-    found, answer, _ = post(url, body_of(folder.study, changes, seed=9))
+    found, answer, _ = post(url, body_of(everyone.study, changes, seed=9))
     assert found == status
     assert set(answer) == {"error"}
 
@@ -151,8 +140,8 @@ def test_what_is_no_submission_is_refused(url: str, body: bytes) -> None:
     assert post(url, body, "withdrawals")[0] in (413, 422)
 
 
-def test_only_the_studys_own_page_may_post(url: str, folder: StudyFolder) -> None:
-    body = body_of(folder.study, seed=20)
+def test_only_the_studys_own_page_may_post(url: str, everyone: StudyFolder) -> None:
+    body = body_of(everyone.study, seed=20)
     own = f"http://{urlsplit(url).netloc}"
     for origin in ("http://evil.example", "null", f"{own}.evil.example", "http://127.0.0.1:1"):
         assert post(url, body, Origin=origin)[0] == 400
@@ -222,12 +211,12 @@ def test_a_head_that_trickles_is_cut_before_every_request(
         assert answer.split()[1] == status
 
 
-def test_an_address_may_ask_so_often(folder: StudyFolder) -> None:
-    with served(folder, per_minute=3) as url:
+def test_an_address_may_ask_so_often(everyone: StudyFolder) -> None:
+    with served(everyone, per_minute=3) as url:
         found = [post(url, b"{}", X_Forwarded_For=f"192.0.2.{n}")[0] for n in range(5)]
         assert found == [422, 422, 422, 429, 429]  # forged headers change nothing
         assert post(url, b"{}")[2]["retry-after"] == "60"
-    with served(folder, per_minute=3, hops=1) as url:
+    with served(everyone, per_minute=3, hops=1) as url:
         found = [post(url, b"{}", X_Forwarded_For=f"6.6.6.6, 192.0.2.{n}")[0] for n in range(5)]
         assert found == [422] * 5
 
@@ -282,11 +271,11 @@ def test_so_is_postgresql_that_is_locked_or_gone(
 
 
 def test_nothing_is_logged(
-    folder: StudyFolder, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    everyone: StudyFolder, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with served(folder) as url, caplog.at_level("DEBUG", "uvicorn"):
+    with served(everyone) as url, caplog.at_level("DEBUG", "uvicorn"):
         get(url, "")
-        post(url, body_of(folder.study, seed=50))
+        post(url, body_of(everyone.study, seed=50))
         post(url, b"{")
     assert capfd.readouterr() == ("", "")
     assert "127.0.0.1" not in caplog.text
@@ -390,12 +379,12 @@ def test_more_than_can_wait_are_told_to_come_back(
         assert kept.totals().records == 2
 
 
-def test_who_goes_before_the_end_of_a_body_is_forgotten(url: str, folder: StudyFolder) -> None:
+def test_who_goes_before_the_end_of_a_body_is_forgotten(url: str, everyone: StudyFolder) -> None:
     with socket.create_connection(
         (urlsplit(url).hostname or "", urlsplit(url).port or 0)
     ) as connection:
         connection.sendall(HEAD + b"Content-Length: 200\r\n\r\n{")
-    assert post(url, body_of(folder.study, seed=95))[0] in (200, 201)
+    assert post(url, body_of(everyone.study, seed=95))[0] in (200, 201)
 
 
 REQUESTS = int(os.environ.get("REQUESTS", "600"))
@@ -403,7 +392,7 @@ REQUESTS = int(os.environ.get("REQUESTS", "600"))
 
 @pytest.mark.slow
 def test_nothing_that_is_posted_breaks_the_server(
-    invited_url: str, invited: StudyFolder, url: str, folder: StudyFolder
+    invited_url: str, invited: StudyFolder, url: str, everyone: StudyFolder
 ) -> None:
     """Requests made from the contract: right ones, each field in turn as its pattern forbids, and
     bodies, paths, methods and heads that are bent. Every answer is one that the contract states."""
@@ -420,7 +409,7 @@ def test_nothing_that_is_posted_breaks_the_server(
         for address in (url, invited_url)
     }
     for _ in range(REQUESTS):
-        address, study = [(url, folder.study), (invited_url, invited.study)][random.integers(2)]
+        address, study = [(url, everyone.study), (invited_url, invited.study)][random.integers(2)]
         receipt = str(random.choice(receipts))
         sent: dict[str, Any] = {
             "study": study.identity,

@@ -32,21 +32,6 @@ from unit.collect.studies import TODAY, example_folder, example_study
 LATER = date(2100, 1, 1)
 
 
-@pytest.fixture(scope="module")
-def invited(
-    address: Callable[[], str | None], tmp_path_factory: pytest.TempPathFactory
-) -> StudyFolder:
-    folder = tmp_path_factory.mktemp("invited")
-    return example_folder(folder, address(), respondents='"invited"')
-
-
-@pytest.fixture(scope="module")
-def everyone(
-    address: Callable[[], str | None], tmp_path_factory: pytest.TempPathFactory
-) -> StudyFolder:
-    return example_folder(tmp_path_factory.mktemp("everyone"), address())
-
-
 def one(number: int | str, token: str = "", record: bytes = b"\x13\x20\x10") -> Submission:
     return Submission(receipt_id(f"receipt {number}"), record, token)
 

@@ -23,8 +23,8 @@ from deniable.design.strength import (
     strong_law,
 )
 from deniable.errors import InputError
-from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.shares import Shares
+from deniable.estimate.tabulate import Counts
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.laws.response import Response
 from deniable.mechanism import privacy
@@ -114,9 +114,7 @@ def test_a_large_joint_table_under_the_joint_law_is_inverted_cell_by_cell() -> N
     sizes = (10,) * 6
     made = design(Schema.anonymous(sizes), method="joint", attenuation=0.5)
     counts = np.random.default_rng(0).poisson(3, size=sizes)
-    found = estimate_table(
-        Counts.of(made.mechanism, Tabulation.from_counts(counts)), made.mechanism.schema.names
-    )
+    (found,) = Shares(made.mechanism.schema.names).answer(Counts.of(made.mechanism, counts))
     # P = λI + (1 − λ)P* on whole records: its inverse needs no transform.
     frequencies = counts / counts.sum()
     np.testing.assert_allclose(found.values, (frequencies - 0.5 / 10**6) / 0.5, atol=1e-15)

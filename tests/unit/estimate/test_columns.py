@@ -7,27 +7,23 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, columns_of, html_of, plot_of, rows_text, shown
-from deniable.estimate.covariance import estimate_covariance
+from deniable.estimate.covariance import Covariance
 from deniable.estimate.independence import independence
-from deniable.estimate.ordered import estimate_mean, estimate_quantile
-from deniable.estimate.shares import estimate_table
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.ordered import Mean, Quantile
+from deniable.estimate.shares import Shares
+from deniable.estimate.tabulate import Counts
 from deniable.laws import ProductLaw
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Attribute, Schema
 
 AGE = Attribute("age", bins=(0, 10, 20, 40))
 SEX = Attribute("sex", ("f", "m"))
-MECHANISM = Mechanism(
-    Schema((AGE, SEX)), (Block((0, 1), ProductLaw.from_levels((3, 2), (3.0, 3.0))),)
-)
-COUNTS = Counts.of(
-    MECHANISM, Tabulation.from_counts(np.array([[900, 300], [500, 700], [300, 300]]))
-)
+MECHANISM = Mechanism.of(ProductLaw.from_levels((3, 2), (3.0, 3.0)), Schema((AGE, SEX)))
+COUNTS = Counts.of(MECHANISM, np.array([[900, 300], [500, 700], [300, 300]]))
 
 
 def test_a_long_table_has_a_row_per_cell_and_a_wide_one_a_column_per_category() -> None:
-    found = estimate_table(COUNTS, ["age", "sex"])
+    (found,) = Shares(("age", "sex")).answer(COUNTS)
     long = columns_of([found], 0.9)
     assert long["age"] == [name for name in AGE.categories for _ in "fm"]
     assert long["estimate"] == found.values.ravel().tolist()
@@ -39,32 +35,32 @@ def test_a_long_table_has_a_row_per_cell_and_a_wide_one_a_column_per_category() 
     assert wide["age"] == list(AGE.categories)
     assert wide["sex=m"] == found.values[:, 1].tolist()
     with pytest.raises(InputError, match="two attributes or more"):
-        columns_of(estimate_mean(COUNTS, "age", ["sex"]), 0.95, wide=True)
+        columns_of(Mean(("age",), by=("sex",)).answer(COUNTS), 0.95, wide=True)
 
 
 def test_means_and_quantiles_are_rows_too() -> None:
-    means = columns_of(estimate_mean(COUNTS, "age", ["sex"]), 0.95)
+    means = columns_of(Mean(("age",), by=("sex",)).answer(COUNTS), 0.95)
     assert means["sex"] == ["f", "m"]
     assert means["scores"] == ["edges", "edges"]
     assert means["estimate"] == [None, None]
     assert means["least"][0] > means["low"][0]
-    quantiles = columns_of(estimate_quantile(COUNTS, "age", 0.5, ["sex"]), 0.95)
+    quantiles = columns_of(Quantile(("age",), by=("sex",)).answer(COUNTS), 0.95)
     assert quantiles["lower_edge"][0] in (0, 10)
     assert quantiles["probability"] == [0.5, 0.5]
 
 
 def test_a_notebook_shows_the_caption_and_the_table() -> None:
-    found = estimate_table(COUNTS, ["age", "sex"])
+    (found,) = Shares(("age", "sex")).answer(COUNTS)
     page = ElementTree.fromstring(found._repr_html_())
     text = "".join(page.itertext())
     assert "Shares of age, sex: 3,000 rows, of these rows" in text
     assert len(page.findall("./tbody/tr")) == 6
-    assert "Mean of age" in html_of(estimate_mean(COUNTS, "age", ["sex"]), 0.95)
+    assert "Mean of age" in html_of(Mean(("age",), by=("sex",)).answer(COUNTS), 0.95)
 
 
 def test_plots_are_of_one_attribute_or_two() -> None:
-    assert len(plot_of([estimate_table(COUNTS, ["age", "sex"])], 0.95).axes) == 2  # and its scale
-    means = plot_of(estimate_mean(COUNTS, "age", ["sex"], scores=(5, 15, 30)), 0.95)
+    assert len(plot_of([Shares(("age", "sex")).answer(COUNTS)[0]], 0.95).axes) == 2  # and its scale
+    means = plot_of(Mean(("age",), by=("sex",), scores=(5, 15, 30)).answer(COUNTS), 0.95)
     assert [tick.get_text() for tick in means.axes[0].get_yticklabels()] == ["f", "m"]
 
 
@@ -74,8 +70,8 @@ def test_counts_and_values_are_written_as_people_read_them() -> None:
 
 
 def test_answers_are_dataframes_plots_and_pages_one_by_one_and_together() -> None:
-    means = Answers(estimate_mean(COUNTS, "age", ["sex"], scores="middle", level=0.9))
-    covariance = estimate_covariance(COUNTS, ("age", "sex"), scores=("middle", (0, 1)))
+    means = Answers(Mean(("age",), by=("sex",), scores="middle", level=0.9).answer(COUNTS))
+    (covariance,) = Covariance(("age", "sex"), scores=("middle", (0, 1))).answer(COUNTS)
     for answer in (means, means[0], covariance):
         rows = len(means) if answer is means else 1
         pandas, polars = answer.to_pandas(), answer.to_polars()
@@ -92,7 +88,7 @@ def test_answers_are_dataframes_plots_and_pages_one_by_one_and_together() -> Non
 
 
 def test_an_interval_is_never_called_one_of_another_level() -> None:
-    mean = estimate_mean(COUNTS, "age", ["sex"], scores="middle", level=0.9)[0]
+    mean = Mean(("age",), by=("sex",), scores="middle", level=0.9).answer(COUNTS)[0]
     assert "90 % intervals" in mean.caption()
     assert mean.table(0.9) == mean.table()
     for ask in (mean.table, mean.caption, mean.to_pandas):

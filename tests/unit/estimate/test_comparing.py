@@ -7,12 +7,12 @@ import pytest
 from deniable.errors import InputError
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.inference import Inference
-from deniable.estimate.ordered import estimate_mean
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.ordered import Mean
+from deniable.estimate.shares import Shares
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import ProductLaw
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute, Schema
@@ -20,9 +20,8 @@ from unit.dense import dense_inverse
 
 AGE = Attribute("age", ("0", "1", "2"), scores=(5, 15, 30))
 SEX = Attribute("sex", ("f", "m"))
-MECHANISM = Mechanism(
-    Schema((AGE, SEX), keep=("town",)),
-    (Block((0, 1), ProductLaw.from_levels((3, 2), (3.0, 2.0))),),
+MECHANISM = Mechanism.of(
+    ProductLaw.from_levels((3, 2), (3.0, 2.0)), Schema((AGE, SEX), keep=("town",))
 )
 TABLE = np.array([[900, 300], [500, 700], [300, 300]])
 
@@ -44,12 +43,12 @@ def dense_covariance(target: str) -> np.ndarray:
 
 @both_targets
 def test_the_covariance_of_an_estimate_is_that_of_the_dense_inverse(target: Target) -> None:
-    found = estimate_table(counts("age", "sex"), ["age", "sex"], target=target)
+    (found,) = Shares(("age", "sex"), target=target).answer(counts("age", "sex"))
     np.testing.assert_allclose(found.covariance(), dense_covariance(target), atol=1e-15)
     np.testing.assert_allclose(
         np.sqrt(np.diag(found.covariance())), found.standard_error.ravel(), rtol=1e-9
     )
-    within = estimate_table(counts("age", "sex"), ["age"], ["sex"], target=target)
+    (within,) = Shares(("age",), by=("sex",), target=target).answer(counts("age", "sex"))
     np.testing.assert_allclose(
         np.sqrt(np.diag(within.covariance())), within.standard_error.ravel(), rtol=1e-9
     )
@@ -59,8 +58,8 @@ def test_the_covariance_of_an_estimate_is_that_of_the_dense_inverse(target: Targ
 def test_two_categories_of_one_attribute_differ_with_their_covariance(target: Target) -> None:
     question = Comparison(("age",), column="age", values=("0", "2"), target=target)
     (found,) = question.answer(counts("age"))
-    covariance = estimate_table(counts("age"), ["age"], target=target).covariance()
-    shares = estimate_table(counts("age"), ["age"]).values
+    covariance = Shares(("age",), target=target).answer(counts("age"))[0].covariance()
+    shares = Shares(("age",)).answer(counts("age"))[0].values
     assert found.difference == pytest.approx(shares[0] - shares[2])
     expected = covariance[0, 0] + covariance[2, 2] - 2 * covariance[0, 2]
     assert found.standard_error**2 == pytest.approx(expected)
@@ -78,7 +77,7 @@ def test_shares_within_two_groups_differ_with_their_covariance(target: Target) -
     found = Comparison(("age",), column="sex", values=("m", "f"), target=target).answer(
         counts("age", "sex")
     )
-    within = estimate_table(counts("age", "sex"), ["age"], ["sex"], target=target)
+    (within,) = Shares(("age",), by=("sex",), target=target).answer(counts("age", "sex"))
     covariance = within.covariance()
     for code, one in enumerate(found):
         assert one.of == (("age", str(code)),)
@@ -92,7 +91,7 @@ def test_shares_within_two_groups_differ_with_their_covariance(target: Target) -
 def test_means_of_two_groups_differ_as_their_means_do() -> None:
     question = Comparison(("age",), column="sex", values=("f", "m"), mean=True)
     (found,) = question.answer(counts("age", "sex"))
-    women, men = estimate_mean(counts("age", "sex"), "age", ["sex"])
+    women, men = Mean(("age",), by=("sex",)).answer(counts("age", "sex"))
     assert found.estimates == pytest.approx((women.estimate, men.estimate))
     assert question.to_plain([found])["scores"] == "schema"
     assert "by the scores of the schema, taken as exact" in found.caption()
@@ -122,7 +121,7 @@ def test_groups_of_rows_are_independent_so_that_their_variances_add() -> None:
     found = Comparison(("age",), column="town", values=("a", "b")).ask(release)
     assert [one.of for one in found] == [(("age", str(code)),) for code in range(3)]
     groups = release.count(["age"], by=["town"])
-    first, second = (estimate_table(group, ["age"]) for group in groups)
+    first, second = (Shares(("age",)).answer(group)[0] for group in groups)
     np.testing.assert_allclose(
         [one.standard_error**2 for one in found],
         first.standard_error**2 + second.standard_error**2,
@@ -154,7 +153,7 @@ def test_within_subgroups_of_a_randomized_attribute_errors_are_of_the_joint_tabl
 ) -> None:
     question = Comparison(("age",), column="age", values=("0", "2"), by=("sex",), target=target)
     found = question.answer(counts("age", "sex"))
-    within = estimate_table(counts("age", "sex"), ["age"], ["sex"], target=target)
+    (within,) = Shares(("age",), by=("sex",), target=target).answer(counts("age", "sex"))
     covariance = within.covariance()
     assert [one.group for one in found] == [(("sex", "f"),), (("sex", "m"),)]
     for code, one in enumerate(found):
@@ -169,7 +168,7 @@ def test_groups_of_rows_are_compared_within_subgroups_too() -> None:
     release = Release(Strata.one(MECHANISM), rows())
     found = Comparison(("age",), column="town", values=("a", "b"), by=("sex",)).ask(release)
     towns = release.count(["age", "sex"], by=["town"])
-    first, second = (estimate_table(town, ["age"], ["sex"]) for town in towns)
+    first, second = (Shares(("age",), by=("sex",)).answer(town)[0] for town in towns)
     errors = first.standard_error**2 + second.standard_error**2
     assert [one.group for one in found] == [(("sex", sex),) for sex in "fm" for _ in range(3)]
     for place, one in enumerate(found):
@@ -177,6 +176,6 @@ def test_groups_of_rows_are_compared_within_subgroups_too() -> None:
         assert one.difference == pytest.approx(first.values[age, sex] - second.values[age, sex])
         assert one.standard_error**2 == pytest.approx(errors[age, sex])
     means = Comparison(("age",), column="town", values=("a", "b"), by=("sex",), mean=True)
-    by_town = [estimate_mean(town, "age", ["sex"]) for town in towns]
+    by_town = [Mean(("age",), by=("sex",)).answer(town) for town in towns]
     for one, of_a, of_b in zip(means.ask(release), *by_town, strict=True):
         assert one.estimates == pytest.approx((of_a.estimate, of_b.estimate))

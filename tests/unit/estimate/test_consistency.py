@@ -19,15 +19,23 @@ from deniable import (
     independence_test,
 )
 from deniable.errors import Notice
-from deniable.estimate.consistency import Origin, _bound, check_origin, find_origin, origin_of
+from deniable.estimate.consistency import (
+    Origin,
+    _bound,
+    _truths,
+    check_origin,
+    find_origin,
+    origin_of,
+)
 from deniable.estimate.counting import Rows
 from deniable.estimate.source import Release
 from deniable.laws import MatrixChannel, PublishedForms
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import SystemRandomness
+from unit.dense import random_table
 from unit.laws.test_forms import broad_forms, drawing_forms
 from unit.laws.test_forms import channel as channel_of_forms
 
@@ -81,7 +89,7 @@ def test_a_share_above_one_gives_a_table_away():
     honest = Randomizer(mechanism, SystemRandomness()).randomize(rows)
     assert origin_of(mechanism, Rows(("a1",), honest)).p_value > 1e-9
     law = MatrixChannel.from_probabilities(np.full((40, 40), 0.01) + 0.6 * np.eye(40))
-    mechanism = Mechanism(Schema.anonymous((40,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law)
     assert origin_of(mechanism, Rows(("a1",), rows)).p_value < 1e-6
 
 
@@ -95,7 +103,7 @@ def test_few_rows_tell_nothing_and_no_rows_are_nothing():
 
 def test_matrices_are_looked_at_by_their_inverse():
     law = MatrixChannel.from_probabilities(np.array([[0.6, 0.2], [0.2, 0.2], [0.2, 0.6]]))
-    mechanism = Mechanism(Schema.anonymous((2,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law)
     honest = Randomizer(mechanism, SystemRandomness()).randomize([np.zeros(2000, dtype=np.int64)])
     assert origin_of(mechanism, Rows(("a1",), honest)).p_value > 1e-9
     assert origin_of(mechanism, Rows(("a1",), [np.zeros(2000, dtype=np.int64)])).p_value < 1e-6
@@ -122,6 +130,16 @@ def test_the_bound_is_above_the_exact_probability_for_every_truth():
         for total in np.unique(np.round(sums, 9)):
             exact = chances[sums <= total + 1e-9].sum()
             assert exact <= np.exp(_bound(float(total) + 1e-9, [(by_output, law, n)])) + 1e-12
+
+
+def test_what_is_released_of_a_pair_is_told_by_whether_truth_and_release_are_in_a_cell():
+    mechanism = Mechanism.of(random_table((3, 4), 6))
+    channel, sides = Channel(mechanism, ("a1", "a2")), list(product((0, 1), repeat=2))
+    cells = list(product((slice(1), slice(1, None)), repeat=2))  # the first value, or another
+    found = _truths(mechanism.blocks[0].law.eigenvalues((0, 1)), (3, 4), (1, 1))
+    for row, true in zip(found, sides, strict=True):
+        released = channel.forward.apply(np.eye(12)[4 * true[0] + true[1]].reshape(3, 4))
+        assert row == pytest.approx([released[cell].sum() for cell in cells])
 
 
 def test_a_foreign_table_is_refused_or_warned_of():
@@ -255,7 +273,7 @@ def test_under_forms_the_p_value_is_never_too_small():
     # Fourteen rows of one truth: all outcomes, by how many rows have each form and answer.
     asks = [((0,), np.array([0.55, 0.45])), ((0,), np.array([0.7, 0.3]))]
     law = PublishedForms.from_probabilities((2,), [0.75, 0.25], asks)
-    mechanism = Mechanism(Schema.anonymous((2,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law)
     of_one = channel_of_forms(law)[0,]
     codes, forms = [np.array([y for _, (y,) in of_one])], np.array([form for form, _ in of_one])
     chances = np.array([float(p) for p in of_one.values()])
@@ -274,7 +292,7 @@ def test_under_forms_the_p_value_is_never_too_small():
 
 def test_what_forms_draw_is_told_from_what_was_not_randomized():
     law = drawing_forms()
-    mechanism = Mechanism(Schema.anonymous(law.n_categories), (Block((0, 1, 2, 3), law),))
+    mechanism = Mechanism.of(law)
     second = np.arange(6000) % 2
     columns = [second, 1 - second, second, second]
     names = mechanism.schema.names
@@ -288,7 +306,7 @@ def test_what_forms_draw_is_told_from_what_was_not_randomized():
 
 def test_sets_that_hold_one_category_too_often_are_told_from_what_is_drawn():
     law = broad_forms()
-    mechanism = Mechanism(Schema.anonymous(law.n_categories), (Block((0, 1, 2), law),))
+    mechanism = Mechanism.of(law)
     columns = [np.arange(6000) % n for n in law.n_categories]
     *codes, forms = Randomizer(mechanism, SystemRandomness()).randomize(columns)
     names = mechanism.schema.names

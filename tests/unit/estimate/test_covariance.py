@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.estimate.covariance import estimate_covariance, indicator_covariance
+from deniable.estimate.covariance import Covariance, indicator_covariance
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import ProductLaw
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target, predict_covariance
 from deniable.schema import Attribute, Schema
-from unit.dense import anonymous, dense_channel, dense_inverse, random_table
+from unit.dense import dense_channel, dense_inverse, random_table
 from unit.mechanism.pairs import S, T, every_pair, product, released, truth
 
 
@@ -33,7 +33,7 @@ def test_the_population_estimate_is_unbiased_over_every_possible_table(n_records
     # All released tables of n records with their multinomial probabilities: exact, no simulation.
     from math import factorial, prod
 
-    mechanism = anonymous((2, 2), Block((0, 1), random_table((2, 2), 4)))
+    mechanism = Mechanism.of(random_table((2, 2), 4))
     pi = np.array([[0.5, 0.1], [0.15, 0.25]])
     theta = released(mechanism, pi).ravel()
     s, t = np.array([0.0, 2.0]), np.array([-1.0, 1.5])
@@ -42,17 +42,15 @@ def test_the_population_estimate_is_unbiased_over_every_possible_table(n_records
         chance = factorial(n_records) * prod(
             p**c / factorial(c) for p, c in zip(theta, counts, strict=True)
         )
-        tabulation = Tabulation.from_counts(np.array(counts).reshape(2, 2))
-        found = estimate_covariance(
-            Counts.of(mechanism, tabulation), ("a1", "a2"), scores=(s, t), target="population"
-        )
+        tabled = Counts.of(mechanism, np.array(counts).reshape(2, 2))
+        (found,) = Covariance(("a1", "a2"), scores=(s, t), target="population").answer(tabled)
         expected += chance * found.estimate
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_table_estimate_is_unbiased_over_every_possible_release(weighted: bool) -> None:
-    mechanism = anonymous((2, 2), Block((0, 1), random_table((2, 2), 4)))
+    mechanism = Mechanism.of(random_table((2, 2), 4))
     matrix = dense_channel(mechanism, ("a1", "a2"))
     records = [0, 3, 1, 0]
     weights = np.array([1.0, 2.0, 0.5, 1.5]) if weighted else np.ones(4)
@@ -63,8 +61,8 @@ def test_the_table_estimate_is_unbiased_over_every_possible_release(weighted: bo
         chance = float(np.prod([matrix[y, x] for x, y in zip(records, outcome, strict=True)]))
         counts = np.bincount(outcome, weights, minlength=4).reshape(2, 2)
         squares = np.bincount(outcome, weights**2, minlength=4).reshape(2, 2)
-        tabulation = Tabulation(counts, squares if weighted else None, 4)
-        found = estimate_covariance(Counts.of(mechanism, tabulation), ("a1", "a2"), scores=(s, t))
+        tabled = Counts.of(mechanism, Tabulation(counts, squares if weighted else None, 4))
+        (found,) = Covariance(("a1", "a2"), scores=(s, t)).answer(tabled)
         expected += chance * found.estimate
     assert expected == pytest.approx(s @ indicator_covariance(pi) @ t, rel=1e-9)
 
@@ -76,10 +74,8 @@ def test_the_standard_error_is_the_delta_methods_on_the_dense_covariance(
 ) -> None:
     mechanism = make()
     counts = np.random.default_rng(5).multinomial(4000, released(mechanism, truth()).ravel())
-    tabulation = Tabulation.from_counts(counts.reshape(3, 4))
-    found = estimate_covariance(
-        Counts.of(mechanism, tabulation), ("a1", "a2"), scores=(S, T), target=target
-    )
+    tabled = Counts.of(mechanism, counts.reshape(3, 4))
+    (found,) = Covariance(("a1", "a2"), scores=(S, T), target=target).answer(tabled)
     inverse = dense_inverse(mechanism, ("a1", "a2"))
     theta = counts / 4000
     pi = inverse @ theta
@@ -107,16 +103,12 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
         )
     )
     law = ProductLaw.from_levels((3, 4, 2), (1.5, 2.0, 1.0))
-    mechanism = Mechanism(schema, (Block((0, 1, 2), law),))
-    tabulation = Tabulation.from_counts(np.arange(12).reshape(3, 4) + 50)
-    found = estimate_covariance(
-        Counts.of(mechanism, tabulation), ("hours", "grade"), scores=("middle", None)
-    )
-    given = estimate_covariance(
-        Counts.of(mechanism, tabulation),
-        ("hours", "grade"),
-        scores=(np.array([5.0, 15.0, 35.0]), np.arange(1.0, 5.0)),
-    )
+    mechanism = Mechanism.of(law, schema)
+    tabled = Counts.of(mechanism, np.arange(12).reshape(3, 4) + 50)
+    (found,) = Covariance(("hours", "grade"), scores=("middle", None)).answer(tabled)
+    (given,) = Covariance(
+        ("hours", "grade"), scores=(np.array([5.0, 15.0, 35.0]), np.arange(1.0, 5.0))
+    ).answer(tabled)
     assert found == replace(given, scores=("middle", "schema"))
     assert "MIDDLES of bins, which are not the means of what is in them and by the scores" in (
         found.caption()
@@ -125,22 +117,18 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
     assert plain["attributes"] == ["hours", "grade"]
     assert plain["low"] < plain["estimate"] < plain["high"]
     with pytest.raises(InputError, match="'colour' has no scores"):
-        estimate_covariance(
-            Counts.of(mechanism, Tabulation.from_counts(np.ones((3, 2)))),
-            ("hours", "colour"),
-            scores=("middle", None),
-        )
+        Covariance(("hours", "colour"), scores=("middle", None)).answer(
+            Counts.of(mechanism, np.ones((3, 2)))
+        )[0]
 
 
 def test_scores_of_the_wrong_number_and_a_single_record_are_refused() -> None:
     mechanism = product()
-    one = Tabulation.from_counts(np.eye(3, 4) * np.array([[1], [0], [0]]))
+    one = Counts.of(mechanism, np.eye(3, 4) * np.array([[1], [0], [0]]))
     with pytest.raises(InputError, match="'a1' needs 3 scores"):
-        estimate_covariance(Counts.of(mechanism, one), ("a1", "a2"), scores=(T, T))
+        Covariance(("a1", "a2"), scores=(T, T)).answer(one)
     with pytest.raises(InputError, match="single record"):
-        estimate_covariance(
-            Counts.of(mechanism, one), ("a1", "a2"), scores=(S, T), target="population"
-        )
+        Covariance(("a1", "a2"), scores=(S, T), target="population").answer(one)[0]
 
 
 def test_one_attribute_twice_or_an_unknown_one_is_refused() -> None:

@@ -25,26 +25,24 @@ def half_kept() -> Mechanism:
     return anonymous((3, 4), Block((0,), law), Block((1,), Identity((4,))), keep=(1,))
 
 
-def expected_counts(mechanism: Mechanism, dependence: float, n: int) -> Tabulation:
+def expected_counts(mechanism: Mechanism, dependence: float, n: int) -> Counts:
     channel = Channel(mechanism, ("a1", "a2"))
     a, b = channel.n_categories
     table = np.outer(np.arange(1, a + 1), np.arange(b, 0, -1)).astype(float)
     table /= table.sum()
     table[:2, :2] += dependence * np.array([[1, -1], [-1, 1]]) * table[:2, :2].min()
-    return Tabulation.from_counts(np.round(n * channel.forward.apply(table)))
+    return Counts.of(mechanism, np.round(n * channel.forward.apply(table)))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
 def test_every_kind_of_law_tells_independence_from_dependence(mechanism: Mechanism) -> None:
     # Counts at their expectation: nothing but rounding is left of X² under independence.
-    apart = independence(Counts.of(mechanism, expected_counts(mechanism, 0.0, 10**7)), ("a1", "a2"))
+    apart = independence(expected_counts(mechanism, 0.0, 10**7), ("a1", "a2"))
     a, b = Channel(mechanism, ("a1", "a2")).n_categories
     assert apart.test.degrees_of_freedom == (a - 1) * (b - 1)
     assert apart.test.statistic < 0.01
     assert apart.p_value > 0.99 or apart.test.degrees_of_freedom == 1
-    together = independence(
-        Counts.of(mechanism, expected_counts(mechanism, 0.5, 10**7)), ("a1", "a2")
-    )
+    together = independence(expected_counts(mechanism, 0.5, 10**7), ("a1", "a2"))
     assert together.test.p_value < 1e-6
     strengths = [found.cramers_v for found in (apart, together)]
     assert all(strength is not None for strength in strengths)
@@ -52,7 +50,7 @@ def test_every_kind_of_law_tells_independence_from_dependence(mechanism: Mechani
 
 
 def test_the_released_table_by_itself_rejects_under_a_joint_law_and_is_reported() -> None:
-    found = independence(Counts.of(joint(), expected_counts(joint(), 0.0, 50_000)), ("a1", "a2"))
+    found = independence(expected_counts(joint(), 0.0, 50_000), ("a1", "a2"))
     assert found.together
     assert found.released is not None
     assert found.released.p_value < 1e-6
@@ -62,7 +60,7 @@ def test_the_released_table_by_itself_rejects_under_a_joint_law_and_is_reported(
 
 def test_a_kept_attribute_without_rows_in_a_category_loses_that_category() -> None:
     counts = np.array([[90.0, 40, 0, 31], [30, 55, 0, 22], [25, 28, 0, 60]])
-    found = independence(Counts.of(half_kept(), Tabulation.from_counts(counts)), ("a1", "a2"))
+    found = independence(Counts.of(half_kept(), counts), ("a1", "a2"))
     reference = chi2_contingency(counts[:, [0, 1, 3]], correction=False)
     assert found.test.degrees_of_freedom == reference.dof
     assert found.test.statistic == pytest.approx(reference.statistic, rel=1e-9)
@@ -72,7 +70,7 @@ def test_a_kept_attribute_without_rows_in_a_category_loses_that_category() -> No
 
 def test_a_kept_column_that_is_not_declared_can_be_the_second() -> None:
     law = ProductLaw.from_levels((3,), (1.5,))
-    mechanism = anonymous((3,), Block((0,), law))
+    mechanism = Mechanism.of(law)
     declared = half_kept()
     counts = np.array([[90.0, 40, 12, 31], [30, 55, 9, 22], [25, 28, 10, 60]])
     tabulation = Tabulation.from_counts(counts)
@@ -86,8 +84,8 @@ def test_a_kept_column_that_is_not_declared_can_be_the_second() -> None:
 
 def test_a_category_that_may_not_exist_takes_v_but_not_the_test() -> None:
     counts = np.array([[500.0, 300, 200, 100], [400, 350, 210, 90], [230, 150, 110, 60]])
-    mechanism = anonymous((3, 4), Block((0, 1), JointLaw.from_attenuation((3, 4), 0.3)))
-    found = independence(Counts.of(mechanism, Tabulation.from_counts(counts)), ("a1", "a2"))
+    mechanism = Mechanism.of(JointLaw.from_attenuation((3, 4), 0.3))
+    found = independence(Counts.of(mechanism, counts), ("a1", "a2"))
     assert found.cramers_v is None
     assert "is not clearly above zero" in found.without_v
     assert 0 < found.test.p_value < 1
@@ -96,9 +94,7 @@ def test_a_category_that_may_not_exist_takes_v_but_not_the_test() -> None:
 
 def test_few_expected_rows_are_said() -> None:
     counts = np.array([[5.0, 2, 2, 1], [1, 3, 2, 1], [2, 1, 1, 3]])
-    assert independence(
-        Counts.of(half_kept(), Tabulation.from_counts(counts)), ("a1", "a2")
-    ).few_expected
+    assert independence(Counts.of(half_kept(), counts), ("a1", "a2")).few_expected
     many = Tabulation.from_counts(100 * counts)
     assert not independence(Counts.of(half_kept(), many), ("a1", "a2")).few_expected
 
@@ -110,7 +106,7 @@ def test_a_matrix_with_more_outputs_tests_with_the_degrees_of_the_categories() -
         Block((1,), ProductLaw.from_levels((2,), (1.0,))),
     )
     counts = np.random.default_rng(3).integers(40, 90, (5, 2)).astype(float)
-    found = independence(Counts.of(mechanism, Tabulation.from_counts(counts)), ("a1", "a2"))
+    found = independence(Counts.of(mechanism, counts), ("a1", "a2"))
     assert found.test.degrees_of_freedom == 2
     assert found.released is not None
     assert found.released.degrees_of_freedom == 4
@@ -178,12 +174,10 @@ def test_what_cannot_be_tested_is_refused() -> None:
     one = np.zeros((3, 4))
     one[1] = 9
     with pytest.raises(InputError, match="all rows show the same value of 'a1'"):
-        independence(Counts.of(half_kept(), Tabulation.from_counts(one)), ("a1", "a2"))
-    wide = anonymous((3, 2000), Block((0, 1), ProductLaw.from_levels((3, 2000), (5.0, 9.0))))
+        independence(Counts.of(half_kept(), one), ("a1", "a2"))
+    wide = Mechanism.of(ProductLaw.from_levels((3, 2000), (5.0, 9.0)))
     with pytest.raises(InputError, match="6000 cells"):
-        independence(
-            Counts.of(wide, Tabulation.from_counts(np.full((3, 2000), 50.0))), ("a1", "a2")
-        )
-    faint = anonymous((3, 4), Block((0, 1), JointLaw.from_attenuation((3, 4), 1e-6)))
+        independence(Counts.of(wide, np.full((3, 2000), 50.0)), ("a1", "a2"))
+    faint = Mechanism.of(JointLaw.from_attenuation((3, 4), 1e-6))
     with pytest.raises(InputError, match="cannot be estimated"):
         independence(Counts.of(faint, tabulation), ("a1", "a2"))

@@ -150,7 +150,7 @@ def test_the_variance_formulas_hold_over_every_possible_release_of_a_weighted_ta
     # Three records of two binary attributes with weights: all 4³ releases, each with its exact
     # probability. The estimator's variance for this table is an expectation over them, and the
     # estimate of the variance (before it is limited to what is possible) is unbiased.
-    mechanism = anonymous((2, 2), Block((0, 1), random_table((2, 2), 8)))
+    mechanism = Mechanism.of(random_table((2, 2), 8))
     names = mechanism.schema.names
     matrix, inverse = dense_channel(mechanism, names), dense_inverse(mechanism, names)
     truth, weights = [0, 0, 3], np.array([1.0, 2.0, 5.0])
@@ -185,13 +185,11 @@ def test_an_attribute_released_as_it_is_has_no_error_for_the_table() -> None:
     mechanism = MECHANISMS[3]
     channel = Channel(mechanism, ("a3",))
     counts = np.array([30, 70])
-    table = Inference(
-        Counts.of(channel.mechanism, Tabulation.from_counts(counts)), channel.attributes, "table"
-    )
+    table = Inference(Counts.of(channel.mechanism, counts), channel.attributes, "table")
     np.testing.assert_array_equal(table.values, [0.3, 0.7])
     np.testing.assert_array_equal(table.standard_error, [0, 0])
     population = Inference(
-        Counts.of(channel.mechanism, Tabulation.from_counts(counts)),
+        Counts.of(channel.mechanism, counts),
         channel.attributes,
         "population",
     )
@@ -213,7 +211,7 @@ def test_a_table_of_another_shape_and_an_unknown_target_are_errors() -> None:
 def test_a_ratio_to_nothing_is_not_a_number() -> None:
     channel = Channel(MECHANISMS[0], ("a1",))
     inference = Inference(
-        Counts.of(channel.mechanism, Tabulation.from_counts(np.array([10, 10, 10]))),
+        Counts.of(channel.mechanism, np.array([10, 10, 10])),
         channel.attributes,
     )
     assert np.isnan(inference.ratio(np.ones(3), np.zeros(3)).estimate)
@@ -227,7 +225,7 @@ def test_shares_among_columns_released_as_they_are_have_no_error_for_the_table()
         keep=(0, 1),
     )
     counts = np.random.default_rng(1).integers(1, 1000, (3, 4))
-    inference = Inference(Counts.of(mechanism, Tabulation.from_counts(counts)), ("a1", "a2"))
+    inference = Inference(Counts.of(mechanism, counts), ("a1", "a2"))
     share, error, _ = inference.within(1)
     np.testing.assert_allclose(share, counts / counts.sum(axis=0))
     np.testing.assert_array_equal(error, np.zeros((3, 4)))

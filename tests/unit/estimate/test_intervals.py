@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
-from deniable.estimate.shares import Estimate, estimate_table
+from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, MatrixChannel, ProductLaw
@@ -27,13 +27,13 @@ LEVELS = (0.5, 0.8, 0.95, 0.999)
 Array = NDArray[np.float64]
 
 
-def few_records(mechanism: Mechanism, names: tuple[str, ...], n: int, seed: int) -> Tabulation:
+def few_records(mechanism: Mechanism, names: tuple[str, ...], n: int, seed: int) -> Counts:
     """A small released table, so that many estimates are near 0 or below."""
     random = np.random.default_rng(seed)
     matrix = dense_channel(mechanism, names)
     truth = random.dirichlet(np.full(matrix.shape[1], 0.4))
     counts = random.multinomial(n, matrix @ truth)
-    return Tabulation.from_counts(counts.reshape(Channel(mechanism, names).n_outputs))
+    return Counts.of(mechanism, counts.reshape(Channel(mechanism, names).n_outputs))
 
 
 def variance_by_definition(
@@ -103,9 +103,7 @@ def test_the_variance_at_a_share_is_that_of_the_dense_channel(
     compared = total = 0
     for chosen in (names, (names[0], names[-1]), (names[-1], names[0])):
         matrix, rows = dense_channel(mechanism, chosen), dense_inverse(mechanism, chosen)
-        made = Inference(
-            Counts.of(mechanism, few_records(mechanism, chosen, 80, 3)), chosen, target
-        )
+        made = Inference(few_records(mechanism, chosen, 80, 3), chosen, target)
         found, all_cells = compare(made, matrix, rows)
         compared, total = compared + found, total + all_cells
     assert compared > total / 2
@@ -120,9 +118,7 @@ def test_all_parts_of_a_merged_attribute_have_the_variance_of_the_dense_channel(
     dense, left = merged.dense(mechanism), merged.left_inverse(mechanism)
     compared = total = 0
     for question in merged.QUESTIONS:
-        made = Inference(
-            Counts.of(mechanism, merged.tabulation(mechanism, question, n=200)), question, target
-        )
+        made = Inference(merged.counts_of(mechanism, question, n=200), question, target)
         assert has_score_intervals(made) == made.channel.complete
         if made.channel.complete:
             member = merged.sums(mechanism, question)
@@ -194,9 +190,7 @@ def test_an_interval_is_possible_holds_the_estimate_and_grows_with_the_level(
 ) -> None:
     names = mechanism.schema.names
     for seed in range(20):
-        estimate = estimate_table(
-            Counts.of(mechanism, few_records(mechanism, names, 60, seed)), names, target=target
-        )
+        (estimate,) = Shares(names, target=target).answer(few_records(mechanism, names, 60, seed))
         assert estimate.interval_method == "score"
         before = None
         for level in LEVELS:
@@ -226,12 +220,10 @@ def test_an_interval_is_possible_holds_the_estimate_and_grows_with_the_level(
 def test_of_two_categories_one_interval_is_the_other_from_the_far_end(
     law: ProductLaw | MatrixChannel, zeros: int, target: Target
 ) -> None:
-    mechanism = anonymous((2,), Block((0,), law))
+    mechanism = Mechanism.of(law)
     counts = np.zeros(mechanism.n_outputs[0])
     counts[:2] = zeros, 70 - zeros
-    estimate = estimate_table(
-        Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1"], target=target
-    )
+    (estimate,) = Shares(("a1",), target=target).answer(Counts.of(mechanism, counts))
     low, high = estimate.confidence_interval(0.9)
     np.testing.assert_allclose(low, 1 - high[::-1], atol=1e-12)
 
@@ -243,10 +235,9 @@ def test_without_randomization_it_is_wilsons_with_steps_and_for_the_table_a_poin
         Block((1,), ProductLaw.from_levels((2,), (1.0,))),
         keep=(0,),
     )
-    counted = Tabulation.from_counts(np.array([0, 3, 47]))
-    low, high = estimate_table(
-        Counts.of(mechanism, counted), ["a1"], target="population"
-    ).confidence_interval(0.95)
+    counted = Counts.of(mechanism, np.array([0, 3, 47]))
+    (estimate,) = Shares(("a1",), target="population").answer(counted)
+    low, high = estimate.confidence_interval(0.95)
     p, n = counted.frequencies, 50
 
     def wilson(shares: Array, level: float) -> Array:
@@ -262,7 +253,7 @@ def test_without_randomization_it_is_wilsons_with_steps_and_for_the_table_a_poin
     np.testing.assert_allclose(low, np.min(both, axis=0)[0], atol=1e-6)
     np.testing.assert_allclose(high, np.max(both, axis=0)[1], atol=1e-6)
     assert np.all(low < wilson(p, 0.95)[0] + (p == 0))
-    low, high = estimate_table(Counts.of(mechanism, counted), ["a1"]).confidence_interval(0.95)
+    low, high = Shares(("a1",)).answer(counted)[0].confidence_interval(0.95)
     np.testing.assert_array_equal(low, p)
     np.testing.assert_array_equal(high, p)
 
@@ -275,30 +266,28 @@ def test_beside_a_column_released_as_it_is_every_category_of_that_has_its_own_in
         keep=(1,),
     )
     counts = np.array([[5, 200], [4, 90], [2, 70]])
-    low, high = estimate_table(
-        Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1", "a2"]
-    ).confidence_interval(0.8)
+    low, high = (
+        Shares(("a1", "a2")).answer(Counts.of(mechanism, counts))[0].confidence_interval(0.8)
+    )
     for value in range(2):
-        own = Tabulation.from_counts(counts[:, value])
-        ends = estimate_table(Counts.of(mechanism, own), ["a1"]).confidence_interval(0.8)
+        own = Counts.of(mechanism, counts[:, value])
+        ends = Shares(("a1",)).answer(own)[0].confidence_interval(0.8)
         share = own.total / counts.sum()
         for mine, alone in zip((low, high), ends, strict=True):
             inside = alone < 1
             np.testing.assert_allclose(mine[inside, value], share * alone[inside], rtol=1e-9)
     empty = np.array([[0, 200], [0, 90], [0, 70]])
-    estimate = estimate_table(Counts.of(mechanism, Tabulation.from_counts(empty)), ["a1", "a2"])
+    (estimate,) = Shares(("a1", "a2")).answer(Counts.of(mechanism, empty))
     for end in estimate.confidence_interval(0.95):
         np.testing.assert_allclose(end[:, 0], 0, atol=1e-12)
 
 
 @both_targets
 def test_of_many_records_it_is_the_estimate_and_so_many_standard_errors(target: Target) -> None:
-    mechanism = anonymous((3, 4), Block((0, 1), ProductLaw.from_levels((3, 4), (2.0, 2.0))))
+    mechanism = Mechanism.of(ProductLaw.from_levels((3, 4), (2.0, 2.0)))
     random = np.random.default_rng(5)
     counts = random.multinomial(4_000_000, random.dirichlet(np.full(12, 5.0))).reshape(3, 4)
-    estimate = estimate_table(
-        Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1", "a2"], target=target
-    )
+    (estimate,) = Shares(("a1", "a2"), target=target).answer(Counts.of(mechanism, counts))
     low, high = estimate.confidence_interval(0.95)
     half = normal_quantile(0.95) * estimate.standard_error
     np.testing.assert_allclose((low + high) / 2, estimate.values, atol=2e-5)
@@ -306,9 +295,9 @@ def test_of_many_records_it_is_the_estimate_and_so_many_standard_errors(target: 
 
 
 def test_a_cell_that_seems_to_hold_everybody_has_an_interval() -> None:
-    mechanism = anonymous((3,), Block((0,), ProductLaw.from_levels((3,), (1.0,))))
+    mechanism = Mechanism.of(ProductLaw.from_levels((3,), (1.0,)))
     counts = np.array([50, 0, 0])
-    estimate = estimate_table(Counts.of(mechanism, Tabulation.from_counts(counts)), ["a1"])
+    (estimate,) = Shares(("a1",)).answer(Counts.of(mechanism, counts))
     assert estimate.unbiased[0] > 1
     low, high = estimate.confidence_interval(0.95)
     assert low[0] == high[0] == 1
@@ -323,21 +312,19 @@ def plain_ends(estimate: Estimate, level: float) -> tuple[Array, Array]:
 
 
 def test_elsewhere_intervals_are_plain_and_say_so() -> None:
-    mechanism = anonymous((2, 3), Block((0, 1), ProductLaw.from_levels((2, 3), (2.0, 2.0))))
-    counts = few_records(mechanism, ("a1", "a2"), 90, 2).counts
-    weighted = Tabulation(2 * counts, 5 * counts, 90)
-    unweighted = Tabulation.from_counts(counts)
+    mechanism = Mechanism.of(ProductLaw.from_levels((2, 3), (2.0, 2.0)))
+    unweighted = few_records(mechanism, ("a1", "a2"), 90, 2)
+    ((_, of_rows),) = unweighted.parts
+    weighted = Counts.of(mechanism, Tabulation(2 * of_rows.counts, 5 * of_rows.counts, 90))
     whole = merged.MECHANISMS[
         next(name for name, m in merged.MECHANISMS.items() if not Channel(m, ("p",)).complete)
     ]
-    strata = Counts(((mechanism, unweighted), (mechanism, unweighted)))
+    strata = Counts(2 * unweighted.parts)
     cases = {
-        "weights": estimate_table(Counts.of(mechanism, weighted), ["a1", "a2"]),
-        "subgroups": estimate_table(Counts.of(mechanism, unweighted), ["a1"], ["a2"]),
-        "one part of a response matrix": estimate_table(
-            Counts.of(whole, merged.tabulation(whole, ("p",))), ["p"]
-        ),
-        "strata": estimate_table(strata, ["a1", "a2"]),
+        "weights": Shares(("a1", "a2")).answer(weighted)[0],
+        "subgroups": Shares(("a1",), by=("a2",)).answer(unweighted)[0],
+        "one part of a response matrix": Shares(("p",)).answer(merged.counts_of(whole, ("p",)))[0],
+        "strata": Shares(("a1", "a2")).answer(strata)[0],
     }
     for name, estimate in cases.items():
         assert estimate.interval_method == "normal", name
@@ -346,5 +333,5 @@ def test_elsewhere_intervals_are_plain_and_say_so() -> None:
             estimate.confidence_interval(0.8), plain_ends(estimate, 0.8), strict=True
         ):
             np.testing.assert_allclose(mine, expected, err_msg=name)
-    both = estimate_table(Counts.of(whole, merged.tabulation(whole, ("p", "q"))), ["p", "q"])
+    (both,) = Shares(("p", "q")).answer(merged.counts_of(whole, ("p", "q")))
     assert both.interval_method == both.to_plain()["interval_method"] == "score"

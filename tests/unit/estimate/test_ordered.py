@@ -9,11 +9,11 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 
 from deniable.errors import InputError
-from deniable.estimate.ordered import estimate_mean, estimate_quantile
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.ordered import Mean, Quantile
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import ProductLaw
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute, Schema
 from unit.dense import dense_channel, dense_inverse
@@ -30,16 +30,16 @@ def mechanism_of(*attributes: Attribute, epsilon: float = 3.0) -> Mechanism:
     schema = Schema(attributes)
     k = len(attributes)
     law = ProductLaw.from_levels(schema.n_categories, (epsilon,) * k)
-    return Mechanism(schema, (Block(tuple(range(k)), law),))
+    return Mechanism.of(law, schema)
 
 
-def released(mechanism: Mechanism, truth: np.ndarray, n: int, seed: int = 1) -> Tabulation:
+def released(mechanism: Mechanism, truth: np.ndarray, n: int, seed: int = 1) -> Counts:
     matrix = dense_channel(mechanism, mechanism.schema.names)
     counts = np.random.default_rng(seed).multinomial(n, matrix @ truth.ravel())
-    return Tabulation.from_counts(counts.reshape(mechanism.schema.n_categories))
+    return Counts.of(mechanism, counts.reshape(mechanism.schema.n_categories))
 
 
-def covariance(mechanism: Mechanism, counted: Tabulation, target: str) -> np.ndarray:
+def covariance(mechanism: Mechanism, counted: Counts, target: str) -> np.ndarray:
     inverse = dense_inverse(mechanism, mechanism.schema.names)
     theta = counted.frequencies.ravel()
     pi = inverse @ theta
@@ -52,10 +52,10 @@ def covariance(mechanism: Mechanism, counted: Tabulation, target: str) -> np.nda
 def test_a_mean_is_the_scores_times_the_estimated_table(target: Target) -> None:
     mechanism = mechanism_of(HOURS)
     counted = released(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 5000)
-    (mean,) = estimate_mean(Counts.of(mechanism, counted), "hours", scores="middle", target=target)
+    (mean,) = Mean(("hours",), scores="middle", target=target).answer(counted)
     assert (mean.scores, mean.n_records, mean.target) == ("middle", 5000, target)
     middles = np.array([5.0, 15.0, 30.0, 60.0])
-    pi = estimate_table(Counts.of(mechanism, counted), ["hours"]).values
+    pi = Shares(("hours",)).answer(counted)[0].values
     assert mean.estimate == pytest.approx(middles @ pi)
     expected = middles @ covariance(mechanism, counted, target) @ middles
     assert mean.standard_error == pytest.approx(expected**0.5)
@@ -70,10 +70,8 @@ def test_a_subgroups_mean_is_a_ratio_with_the_delta_method_error(target: Target)
     truth = np.array([[0.1, 0.05], [0.1, 0.1], [0.2, 0.2], [0.05, 0.2]])
     counted = released(mechanism, truth, 5000)
     scores = [1.0, 2.0, 3.0, 5.0]
-    means = estimate_mean(
-        Counts.of(mechanism, counted), "hours", ["sex"], scores=scores, target=target
-    )
-    pi = estimate_table(Counts.of(mechanism, counted), ["hours", "sex"]).values
+    means = Mean(("hours",), by=("sex",), scores=scores, target=target).answer(counted)
+    pi = Shares(("hours", "sex")).answer(counted)[0].values
     for group, mean in enumerate(means):
         assert mean.group == (("sex", "fm"[group]),)
         expected = scores @ pi[:, group] / pi[:, group].sum()
@@ -88,10 +86,10 @@ def test_a_subgroups_mean_is_a_ratio_with_the_delta_method_error(target: Target)
 @both_targets
 def test_without_scores_a_mean_of_bins_is_between_those_of_the_edges(target: Target) -> None:
     mechanism = mechanism_of(HOURS)
-    counts = Counts.of(mechanism, released(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 5000))
-    (mean,) = estimate_mean(counts, "hours", target=target, level=0.9)
-    (lower,) = estimate_mean(counts, "hours", scores=(0, 10, 20, 40), target=target, level=0.9)
-    (upper,) = estimate_mean(counts, "hours", scores=(10, 20, 40, 80), target=target, level=0.9)
+    counts = released(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 5000)
+    (mean,) = Mean(("hours",), target=target, level=0.9).answer(counts)
+    (lower,) = Mean(("hours",), scores=(0, 10, 20, 40), target=target, level=0.9).answer(counts)
+    (upper,) = Mean(("hours",), scores=(10, 20, 40, 80), target=target, level=0.9).answer(counts)
     assert mean.estimate is mean.standard_error is None
     assert mean.scores == "edges"
     assert (mean.least, mean.most) == (
@@ -106,9 +104,7 @@ def test_without_scores_a_mean_of_bins_is_between_those_of_the_edges(target: Tar
 
 def test_the_interval_from_edge_to_edge_stays_within_the_bins() -> None:
     mechanism = mechanism_of(HOURS, epsilon=0.3)
-    (mean,) = estimate_mean(
-        Counts.of(mechanism, Tabulation.from_counts(np.array([3, 4, 6, 3]))), "hours"
-    )
+    (mean,) = Mean(("hours",)).answer(Counts.of(mechanism, np.array([3, 4, 6, 3])))
     assert (mean.low, mean.high) == (0, 80)
     assert mean.uncertain
 
@@ -116,11 +112,11 @@ def test_the_interval_from_edge_to_edge_stays_within_the_bins() -> None:
 def test_a_schemas_scores_are_averaged_and_said_to_be_the_schemas() -> None:
     scored = Attribute("hours", bins=(0, 10, 20, np.inf), scores=(4, 16, 31), missing="?")
     mechanism = mechanism_of(scored)
-    counts = Counts.of(mechanism, exact(mechanism, np.array([0.2, 0.4, 0.2, 0.2]), 10**6))
-    (mean,) = estimate_mean(counts, "hours")
+    counts = exact(mechanism, np.array([0.2, 0.4, 0.2, 0.2]), 10**6)
+    (mean,) = Mean(("hours",)).answer(counts)
     assert mean.estimate == pytest.approx((0.2 * 4 + 0.4 * 16 + 0.2 * 31) / 0.8)
     assert mean.scores == "schema"
-    (given,) = estimate_mean(counts, "hours", scores=(0, 0, 0, 1))
+    (given,) = Mean(("hours",), scores=(0, 0, 0, 1)).answer(counts)
     assert (given.scores, given.estimate) == ("given", pytest.approx(0.2))
 
 
@@ -129,10 +125,10 @@ def test_margins_of_scores_move_the_ends_of_a_mean_outwards(target: Target) -> N
     scored = Attribute("hours", bins=(0, 10, 20, np.inf), scores=(4, 16, 31), missing="?")
     apart = replace(scored, score_margins=(2.0, 1.0, 5.0))
     mechanism = mechanism_of(apart)
-    counts = Counts.of(mechanism, released(mechanism, np.array([0.2, 0.4, 0.2, 0.2]), 5000))
-    (mean,) = estimate_mean(counts, "hours", target=target)
+    counts = released(mechanism, np.array([0.2, 0.4, 0.2, 0.2]), 5000)
+    (mean,) = Mean(("hours",), target=target).answer(counts)
     ends = [
-        estimate_mean(counts, "hours", scores=scores, target=target)[0]
+        Mean(("hours",), scores=scores, target=target).answer(counts)[0]
         for scores in ((4, 16, 31), (2, 15, 26), (6, 17, 36))
     ]
     assert (mean.estimate, mean.standard_error) == (ends[0].estimate, ends[0].standard_error)
@@ -146,17 +142,17 @@ def test_margins_of_scores_move_the_ends_of_a_mean_outwards(target: Target) -> N
 
 def test_a_mean_of_an_interval_without_an_end_needs_a_score() -> None:
     mechanism = mechanism_of(Attribute("hours", bins=(-np.inf, 10, 20, np.inf)))
-    counts = Counts.of(mechanism, Tabulation.from_counts(np.array([30, 40, 50])))
+    counts = Counts.of(mechanism, np.array([30, 40, 50]))
     with pytest.raises(InputError, match="without an end, so nothing is known of its mean"):
-        estimate_mean(counts, "hours")
+        Mean(("hours",)).answer(counts)
     with pytest.raises(InputError, match="has no middle"):
-        estimate_mean(counts, "hours", scores="middle")
+        Mean(("hours",), scores="middle").answer(counts)
     with pytest.raises(InputError, match="or 'middle' for the middles of bins, not 'mean'"):
-        estimate_mean(counts, "hours", scores="mean")  # type: ignore[arg-type]
-    assert estimate_mean(counts, "hours", scores=(5, 15, 30))[0].estimate is not None
+        Mean(("hours",), scores="mean").answer(counts)  # type: ignore[arg-type]
+    assert Mean(("hours",), scores=(5, 15, 30)).answer(counts)[0].estimate is not None
     with pytest.raises(InputError, match="in which nothing can be interpolated"):
-        estimate_quantile(counts, "hours", 0.5, interpolate=True)
-    (found,) = estimate_quantile(counts, "hours", 0.9)
+        Quantile(("hours",), interpolate=True).answer(counts)
+    (found,) = Quantile(("hours",), probability=0.9).answer(counts)
     assert found.estimate == "[20,inf)"
     assert found.to_plain()["bounds"] == [20, None]
 
@@ -164,28 +160,26 @@ def test_a_mean_of_an_interval_without_an_end_needs_a_score() -> None:
 def test_missing_values_are_left_out_of_means_of_bins() -> None:
     mechanism = mechanism_of(INCOME)
     counted = released(mechanism, np.array([0.2, 0.3, 0.1, 0.4]), 5000)
-    pi = estimate_table(Counts.of(mechanism, counted), ["income"]).values
-    (mean,) = estimate_mean(Counts.of(mechanism, counted), "income", scores="middle")
+    pi = Shares(("income",)).answer(counted)[0].values
+    (mean,) = Mean(("income",), scores="middle").answer(counted)
     expected = np.array([0.5, 2.0, 5.0]) @ pi[:3] / pi[:3].sum()
     assert mean.estimate == pytest.approx(expected)
-    (scored,) = estimate_mean(Counts.of(mechanism, counted), "income", scores=[0.5, 2.0, 5.0, 0.0])
+    (scored,) = Mean(("income",), scores=[0.5, 2.0, 5.0, 0.0]).answer(counted)
     assert scored.estimate == pytest.approx(expected * pi[:3].sum())
 
 
-def exact(mechanism: Mechanism, truth: np.ndarray, n: int) -> Tabulation:
+def exact(mechanism: Mechanism, truth: np.ndarray, n: int) -> Counts:
     """Released frequencies exactly as expected (counts need not be whole for this)."""
     matrix = dense_channel(mechanism, mechanism.schema.names)
     counts = n * (matrix @ truth.ravel()).reshape(mechanism.schema.n_categories)
-    return Tabulation(counts, None, n)
+    return Counts.of(mechanism, Tabulation(counts, None, n))
 
 
 def test_quantiles_of_bins_are_linear_within_a_bin() -> None:
     mechanism = mechanism_of(HOURS)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 10**6)
     for probability, value in [(0.05, 5), (0.1, 10), (0.2, 15), (0.5, 30), (0.85, 60)]:
-        (found,) = estimate_quantile(
-            Counts.of(mechanism, counted), "hours", probability, interpolate=True
-        )
+        (found,) = Quantile(("hours",), probability=probability, interpolate=True).answer(counted)
         assert found.scores == "interpolated"
         assert found.estimate == pytest.approx(value)
         assert found.standard_error == pytest.approx((found.high - found.low) / (2 * 1.959964))
@@ -196,7 +190,7 @@ def test_quantiles_of_bins_are_linear_within_a_bin() -> None:
 def test_a_quantile_of_bins_is_the_bin_that_contains_it_with_its_probability() -> None:
     mechanism = mechanism_of(HOURS, epsilon=1.0)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 2000)
-    (found,) = estimate_quantile(Counts.of(mechanism, counted), "hours", 0.35)
+    (found,) = Quantile(("hours",), probability=0.35).answer(counted)
     assert (found.estimate, found.low, found.high) == ("[20,40)", "[10,20)", "[20,40)")
     assert found.bounds == (10, 40)
     assert found.scores is found.standard_error is None
@@ -213,24 +207,21 @@ def test_quantiles_of_categories_are_the_first_that_reaches_the_probability() ->
     mechanism = mechanism_of(DEGREE, SEX)
     truth = np.array([[0.3, 0.1], [0.15, 0.1], [0.05, 0.3]])
     counted = exact(mechanism, truth, 10**6)
-    women, men = estimate_quantile(Counts.of(mechanism, counted), "degree", 0.5, ["sex"])
+    women, men = Quantile(("degree",), by=("sex",)).answer(counted)
     assert (women.estimate, women.low, women.high) == ("low", "low", "low")
     assert (men.estimate, men.low, men.high) == ("high", "high", "high")
-    (everybody,) = estimate_quantile(Counts.of(mechanism, counted.margin([0])), "degree", 0.5)
+    degree = Counts.of(mechanism, counted.parts[0][1].margin([0]))
+    (everybody,) = Quantile(("degree",)).answer(degree)
     assert everybody.estimate == "middle"
     assert everybody.bounds is None
     with pytest.raises(InputError, match="'degree' has no bins to interpolate in"):
-        estimate_quantile(
-            Counts.of(mechanism, counted.margin([0])), "degree", 0.5, interpolate=True
-        )
+        Quantile(("degree",), interpolate=True).answer(degree)
 
 
 def test_a_quantiles_interval_holds_what_is_not_significantly_different() -> None:
     mechanism = mechanism_of(HOURS, epsilon=1.0)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 2000)
-    (found,) = estimate_quantile(
-        Counts.of(mechanism, counted), "hours", 0.5, interpolate=True, level=0.9
-    )
+    (found,) = Quantile(("hours",), interpolate=True, level=0.9).answer(counted)
     inverse = dense_inverse(mechanism, ["hours"])
     edges = [0, 10, 20, 40, 80]
     below = np.tril(np.ones((4, 4)))
@@ -247,8 +238,8 @@ def test_a_quantiles_interval_holds_what_is_not_significantly_different() -> Non
 def test_missing_values_are_left_out_of_quantiles() -> None:
     mechanism = mechanism_of(INCOME)
     counted = exact(mechanism, np.array([0.2, 0.3, 0.1, 0.4]), 10**6)
-    counts = Counts.of(mechanism, counted)
-    (found,) = estimate_quantile(counts, "income", 0.5, interpolate=True)
+    counts = counted
+    (found,) = Quantile(("income",), interpolate=True).answer(counts)
     # Of those with an income 1/3 are below 1 and 5/6 below 3: a third of the way to 3.
     assert found.estimate == pytest.approx(1 + 2 * (1 / 2 - 1 / 3) / (1 / 2))
 
@@ -256,24 +247,22 @@ def test_missing_values_are_left_out_of_quantiles() -> None:
 def test_cumulative_frequencies_that_fall_are_pooled() -> None:
     # Inversion of these counts gives a negative middle bin; the curve is the isotonic regression.
     mechanism = mechanism_of(HOURS, epsilon=1.0)
-    counted = Tabulation.from_counts(np.array([500, 100, 420, 480]))
-    pi = estimate_table(Counts.of(mechanism, counted), ["hours"]).values
+    counted = Counts.of(mechanism, np.array([500, 100, 420, 480]))
+    pi = Shares(("hours",)).answer(counted)[0].values
     assert pi[1] < 0
     curve = np.clip(isotonic_regression(np.cumsum(pi)).x, 0, 1)
     edges = np.array([0, 10, 20, 40, 80])
     for probability in (0.1, 0.4, 0.7):
-        (found,) = estimate_quantile(
-            Counts.of(mechanism, counted), "hours", probability, interpolate=True
-        )
+        (found,) = Quantile(("hours",), probability=probability, interpolate=True).answer(counted)
         assert np.interp(found.estimate, edges, [0, *curve]) == pytest.approx(probability)
         assert found.low <= found.estimate <= found.high
 
 
 def test_what_noise_has_swamped_is_marked_and_strict_json() -> None:
     mechanism = mechanism_of(HOURS, SEX, epsilon=0.3)
-    counted = Tabulation.from_counts(np.array([[3, 2], [4, 5], [6, 2], [3, 8]]))
-    summaries = estimate_mean(Counts.of(mechanism, counted), "hours", ["sex"])
-    summaries += estimate_quantile(Counts.of(mechanism, counted), "hours", 0.5, ["sex"])
+    counted = Counts.of(mechanism, np.array([[3, 2], [4, 5], [6, 2], [3, 8]]))
+    summaries = Mean(("hours",), by=("sex",)).answer(counted)
+    summaries += Quantile(("hours",), by=("sex",)).answer(counted)
     for summary in summaries:
         assert summary.uncertain
         json.dumps(summary.to_plain(), allow_nan=False)
@@ -281,27 +270,27 @@ def test_what_noise_has_swamped_is_marked_and_strict_json() -> None:
 
 def test_a_subgroup_without_people_has_no_mean_and_no_quantile() -> None:
     mechanism = mechanism_of(HOURS, SEX)
-    counted = Tabulation.from_counts(np.array([[300, 0], [200, 0], [100, 0], [50, 0]]))
-    _, nobody = estimate_mean(Counts.of(mechanism, counted), "hours", ["sex"])
+    counted = Counts.of(mechanism, np.array([[300, 0], [200, 0], [100, 0], [50, 0]]))
+    _, nobody = Mean(("hours",), by=("sex",)).answer(counted)
     assert nobody.estimate is nobody.standard_error is nobody.low is None
     assert nobody.uncertain
-    _, nobody = estimate_quantile(Counts.of(mechanism, counted), "hours", 0.5, ["sex"])
+    _, nobody = Quantile(("hours",), by=("sex",)).answer(counted)
     assert nobody.estimate is nobody.low is nobody.high is None
     assert nobody.uncertain
 
 
 def test_attributes_without_scores_or_order_and_bad_requests_are_refused() -> None:
     mechanism = mechanism_of(HOURS, DEGREE, SEX)
-    sex = Tabulation.from_counts(np.array([30, 40]))
-    degree = Tabulation.from_counts(np.array([30, 40, 50]))
+    sex = Counts.of(mechanism, np.array([30, 40]))
+    degree = Counts.of(mechanism, np.array([30, 40, 50]))
     with pytest.raises(InputError, match="'degree' has no scores, so it has no mean"):
-        estimate_mean(Counts.of(mechanism, degree), "degree")
+        Mean(("degree",)).answer(degree)
     with pytest.raises(InputError, match="'sex' needs 2 scores"):
-        estimate_mean(Counts.of(mechanism, sex), "sex", scores=[1.0, 2.0, 3.0])
+        Mean(("sex",), scores=[1.0, 2.0, 3.0]).answer(sex)
     with pytest.raises(InputError, match="finite"):
-        estimate_mean(Counts.of(mechanism, sex), "sex", scores=[1.0, float("nan")])
+        Mean(("sex",), scores=[1.0, float("nan")]).answer(sex)
     with pytest.raises(InputError, match="'sex' has no order"):
-        estimate_quantile(Counts.of(mechanism, sex), "sex", 0.5)
+        Quantile(("sex",)).answer(sex)
     for probability in (0.0, 1.0, 50.0, "0.5"):
         with pytest.raises(InputError, match="between 0 and 1"):
-            estimate_quantile(Counts.of(mechanism, degree), "degree", probability)  # type: ignore[arg-type]
+            Quantile(("degree",), probability=probability).answer(degree)  # type: ignore[arg-type]

@@ -7,11 +7,11 @@ import pytest
 
 import deniable
 from deniable.errors import InputError
-from deniable.estimate.covariance import Covariance, estimate_covariance
+from deniable.estimate.covariance import Covariance
 from deniable.estimate.independence import Independence, independence
-from deniable.estimate.ordered import Mean, Quantile, estimate_mean, estimate_quantile
+from deniable.estimate.ordered import Mean, Quantile
 from deniable.estimate.question import Question
-from deniable.estimate.shares import Shares, estimate_table
+from deniable.estimate.shares import Shares
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
@@ -28,7 +28,7 @@ def counted(*names: str, by: tuple[str, ...] = ()) -> list[Counts]:
 def test_shares_answer_as_the_table_does() -> None:
     (found,) = Shares(("smokes",), by=("sex",), method="em", target="population").ask(RELEASE)
     (counts,) = counted("smokes", "sex")
-    expected = estimate_table(counts, ["smokes"], ["sex"], method="em", target="population")
+    (expected,) = Shares(("smokes",), by=("sex",), method="em", target="population").answer(counts)
     assert found.to_plain() == expected.to_plain()
 
 
@@ -37,14 +37,14 @@ def test_means_and_quantiles_answer_for_kept_columns_and_attributes_alike() -> N
     expected = [
         summary
         for counts in counted("age", "sex", by=("town",))
-        for summary in estimate_mean(counts, "age", ["sex"], scores=(1.0, 2.0, 5.0), level=0.9)
+        for summary in Mean(("age",), by=("sex",), scores=(1.0, 2.0, 5.0), level=0.9).answer(counts)
     ]
     assert means == expected
     assert [dict(mean.group) for mean in means] == [
         {"town": town, "sex": sex} for town in "ab" for sex in "fm"
     ]
     (median,) = Quantile(("age",), probability=0.4).ask(RELEASE)
-    assert [median] == estimate_quantile(counted("age")[0], "age", 0.4)
+    assert [median] == Quantile(("age",), probability=0.4).answer(counted("age")[0])
 
 
 def test_covariance_and_independence_answer_for_every_group() -> None:
@@ -53,7 +53,7 @@ def test_covariance_and_independence_answer_for_every_group() -> None:
     found = question.ask(RELEASE)
     groups = count_rows(table(), ONE, ["smokes", "age"], by=["town"], weights="weight")
     assert found == [
-        estimate_covariance(counts, ("smokes", "age"), scores=middles) for counts in groups
+        Covariance(("smokes", "age"), scores=middles).answer(counts)[0] for counts in groups
     ]
     tests = Independence(("smokes", "age"), by=("town",)).ask(RELEASE)
     pairs = counted("smokes", "age", by=("town",))

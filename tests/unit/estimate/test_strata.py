@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.covariance import PairScores, estimate_covariance, indicator_covariance
+from deniable.estimate.covariance import Covariance, PairScores, indicator_covariance
 from deniable.estimate.inference import Inference
-from deniable.estimate.ordered import estimate_mean, estimate_quantile
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.ordered import Mean, Quantile
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, InvariantChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
@@ -44,7 +44,7 @@ def test_strata_with_one_mechanism_give_what_the_whole_table_gives(
     random = np.random.default_rng(3)
     shape = Channel(mechanism, names).n_outputs
     counts = random.integers(60, 400, size=shape).astype(float)
-    whole = Inference(Counts.of(mechanism, Tabulation.from_counts(counts)), names, target)
+    whole = Inference(Counts.of(mechanism, counts), names, target)
     parts = [Tabulation.from_counts(part) for part in split(counts, 3, 4)]
     strata = Inference(Counts(tuple((mechanism, part) for part in parts)), names, target)
     assert len(strata.parts) == 3
@@ -122,14 +122,14 @@ def test_estimates_from_expected_counts_are_the_truth() -> None:
     truth = sum(t for _, t in parts)
     truth = truth / truth.sum()
     for method in ("inversion", "em", "projected"):
-        found = estimate_table(counts, ["a1", "a2"], method=method)
+        (found,) = Shares(("a1", "a2"), method=method).answer(counts)
         # EM stops where going on would change the likelihood of this few records by nothing.
         np.testing.assert_allclose(found.values, truth, atol=5e-3 if method == "em" else 1e-12)
-    shares = estimate_table(counts, ["a1"], ["a2"])
+    (shares,) = Shares(("a1",), by=("a2",)).answer(counts)
     np.testing.assert_allclose(shares.values, truth / truth.sum(axis=0), atol=1e-12)
-    (mean,) = estimate_mean(counts_of(parts, "a1"), "a1", scores="middle")
+    (mean,) = Mean(("a1",), scores="middle").answer(counts_of(parts, "a1"))
     assert mean.estimate == pytest.approx(np.array([0.5, 1.5, 3.0]) @ truth.sum(axis=1))
-    (median,) = estimate_quantile(counts_of(parts, "a1"), "a1", 0.5, interpolate=True)
+    (median,) = Quantile(("a1",), interpolate=True).answer(counts_of(parts, "a1"))
     share = truth.sum(axis=1)
     assert median.estimate == pytest.approx(1 + (0.5 - share[0]) / share[1])
 
@@ -189,7 +189,7 @@ def test_values_and_covariance_are_unbiased_over_every_possible_release() -> Non
         found = Inference(counts, ("a1", "a2"), "table")
         mean += chance * found.values
         spread += chance * float((weights * (found.values - truth)).sum()) ** 2
-        covariance += chance * estimate_covariance(counts, ("a1", "a2"), scores=MIDDLES).estimate
+        covariance += chance * Covariance(("a1", "a2"), scores=MIDDLES).answer(counts)[0].estimate
     np.testing.assert_allclose(mean, truth, atol=1e-10)
     assert covariance == pytest.approx(s @ indicator_covariance(truth) @ t, abs=1e-10)
     # The variance of a linear function, from the dense inverses of both strata.
@@ -234,11 +234,11 @@ def test_the_variances_are_those_of_the_dense_formulas(target: Target) -> None:
 def test_a_covariance_has_a_prediction_only_if_the_strata_agree_on_it() -> None:
     parts = two_strata()
     counts = Counts(tuple((m, Tabulation(expected(m, t), None, int(t.sum()))) for m, t in parts))
-    found = estimate_covariance(counts, ("a1", "a2"), scores=MIDDLES)
+    (found,) = Covariance(("a1", "a2"), scores=MIDDLES).answer(counts)
     assert found.prediction is None
     assert found.to_plain()["share"] is None
     alike = Counts(tuple((parts[1][0], tabulation) for _, tabulation in counts.parts))
-    assert estimate_covariance(alike, ("a1", "a2"), scores=MIDDLES).prediction is not None
+    assert Covariance(("a1", "a2"), scores=MIDDLES).answer(alike)[0].prediction is not None
 
 
 def test_sizes_and_weights_add_up() -> None:

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deniable.estimate.association import association
-from deniable.estimate.covariance import estimate_covariance, indicator_covariance
+from deniable.estimate.covariance import Covariance, indicator_covariance
 from deniable.estimate.inference import Inference
 from deniable.estimate.intervals import share_variance
-from deniable.estimate.ordered import estimate_quantile
+from deniable.estimate.ordered import Quantile
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import cell_variance_range
 from deniable.mechanism.published import PublishedChannel
 from deniable.schema import Attribute, Schema
-from unit.mechanism.test_published import ONE, SIZES, dense
+from unit.mechanism.test_published import ONE, SIZES, by_form, dense
 from unit.mechanism.test_published import mechanism as asking
 
 NAMES = ("a1", "a2")
@@ -39,20 +39,15 @@ FORWARD, INVERSE = dense(CHANNEL)
 
 def expected_counts() -> Counts:
     counts = np.round(WHOLE * FORWARD @ TRUTH.ravel())
-    return Counts.of(ONE, Tabulation.from_counts(counts))
+    return Counts.of(ONE, counts)
 
 
 def exact_covariance(target: str) -> NDArray[np.float64]:
     """n times the covariance of π̂, by the law of every form."""
     total = np.zeros((CELLS, CELLS))
-    start = 0
-    for fraction, shape in zip(CHANNEL.rows, CHANNEL.shapes, strict=True):
-        own = slice(start, start + math.prod(shape))
-        law = FORWARD[own] @ TRUTH.ravel() / fraction
-        left = INVERSE[:, own]
+    for fraction, law, left in by_form(CHANNEL, TRUTH):
         mean = left @ law
         total += fraction * ((left * law) @ left.T - np.outer(mean, mean))
-        start = own.stop
     if target == "table":
         pi = TRUTH.ravel()
         total -= np.diag(pi) - np.outer(pi, pi)
@@ -112,12 +107,10 @@ def test_a_covariance_of_three_rows_has_the_expectation_that_its_formula_gives()
     n, s, t = 3, np.array([0.0, 2.0]), np.array([-1.0, 0.5, 3.0])
     mechanism = asking((0, 1), (0,), (0, 1, 2))
     channel = PublishedChannel(mechanism, NAMES, (1 / n,) * 3)
-    forward, inverse = dense(channel)
     ends = np.cumsum([0, *map(math.prod, channel.shapes)])
-    laws = [n * forward[a:b] @ TRUTH.ravel() for a, b in pairwise(ends)]
+    laws, lefts = zip(*((law, left) for _, law, left in by_form(channel, TRUTH)), strict=True)
     covariance = np.zeros((CELLS, CELLS))
-    for start, law in zip(ends, laws, strict=False):
-        left = inverse[:, start : start + len(law)]
+    for law, left in zip(laws, lefts, strict=True):
         covariance += ((left * law) @ left.T - np.outer(left @ law, left @ law)) / n**2
     along = np.outer(s, np.ones(3)).ravel(), np.outer(np.ones(2), t).ravel()
     left_over = along[0] @ covariance @ along[1] / n
@@ -128,11 +121,8 @@ def test_a_covariance_of_three_rows_has_the_expectation_that_its_formula_gives()
     for outcome in product(*(range(len(law)) for law in laws)):
         counts = np.zeros(ends[-1])
         counts[ends[:-1] + outcome] = 1
-        found = estimate_covariance(
-            Counts.of(mechanism, Tabulation.from_counts(counts)),
-            NAMES,
-            scores=(s, t),
-            target="population",
+        (found,) = Covariance(NAMES, scores=(s, t), target="population").answer(
+            Counts.of(mechanism, counts)
         )
         chance = math.prod(law[y] for law, y in zip(laws, outcome, strict=True))
         expected += chance * found.estimate
@@ -204,9 +194,7 @@ def test_a_quantile_within_a_subgroup_is_as_sure_as_its_cumulative_shares() -> N
     names = ("a2", "a1")
     forward, _ = dense(PublishedChannel(ordered, names))
     counts = np.round(n * forward @ TRUTH.T.ravel())
-    found = estimate_quantile(
-        Counts.of(ordered, Tabulation.from_counts(counts)), "a2", 0.5, by=["a1"]
-    )
+    found = Quantile(("a2",), by=("a1",)).answer(Counts.of(ordered, counts))
     exact = exact_covariance("table") / counts.sum()
     for i, summary in enumerate(found):
         size, below = TRUTH[i].sum(), np.cumsum(TRUTH[i]) / TRUTH[i].sum()

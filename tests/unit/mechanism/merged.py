@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate.tabulate import Tabulation
+from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import DesignedChannel, Law, ProductLaw, SingleChangeMixture
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -63,7 +64,7 @@ def mechanisms() -> Iterator[tuple[str, Mechanism]]:
         yield f"pattern table at {place}", Mechanism(schema, (table,))
     schema = schema_with(1)
     mixture = SingleChangeMixture(schema.n_categories, 16, 20000, 35536, (4000, 3000, 3000))
-    yield "single change at 1", Mechanism(schema, (Block((0, 1, 2), mixture),))
+    yield "single change at 1", Mechanism.of(mixture, schema)
 
 
 MECHANISMS = dict(mechanisms())
@@ -154,6 +155,10 @@ def tabulation(
         None if squares is None else counted(mechanism, question, squares),
         n,
     )
+
+
+def counts_of(mechanism: Mechanism, question: Sequence[str], **how: Any) -> Counts:
+    return Counts.of(mechanism, tabulation(mechanism, question, **how))
 
 
 def all_orders() -> list[tuple[str, ...]]:

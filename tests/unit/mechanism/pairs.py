@@ -16,7 +16,7 @@ S, T = np.array([-1.0, 0.0, 2.5]), np.array([3.0, 1.0, 0.0, -2.0])
 
 
 def product() -> Mechanism:
-    return anonymous((3, 4), Block((0, 1), ProductLaw.from_levels((3, 4), (1.5, 2.0))))
+    return Mechanism.of(ProductLaw.from_levels((3, 4), (1.5, 2.0)))
 
 
 def joint() -> Mechanism:
@@ -24,7 +24,7 @@ def joint() -> Mechanism:
 
 
 def table_law() -> Mechanism:
-    return anonymous((3, 4), Block((0, 1), random_table((3, 4), 3)))
+    return Mechanism.of(random_table((3, 4), 3))
 
 
 def matrices() -> Mechanism:

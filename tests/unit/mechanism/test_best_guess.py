@@ -7,7 +7,7 @@ import pytest
 
 from deniable.laws import DesignedChannel, ProductLaw
 from deniable.mechanism.best_guess import BestGuess, best_guess
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Attribute, Schema
 
 
@@ -15,7 +15,7 @@ def test_the_numbers_are_the_laws_own_rounded_up() -> None:
     law = DesignedChannel.for_prior(
         np.array([[0.7, 0.2, 0.1], [0.2, 0.7, 0.2], [0.1, 0.1, 0.7]]), (1 / 3, 1 / 3, 1 / 3)
     )
-    mechanism = Mechanism(Schema.anonymous((3,)), (Block((0,), law),))
+    mechanism = Mechanism.of(law)
     guess = best_guess(mechanism, 0)
     assert guess is not None
     for stated, exact in (
@@ -28,9 +28,7 @@ def test_the_numbers_are_the_laws_own_rounded_up() -> None:
 
 
 def test_nothing_is_said_of_a_law_without_a_prior() -> None:
-    mechanism = Mechanism(
-        Schema.anonymous((3,)), (Block((0,), ProductLaw.from_levels((3,), (1.0,))),)
-    )
+    mechanism = Mechanism.of(ProductLaw.from_levels((3,), (1.0,)))
     assert best_guess(mechanism, 0) is None
 
 
@@ -47,7 +45,7 @@ def merged_mechanism(seed: int, n_outputs: int = 14) -> tuple[Mechanism, np.ndar
     matrix = random.dirichlet(np.full(n_outputs, 0.3), size=12).T
     prior = random.dirichlet(np.full(12, 2.0))
     law = DesignedChannel.for_prior(matrix, tuple(prior))
-    mechanism = Mechanism(Schema((Attribute.merged(PARTS),)), (Block((0,), law),))
+    mechanism = Mechanism.of(law, Schema((Attribute.merged(PARTS),)))
     return mechanism, (law.matrix() * prior).reshape(n_outputs, 2, 3, 2)
 
 
@@ -86,7 +84,7 @@ def test_a_combination_can_be_private_while_one_part_is_given_away() -> None:
         np.kron(np.eye(2), np.array([[0.5, 0.3], [0.3, 0.5], [0.2, 0.2]])), (0.25,) * 4
     )
     parts = (Attribute("p", ("0", "1")), Attribute("q", ("0", "1")))
-    mechanism = Mechanism(Schema((Attribute.merged(parts),)), (Block((0,), law),))
+    mechanism = Mechanism.of(law, Schema((Attribute.merged(parts),)))
     guess = best_guess(mechanism, 0)
     assert guess is not None
     assert guess.success == pytest.approx(0.6)

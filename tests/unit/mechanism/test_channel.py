@@ -73,7 +73,7 @@ def test_a_vanished_interaction_is_an_error_that_names_its_attributes() -> None:
 
 
 def test_whether_a_component_is_lost_depends_on_the_number_of_records() -> None:
-    mechanism = anonymous((2,), Block((0,), ProductLaw.from_levels((2,), (1e-5,))))
+    mechanism = Mechanism.of(ProductLaw.from_levels((2,), (1e-5,)))
     channel = Channel(mechanism, ("a1",))
     attenuation = 1 / channel.condition
     limit = (1e-3 / attenuation) ** 2

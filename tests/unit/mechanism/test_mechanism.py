@@ -157,7 +157,7 @@ def test_outputs_that_are_no_categories_have_no_keep_probability() -> None:
 def test_tables_that_are_not_the_laws_are_noticed(monkeypatch):
     law = ProductLaw.from_levels((2, 3), (1.0, 2.0))
     other = ProductLaw.from_levels((2, 3), (1.0, 2.1))
-    mechanism = Mechanism(Schema.anonymous((2, 3)), (Block((0, 1), law),))
+    mechanism = Mechanism.of(law)
     mechanism.check_samplers()
     tables = other.sampler()
     monkeypatch.setattr(ProductLaw, "sampler", lambda _self: tables)
@@ -168,7 +168,7 @@ def test_tables_that_are_not_the_laws_are_noticed(monkeypatch):
 def test_a_person_s_form_follows_from_text_and_salt_as_often_as_its_share() -> None:
     halves = [((0,), np.array([0.7, 0.3])), ((1,), np.array([0.6, 0.4]))]
     law = PublishedForms.from_probabilities((2, 2), [0.25, 0.75], halves)
-    mechanism = Mechanism(Schema.anonymous((2, 2)), (Block((0, 1), law),))
+    mechanism = Mechanism.of(law)
     forms = [mechanism.form_for(f"code {i}", "spring") for i in range(4000)]
     assert set(forms) == {1, 2}
     assert abs(forms.count(1) / 4000 - 0.25) < 0.03  # fixed texts: this does not vary

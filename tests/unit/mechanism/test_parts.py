@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.estimate.covariance import estimate_covariance
+from deniable.estimate.covariance import Covariance
 from deniable.estimate.inference import Inference
-from deniable.estimate.ordered import estimate_mean, estimate_quantile
-from deniable.estimate.shares import estimate_table
+from deniable.estimate.ordered import Mean, Quantile
+from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation, refuse_randomized
 from deniable.laws import MatrixChannel, PatternLaw
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import (
     Target,
     cell_variance_range,
@@ -25,6 +25,7 @@ from unit.mechanism.merged import (
     QUESTIONS,
     all_orders,
     counted,
+    counts_of,
     dense,
     drawn,
     left_inverse,
@@ -62,7 +63,7 @@ def test_the_estimate_is_the_estimate_of_the_whole_table_added_up(name: str) -> 
     counts, _ = drawn(mechanism, weighted=False)
     whole = left_inverse(mechanism) @ (counts / counts.sum())
     for question in QUESTIONS:
-        found = estimate_table(Counts.of(mechanism, tabulation(mechanism, question)), question)
+        (found,) = Shares(question).answer(counts_of(mechanism, question))
         np.testing.assert_allclose(
             found.values.ravel(), sums(mechanism, question) @ whole, atol=1e-10
         )
@@ -91,7 +92,7 @@ def test_errors_and_covariances_are_those_of_the_whole_table_added_up(
             centred = rows - (rows @ theta)[:, None]
             covariance = (centred * theta_2) @ centred.T
         found = Inference(
-            Counts.of(mechanism, tabulation(mechanism, question, weighted=weighted)),
+            counts_of(mechanism, question, weighted=weighted),
             question,
             target,
         )
@@ -151,9 +152,7 @@ def test_shares_within_a_part_have_the_delta_method_errors(
     theta, n = counts / counts.sum(), counts.sum()
     left = left_inverse(mechanism)
     joint, margin = sums(mechanism, (*of, *by)), sums(mechanism, by)
-    found = estimate_table(
-        Counts.of(mechanism, tabulation(mechanism, (*of, *by))), of, by, target=target
-    )
+    (found,) = Shares(of, by=by, target=target).answer(counts_of(mechanism, (*of, *by)))
     values, errors = found.values.ravel(), found.standard_error.ravel()
     for cell in range(len(joint)):
         group = margin[int(np.flatnonzero(margin @ joint[cell])[0])]
@@ -171,19 +170,13 @@ def test_shares_within_a_part_have_the_delta_method_errors(
 @every_mechanism
 def test_the_iterative_estimate_of_a_part_is_the_sum_of_the_whole_ones(name: str) -> None:
     mechanism = MECHANISMS[name]
-    whole = estimate_table(
-        Counts.of(mechanism, tabulation(mechanism, ("p", "q", "a"))), ("p", "q", "a"), method="em"
-    )
+    (whole,) = Shares(("p", "q", "a"), method="em").answer(counts_of(mechanism, ("p", "q", "a")))
     assert whole.values.min() >= 0
     if isinstance(mechanism.block_of(position(mechanism))[0].law, PatternLaw):
         return  # then a part is an attribute of its own
-    part = estimate_table(
-        Counts.of(mechanism, tabulation(mechanism, ("a", "q"))), ("a", "q"), method="em"
-    )
+    (part,) = Shares(("a", "q"), method="em").answer(counts_of(mechanism, ("a", "q")))
     np.testing.assert_allclose(part.values, whole.values.sum(axis=0).T, atol=2e-3)
-    projected = estimate_table(
-        Counts.of(mechanism, tabulation(mechanism, ("a", "q"))), ("a", "q"), method="projected"
-    )
+    (projected,) = Shares(("a", "q"), method="projected").answer(counts_of(mechanism, ("a", "q")))
     assert projected.values.sum() == pytest.approx(1)
 
 
@@ -209,25 +202,16 @@ def test_condition_and_attenuation_of_parts_are_norms_of_dense_maps(name: str) -
 
 def test_means_quantiles_and_covariances_of_parts_are_those_of_their_table() -> None:
     for name, mechanism in MECHANISMS.items():
-        shares = estimate_table(
-            Counts.of(mechanism, tabulation(mechanism, ("q", "p"))), ("q", "p")
-        ).values
-        (mean,) = estimate_mean(
-            Counts.of(mechanism, tabulation(mechanism, ("q",))), "q", scores=(0.0, 1.0, 5.0)
-        )
+        shares = Shares(("q", "p")).answer(counts_of(mechanism, ("q", "p")))[0].values
+        (mean,) = Mean(("q",), scores=(0.0, 1.0, 5.0)).answer(counts_of(mechanism, ("q",)))
         assert mean.estimate == pytest.approx(shares.sum(axis=1) @ [0, 1, 5]), name
-        by = estimate_mean(
-            Counts.of(mechanism, tabulation(mechanism, ("q", "p"))),
-            "q",
-            ("p",),
-            scores=(0.0, 1.0, 5.0),
+        by = Mean(("q",), by=("p",), scores=(0.0, 1.0, 5.0)).answer(
+            counts_of(mechanism, ("q", "p"))
         )
         for summary, column in zip(by, shares.T, strict=True):
             assert summary.estimate == pytest.approx(column @ [0, 1, 5] / column.sum())
-        found = estimate_covariance(
-            Counts.of(mechanism, tabulation(mechanism, ("q", "p"))),
-            ("q", "p"),
-            scores=((0.0, 1.0, 5.0), (0.0, 1.0)),
+        (found,) = Covariance(("q", "p"), scores=((0.0, 1.0, 5.0), (0.0, 1.0))).answer(
+            counts_of(mechanism, ("q", "p"))
         )
         plug_in = shares[:, 1] @ [0, 1, 5] - shares.sum(axis=1) @ [0, 1, 5] * shares[:, 1].sum()
         assert found.estimate == pytest.approx(plug_in, abs=0.02)
@@ -254,9 +238,7 @@ def test_the_covariance_of_parts_is_estimated_without_bias() -> None:
             counts = np.zeros((6, 1))
             counts[first, 0] += 1
             counts[second, 0] += 1
-            found = estimate_covariance(
-                Counts.of(mechanism, Tabulation.from_counts(counts)), ("p", "q"), scores=scores
-            )
+            (found,) = Covariance(("p", "q"), scores=scores).answer(Counts.of(mechanism, counts))
             mean += single[first, true[0]] * single[second, true[1]] * found.estimate
     assert mean == pytest.approx(covariance)
 
@@ -265,10 +247,10 @@ def test_a_quantile_of_an_ordered_part_can_be_asked_for() -> None:
     size = Attribute("size", ("s", "m", "l"), ordered=True)
     schema = Schema((Attribute("yes+size", parts=(Attribute("yes", ("n", "y")), size)),))
     matrix = 0.4 * np.eye(6) + 0.1
-    mechanism = Mechanism(schema, (Block((0,), MatrixChannel.from_probabilities(matrix)),))
+    mechanism = Mechanism.of(MatrixChannel.from_probabilities(matrix), schema)
     counts = np.zeros(Channel(mechanism, ("size",)).n_outputs)
     counts[:] = 1000 * (matrix @ [0.1, 0.1, 0.3, 0.1, 0.2, 0.2]).round(6)
-    (median,) = estimate_quantile(Counts.of(mechanism, Tabulation(counts, None, 1000)), "size", 0.5)
+    (median,) = Quantile(("size",)).answer(Counts.of(mechanism, Tabulation(counts, None, 1000)))
     assert median.estimate in ("m", "l")
 
 
@@ -284,8 +266,8 @@ def test_strata_may_randomize_a_merged_attribute_by_different_laws() -> None:
             (kept["x"], tabulation(square, question)),
             (kept["y"], tabulation(pattern, question, n=2000)),
         ]
-        found = estimate_table(Counts(tuple(parts)), question)
-        singles = [estimate_table(Counts.of(of, tabulated), question) for of, tabulated in parts]
+        (found,) = Shares(question).answer(Counts(tuple(parts)))
+        singles = [Shares(question).answer(Counts.of(of, tabulated))[0] for of, tabulated in parts]
         expected = (2 * singles[0].values + singles[1].values) / 3
         np.testing.assert_allclose(found.values, expected, atol=1e-12)
         errors = np.hypot(2 * singles[0].standard_error, singles[1].standard_error) / 3
@@ -296,10 +278,10 @@ def test_strata_may_randomize_a_merged_attribute_by_different_laws() -> None:
             (kept["y"], tabulation(pattern, ("p", "q"), n=2000)),
         )
     )
-    shares = estimate_table(both, ("p",), ("q",))
+    (shares,) = Shares(("p",), by=("q",)).answer(both)
     np.testing.assert_allclose(shares.values.sum(axis=0), 1)
     scores = ((0.0, 1.0), (0.0, 1.0, 2.0))
-    assert estimate_covariance(both, ("p", "q"), scores=scores).released is None
+    assert Covariance(("p", "q"), scores=scores).answer(both)[0].released is None
     assert Inference(both, ("p", "q"), "table").values.shape == (2, 3)
 
 

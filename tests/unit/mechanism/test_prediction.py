@@ -71,7 +71,7 @@ def test_the_expected_error_is_the_worst_and_the_mean_over_true_tables(
 
 def test_the_expected_error_of_one_attribute_is_the_closed_form() -> None:
     n_categories, n = 5, 1000
-    mechanism = anonymous((n_categories,), Block((0,), ProductLaw.from_levels((5,), (1.2,))))
+    mechanism = Mechanism.of(ProductLaw.from_levels((5,), (1.2,)))
     channel = Channel(mechanism, ("a1",))
     phi = 1 / channel.condition
     each = (1 - 1 / n_categories) / n_categories / n

@@ -1,6 +1,7 @@
 """The channel of published forms, its inverse and its variances, against sums over all outputs."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
@@ -30,12 +31,12 @@ def mechanism(*asked: tuple[int, ...]) -> Mechanism:
         tables.append((places, (table / table.sum()).reshape((2,) * len(places))))
     shares = random.dirichlet(np.full(len(asked), 3.0))
     law = PublishedForms.from_probabilities(SIZES, shares.tolist(), tables)
-    return Mechanism(Schema.anonymous(SIZES), (Block((0, 1, 2), law),))
+    return Mechanism.of(law)
 
 
 ONE = mechanism((0, 1), (0,), (1, 2), (0, 2), (2,), (0, 1, 2))
 _BROAD = broad_forms()
-BROAD = Mechanism(Schema.anonymous(_BROAD.n_categories), (Block((0, 1, 2), _BROAD),))
+BROAD = Mechanism.of(_BROAD)
 
 
 def dense(channel: PublishedChannel) -> tuple[np.ndarray, np.ndarray]:
@@ -47,6 +48,18 @@ def dense(channel: PublishedChannel) -> tuple[np.ndarray, np.ndarray]:
     outputs = channel.n_outputs[0]
     inverse = [channel.inverse.apply(np.eye(outputs)[y]).ravel() for y in range(outputs)]
     return np.array(forward).T, np.array(inverse).T
+
+
+def by_form(
+    channel: PublishedChannel, truth: np.ndarray
+) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+    """For each group of forms its fraction of the rows, the law of its answers, what they add."""
+    forward, inverse = dense(channel)
+    start = 0
+    for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
+        own = slice(start, start + math.prod(shape))
+        yield fraction, forward[own] @ truth.ravel() / fraction, inverse[:, own]
+        start = own.stop
 
 
 @pytest.mark.parametrize("names", [("a1",), ("a2", "a1"), ("a1", "a2", "a3")])
@@ -72,13 +85,9 @@ def test_variances_at_the_uniform_truth_are_the_exact_ones(
     cells = len(inverse)
     truth = np.full(cells, 1 / cells)
     # Given the forms' rows: within forms, by brute force over all outputs.
-    variance = np.zeros(cells)
-    start = 0
-    for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
-        own = slice(start, start + math.prod(shape))
-        law = forward[own] @ truth / fraction
-        variance += fraction * ((inverse[:, own] ** 2) @ law - (inverse[:, own] @ law) ** 2)
-        start = own.stop
+    variance = sum(
+        f * (left**2 @ law - (left @ law) ** 2) for f, law, left in by_form(channel, truth)
+    )
     expected = expected_error(channel, 1, "population")
     assert expected.mean_variance == pytest.approx(variance.mean())
     released = forward @ truth
@@ -109,7 +118,7 @@ def test_answers_that_name_sets_are_estimated_from_without_bias(names: tuple[str
 
 def check_against_every_output(law: PublishedForms, names: tuple[str, ...]) -> None:
     k = len(law.n_categories)
-    whole = Mechanism(Schema.anonymous(law.n_categories), (Block(tuple(range(k)), law),))
+    whole = Mechanism.of(law)
     channel = PublishedChannel(whole, names)
     forward, inverse = dense(channel)
     assert np.allclose(inverse @ forward, np.eye(len(inverse)))
@@ -151,7 +160,7 @@ def test_a_merged_attribute_is_not_answered_by_sets() -> None:
 
 def test_a_row_with_more_than_its_form_draws_is_refused() -> None:
     law = drawing_forms()
-    drawing = Mechanism(Schema.anonymous(law.n_categories), (Block((0, 1, 2, 3), law),))
+    drawing = Mechanism.of(law)
     channel = PublishedChannel(drawing, ("a4", "a1"))
     # The second form asks a2 and one of a1 and a4; the third a1 and a2.
     good = {0: np.array([0, 2, 0]), 3: np.array([2, 1, 2]), 4: np.array([1, 1, 2])}
@@ -168,17 +177,13 @@ def test_a_row_with_more_than_its_form_draws_is_refused() -> None:
 
 def test_the_worst_error_of_a_share_is_that_of_some_truth() -> None:
     channel = PublishedChannel(ONE, ("a2",))
-    forward, inverse = dense(channel)
     worst = 0.0
     for share in np.linspace(0, 1, 201):
         truth = np.array([share, (1 - share) / 2, (1 - share) / 2])
-        variance, start = 0.0, 0
-        for fraction, shape in zip(channel.rows, channel.shapes, strict=True):
-            own = slice(start, start + math.prod(shape))
-            law = forward[own] @ truth / fraction
-            variance += fraction * float(inverse[0, own] ** 2 @ law - (inverse[0, own] @ law) ** 2)
-            start = own.stop
-        worst = max(worst, variance)
+        parts = by_form(channel, truth)
+        worst = max(
+            worst, sum(f * (own[0] ** 2 @ law - (own[0] @ law) ** 2) for f, law, own in parts)
+        )
     assert expected_error(channel, 1, "population").worst ** 2 == pytest.approx(worst, rel=1e-3)
 
 
@@ -274,8 +279,7 @@ def counted(
 def test_counts_are_regrouped_as_rows_would_be_counted(draws: bool) -> None:
     law = drawing_forms() if draws else ONE.forms
     assert law is not None
-    k = len(law.n_categories)
-    whole = Mechanism(Schema.anonymous(law.n_categories), (Block(tuple(range(k)), law),))
+    whole = Mechanism.of(law)
     names = whole.schema.names
     fewer = 0
     for wide, narrow in (((1, 0), (0,)), ((2, 1, 0), (1, 0)), ((2, 0, 1), (1,))):
@@ -295,9 +299,7 @@ def test_counts_are_regrouped_as_rows_would_be_counted(draws: bool) -> None:
 
 def test_what_is_left_of_a_covariance_is_told_of_the_rows_that_are_asked_both() -> None:
     law = drawing_forms()
-    sizes = law.n_categories
-    drawing = Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2, 3), law),))
-    for mechanism, of_law in ((ONE, ONE.forms), (drawing, law)):
+    for mechanism, of_law in ((ONE, ONE.forms), (Mechanism.of(law), law)):
         assert of_law is not None
         found = predict_covariance(mechanism, "a1", "a2")
         n = mechanism.schema.n_categories

@@ -71,7 +71,7 @@ def test_batches_are_joined_without_losing_or_repeating_a_row(
 def test_what_comes_out_is_a_code_of_the_attribute_in_an_unsigned_type() -> None:
     sizes = (2, 128, 129, 256, 257, 5000)
     laws = [ProductLaw.from_levels(sizes, [0.1] * 6)]
-    mechanism = Mechanism(Schema.anonymous(sizes), (Block(tuple(range(6)), laws[0]),))
+    mechanism = Mechanism.of(laws[0])
     given = columns(sizes, 3000)
     for column, n in zip(
         Randomizer(mechanism, SeededRandomness(3)).randomize(given), sizes, strict=True
@@ -128,7 +128,7 @@ def test_the_same_bits_give_the_same_pattern_of_changes_whatever_the_records_are
         PatternTable(sizes, 64, weights),
         SingleChangeMixture(sizes, 8, 100, 56, (50, 20, 30)),
     ):
-        mechanism = Mechanism(Schema.anonymous(sizes), (Block((0, 1, 2), law),))
+        mechanism = Mechanism.of(law)
         shifts, used = [], []
         for given in (columns(sizes, 4000), [np.zeros(4000, dtype=np.uint8)] * 3):
             source = CountingBits(5)

@@ -14,7 +14,7 @@ from deniable.laws import (
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.entropy import entropy_rate
 from deniable.laws.votes.gated import GatedSum
-from deniable.mechanism.mechanism import Block
+from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.strength import mechanism_strength
 from laws import brute_force as oracle
 from unit.dense import anonymous
@@ -62,7 +62,7 @@ def test_a_vote_over_many_attributes_has_no_strength_of_the_record_and_says_why(
     k = 21
     ones = np.ones(k)
     law = GatedSum((2,) * k, ones.astype(np.int64), 0 * ones, "vote", 12.0, 1.0, 1.0, ones)
-    found = mechanism_strength(anonymous((2,) * k, Block(tuple(range(k)), law)))
+    found = mechanism_strength(Mechanism.of(law))
     assert found.strength is None
     assert "for up to 20 attributes, not for 21" in found.not_computed
     assert None not in found.attribute_strength

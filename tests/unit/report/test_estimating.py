@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deniable.design.account import Design
 from deniable.estimate.inference import Inference
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.tabulate import Counts
 from deniable.report.contents import read_contents
 from deniable.report.estimating import invert, python_example, worked_example
 from deniable.report.page import render_report
@@ -42,7 +42,7 @@ def test_the_worked_example_comes_out_at_its_printed_result(phi: float, n_catego
 
 
 def estimated(made: Design, names: list[str], counts: np.ndarray) -> Inference:
-    tabulated = Counts.of(made.mechanism, Tabulation.from_counts(counts))
+    tabulated = Counts.of(made.mechanism, counts)
     return Inference(tabulated, tuple(names), "population")
 
 

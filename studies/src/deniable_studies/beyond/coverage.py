@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.estimate.inference import Inference, normal_quantile, uncertain
 from deniable.estimate.intervals import STEPS_ALLOWED, share_variance
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
@@ -220,7 +220,7 @@ def cover(case: Case, n_releases: int, setting: Setting, stream: int) -> list[Gr
                 columns = _draw_people(shares, case.n_people, people)
             counts = _count(randomizer.randomize(columns))
             for (_, names), summed, tally in zip(kinds, axes, tallies, strict=True):
-                counted = Counts.of(mechanism, Tabulation.from_counts(counts.sum(axis=summed)))
+                counted = Counts.of(mechanism, counts.sum(axis=summed))
                 tally.add(release, Inference(counted, names, case.target))
     found = []
     for kind in KINDS:

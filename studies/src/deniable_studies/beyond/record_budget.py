@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from deniable.design.design import design
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
 from deniable_studies.beyond.baselines import (
     RSFD,
@@ -241,7 +241,7 @@ def accounted_fake_data(setting: Setting) -> list[tuple[Budget, float, float]]:
     for k in (2, 5) if setting.quick else (2, 5, 10):
         for epsilon in (1.0, 4.0, 10.0):
             law = fake_data_law((5,) * k, amplified_epsilon(k, epsilon))
-            mechanism = Mechanism(Schema.anonymous([5] * k), (Block(tuple(range(k)), law),))
+            mechanism = Mechanism.of(law)
             rows.append(
                 (Budget(5, k, epsilon), mechanism.epsilon, max(mechanism.epsilon_given_rest))
             )

@@ -19,7 +19,7 @@ from deniable.errors import InputError
 from deniable.estimate.inference import Inference
 from deniable.estimate.intervals import share_variance
 from deniable.estimate.simplex import project_to_simplex
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.tabulate import Counts
 from deniable.laws.response import Response
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -184,7 +184,7 @@ def release_again(
             released = randomizer.randomize(columns)
             for place, names in enumerate(tables):
                 counts = _released_counts(released, channels[names], schema)
-                counted = Counts.of(mechanism, Tabulation.from_counts(counts))
+                counted = Counts.of(mechanism, counts)
                 inference = Inference(counted, names)
                 estimate = inference.values
                 errors[release, place] = np.mean((estimate - truths[names]) ** 2)

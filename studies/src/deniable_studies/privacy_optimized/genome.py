@@ -21,7 +21,7 @@ from deniable.design.design import design
 from deniable.estimate.association import association
 from deniable.estimate.chi_square import chi_square, released_chi_square
 from deniable.laws import JointLaw
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.table_map import TableMap
 from deniable.randomness import SeededRandomness
@@ -306,7 +306,7 @@ def nothing_to_find(setting: Setting, n_snps: int) -> PValues:
     """Return p-values where allele and status are independent; both are randomized together."""
     law = JointLaw.from_epsilon((2, 2), NULL_EPSILON)
     schema = Schema.anonymous((2, 2))
-    mechanism = Mechanism(schema, (Block((0, 1), law),))
+    mechanism = Mechanism.of(law, schema)
     forward, inverse = channel_of(float(law.keep_weight) / 2**law.bits)
     generator = setting.generator(3)
     corrected, naive = [], []
