@@ -11,13 +11,6 @@ from cli.test_bad_input import refused
 SECRET = "0b-secret"
 
 
-def test_a_draft_is_replaced_only_if_it_is_said(deniable, people):
-    draft = ("schema", "init", "people.csv", "--output", "draft.toml")
-    assert deniable(*draft).status == 0
-    refused(deniable(*draft), "draft.toml", "exists")
-    assert deniable(*draft, "--force").status == 0
-
-
 @pytest.mark.parametrize(
     "command", [["design", "--json"], ["share", "people.csv", "--output", "r", "--json"]]
 )
