@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CYCLE = "[[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]"
 PRAM = ["pram", "people.csv", "--schema", "people.toml"]
 
 
@@ -67,6 +68,7 @@ def test_the_screen_shows_strength_and_lambda_beside_epsilon(deniable, people):
 def test_a_joint_law_comes_with_a_warning_about_raw_cross_tables(deniable, people):
     deniable("design", "--schema", "people.toml", "--method", "joint", "--epsilon", "3",
              "--output", "m.json")  # fmt: skip
+    refused(deniable("inspect", "m.json", "--covariance", "sex"), "two attributes")
     done = deniable("inspect", "m.json", "--covariance", "sex,age")
     assert "WARNING" in done.out
     assert deniable("inspect", "m.json", "--covariance", "sex,age", "--json").json["covariance"][
@@ -145,3 +147,26 @@ def test_a_mechanism_made_for_one_table_randomizes_no_other(deniable, kept):
             deniable("randomize", "people.csv", "--mechanism", name, "--drop-other-columns"),
             "table",
         )
+
+
+def test_a_matrix_stands_beside_lambda(deniable, people):
+    (people / "age.json").write_text(CYCLE)
+    plain = design(deniable, "--lambda", "0.5", "--matrix", "age=age.json")
+    assert [a["lambda"] for a in plain["attributes"]] == [0.5, None, 0.5]
+    assert all(0 < a["strength"] < 1 for a in plain["attributes"])
+    assert plain["strength"] is not None
+
+
+def test_no_path_is_left_in_the_recorded_command(deniable, kept):
+    (kept / "blood.json").write_text("[[0.6,0.1,0.1,0.1,0.1],[0.1,0.6,0.1,0.1,0.1],"
+                                     "[0.1,0.1,0.6,0.1,0.1],[0.1,0.1,0.1,0.6,0.1],"
+                                     "[0.1,0.1,0.1,0.1,0.6]]")  # fmt: skip
+    (kept / "strata.json").write_text('{"f": {"lambda": 0.4}}')
+    done = deniable(
+        "pram", kept / "people.csv", "--schema", kept / "people.toml", "--drop-other-columns",
+        "--matrix", f"blood={kept / 'blood.json'}", "--by", "sex",
+        "--per-stratum", kept / "strata.json", "--output", kept / "r", "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert str(kept) not in (kept / "r" / "record.json").read_text()
+    assert "--matrix blood=blood.json" in done.json["command"]

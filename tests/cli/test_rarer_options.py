@@ -92,6 +92,8 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
     [
         (["--of", "sex,age", "--covariance", "--mean"], "not for two at once"),
         (["--of", "sex,age", "--covariance", "--method", "em"], "by method inversion only"),
+        (["--of", "sex,age", "--covariance", "--scores", "0,1"], "semicolon between them"),
+        (["--of", "sex", "--compare", "age=a,b", "--scores", "0,1"], "scores are for a mean"),
         (["--of", "age", "--scores", "1,2,3"], "scores are for a mean"),
         (["--of", "age", "--quantile", "0.5", "--scores", "1,2,3"], "and uses no scores"),
         (["--of", "age", "--mean", "--interpolate"], "--interpolate is for a quantile"),
