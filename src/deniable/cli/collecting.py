@@ -1,6 +1,5 @@
 """collect: studies in which every respondent's own browser randomizes the whole record."""
 
-import hashlib
 import shlex
 import sys
 from contextlib import ExitStack
@@ -227,6 +226,8 @@ def page(
     Example: deniable collect page study --output page.html
     """
     folder = _folder(study)
+    import hashlib
+
     from deniable.atomic_files import write_file
     from deniable.collect.page import page_bytes
 
@@ -255,6 +256,8 @@ def verify(
     Example: deniable collect verify http://127.0.0.1:8000/ --study study.json
     """
     check_installed()
+    import hashlib
+
     from deniable.collect.client import is_page_of, page_at
     from deniable.collect.study import read_study
 
