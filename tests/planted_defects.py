@@ -175,6 +175,34 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("2 * spread / most**2", "spread / most**2"),
         ("middle = self.square + quantile**2", "middle = self.square + quantile"),
     ],
+    ("tables/encode", "unit/tables/encode"): [
+        ('np.searchsorted(edges, numbers, side="right")', 'np.searchsorted(edges, numbers)'),
+        ("codes[numbers == edges[-1]] = last", "codes[numbers == edges[-1]] = last - 1"),
+        ("(np.abs(numbers) < 2.0**53)", "(np.abs(numbers) < 2.0)"),
+    ],
+    ("tables/columns", "unit/tables/merged_columns"): [
+        ("codes // self.stride % len(self.labels)", "codes % len(self.labels)"),
+    ],
+    ("tables/csv_known", "unit/tables/csv_known"): [
+        ("== ranks) | (ranks < 0)", "== ranks)"),
+        ("if not pa.py_buffer(content(self._rows.pieces(codes))).equals(block):", "if False:"),
+    ],
+    ("tables/csv_text", "unit/tables/writing"): [
+        ("combined *= np.uint16(len(fields))", "combined *= np.uint16(1)"),
+    ],
+    ("tables/plink", "unit/tables/plink"): [
+        ("four >> 6 | four >> 12", "four >> 6 | four >> 10"),
+        ("{2: 0, None: 1, 1: 2, 0: 3}", "{2: 3, None: 1, 1: 2, 0: 0}"),
+    ],
+    ("release/curator", "unit/release/curator"): [
+        ("mean + attenuation * (members", "mean - attenuation * (members"),
+    ],
+    ("release/statements", "unit/release/statements"): [
+        ("level = significant(per_person, 6, ROUND_CEILING)", "level = significant(per_person, 6)"),
+    ],
+    ("report/wording", "unit/report/wording"): [
+        ("_three_decimals(epsilon, ROUND_CEILING)", "_three_decimals(epsilon, None)"),
+    ],
 }  # fmt: skip
 
 

@@ -16,28 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deniable.api import (
-        Attribute,
-        Design,
-        Estimate,
-        InputError,
-        Mechanism,
-        Schema,
-        StrengthRequest,
-        birkhoff,
-        design,
-        estimate,
-        estimate_covariance,
-        estimate_groups,
-        estimate_mean,
-        estimate_quantile,
-        independence_test,
-        plan,
-        pram,
-        randomize,
-        read_design,
-        share,
-    )
+    from deniable.api import *
 
 __all__ = [
     "Attribute",

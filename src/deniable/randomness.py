@@ -205,11 +205,6 @@ class ExactCategorical:
             if (c << 64) % self._total
         }
         self._prefix_bits = prefix_bits
-        # Of outcomes that are equally likely and a power of two in number, the first bits say which
-        # it is, and nothing need be looked up; this is by how many bits a prefix is longer.
-        shift = prefix_bits - (self.n_outcomes - 1).bit_length()
-        even = len(set(weights)) == 1 and not self.n_outcomes & (self.n_outcomes - 1)
-        self._shift = shift if even and shift >= 0 else None
         self._table: NDArray[Any] | None = None
         self._guide: NDArray[np.int32] | None = None
         if self.n_outcomes <= _DIRECT_OUTCOMES:
@@ -260,9 +255,6 @@ class ExactCategorical:
         prefix = source.bits(np.uint16 if self._prefix_bits == 16 else np.uint8, count)
         if quarter is not None:
             prefix = _within(prefix, quarter)
-        if self._shift is not None:
-            first: NDArray[Any] = (prefix >> self._shift).astype(self._dtype)
-            return first
         outcome = self._table.take(prefix, mode="clip")
         undecided = np.flatnonzero(outcome == self.n_outcomes)
         if undecided.size:
@@ -347,10 +339,7 @@ class ExactCategorical:
         for j, (low, high) in enumerate(pairwise(edges)):
             first = -(-(low << self._prefix_bits) // total)
             expected[first : max(first, (high << self._prefix_bits) // total)] = j
-        shifted = self._shift is None or np.array_equal(
-            np.arange(1 << self._prefix_bits) >> self._shift, expected
-        )
-        return bool(shifted and np.array_equal(self._table, expected))
+        return bool(np.array_equal(self._table, expected))
 
     def probability(self, outcome: int) -> Fraction:
         """Return the exact probability of one outcome."""

@@ -129,14 +129,6 @@ def test_a_picked_mechanism_can_go_to_standard_output(deniable, place, traced):
     refused(deniable(*pick, "-", "--json"), "takes either the mechanism")
 
 
-def test_a_record_that_flatters_its_matrix_is_refused(deniable, place, traced):
-    assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
-    record = json.loads((place / "m.json").read_text())
-    record["attributes"][0]["best_guess"]["success"] = 0.5
-    (place / "m.json").write_text(json.dumps(record))
-    refused(deniable("inspect", "m.json"), "m.json", "best_guess")
-
-
 def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
     assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
     for given in ("age=m.json", "age=f/matrices/warner-0.3.json"):
@@ -264,19 +256,6 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(deniable, place, words, pr
     before = sorted(place.iterdir())
     refused(deniable("frontier", *words, "--output", "f"), problem)
     assert sorted(place.iterdir()) == before
-
-
-def test_a_folder_is_not_replaced_unless_it_is_a_frontier_and_force_is_given(
-    deniable, place, traced
-):
-    again = ["frontier", "--prior", "p.json", "--privacy", "0.1", "--methods", "warner"]
-    refused(deniable(*again, "--output", "f"), "exists already")
-    assert deniable(*again, "--output", "f", "--force").status == 0
-    assert len(json.loads((traced / "frontier.json").read_text())) == 1
-    (place / "mine").mkdir()
-    (place / "mine" / "letter.txt").write_text("precious")
-    refused(deniable(*again, "--output", "mine", "--force"), "other files")
-    assert (place / "mine" / "letter.txt").exists()
 
 
 @pytest.mark.parametrize(

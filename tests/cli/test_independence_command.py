@@ -1,6 +1,5 @@
 """deniable test: a release in, a p-value and a strength out; and what it refuses."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -98,52 +97,9 @@ def test_a_kept_column_is_one_of_the_two_or_forms_groups(release: str, deniable:
     assert one["statistic"] == by_town["groups"][1]["statistic"]
 
 
-def test_counts_do_instead_of_rows(release: str, deniable: Any, folder: Path) -> None:
-    rows = (folder / "release" / "data.csv").read_text().splitlines()[1:]
-    pairs = [tuple(row.split(",")[:2]) for row in rows]
-    lines = [f"{s},{c},{pairs.count((s, c))}" for s, c in sorted(set(pairs))]
-    (folder / "counts.csv").write_text("\n".join(["smokes,coughs,count", *lines]) + "\n")
-    done = deniable("test", release, "--counts", "counts.csv", "--of", "smokes,coughs", "--json")
-    whole = deniable("test", release, "--of", "smokes,coughs", "--json")
-    assert done.status == 0, done.err
-    assert done.json["statistic"] == whole.json["statistic"]
-
-
 def test_python_says_the_same(release: str, deniable: Any) -> None:
     result = package.independence_test(release, of=("smokes", "coughs"))
     assert result.to_plain() == deniable("test", release, "--of", "smokes,coughs", "--json").json
-
-
-def test_strata_with_mechanisms_of_their_own_are_tested_one_by_one(
-    folder: Path, deniable: Any
-) -> None:
-    strengths = {"north": {"lambda": 0.9}, "south": {"lambda": 0.95}}
-    (folder / "strata.json").write_text(json.dumps(strengths))
-    made = deniable(
-        *("pram", "table.csv", "--schema", "schema.toml", "--by", "town", "--output", "pram"),
-        *("--per-stratum", "strata.json", "--insecure-seed", 7),
-    )
-    assert made.status == 0, made.err
-    done = deniable("test", "pram", "--of", "smokes,coughs")
-    assert (done.status, done.out) == (2, "")
-    assert "test within each of them (by 'town')" in done.err
-    groups = deniable("test", "pram", "--of", "smokes,coughs", "--by", "town", "--json")
-    assert groups.status == 0, groups.err
-    assert all(group["p_value"] < 1e-3 for group in groups.json["groups"])
-    crossed = deniable("test", "pram", "--of", "coughs,town")
-    assert "mechanisms of their own" in crossed.err
-
-
-def test_an_invariant_table_can_be_tested(folder: Path, deniable: Any) -> None:
-    made = deniable(
-        *("pram", "table.csv", "--schema", "schema.toml", "--lambda", "0.95", "--invariant"),
-        *("--output", "pram"),
-    )
-    assert made.status == 0, made.err
-    done = deniable("test", "pram", "--of", "smokes,coughs", "--json")
-    assert done.status == 0, done.err
-    assert done.json["p_value"] < 1e-6
-    assert done.json["randomized_together"] is False
 
 
 @pytest.mark.parametrize(
@@ -168,15 +124,3 @@ def test_bad_questions_end_in_one_sentence(
     assert (done.status, done.out) == (2, "")
     assert problem in done.err
     assert len(done.err.splitlines()) == 1
-
-
-def test_two_kept_columns_need_no_correction(folder: Path, deniable: Any) -> None:
-    schema = SCHEMA.replace('["town"]', '["town", "coughs"]').split("[[attribute]]")
-    (folder / "schema.toml").write_text("[[attribute]]".join(schema[:2]))
-    made = deniable(
-        *("share", "table.csv", "--schema", "schema.toml", "--epsilon", 2, "--output", "kept")
-    )
-    assert made.status == 0, made.err
-    done = deniable("test", "kept", "--of", "coughs,town")
-    assert done.status == 2
-    assert "both released as they are" in done.err

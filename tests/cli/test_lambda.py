@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-PRAM = ["pram", "people.csv", "--schema", "people.toml"]
 CYCLE = "[[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]"
+PRAM = ["pram", "people.csv", "--schema", "people.toml"]
 
 
 def refused(result, *problems):
@@ -45,15 +45,6 @@ def test_lambda_is_common_by_position_by_name_or_in_a_file(deniable, people):
     assert all(a["requested_epsilon"] is None for a in plain["attributes"])
 
 
-def test_strength_is_reached_per_attribute_and_jointly(deniable, people):
-    plain = design(deniable, "--method", "lambda", "--strength", "0.5")
-    assert [a["strength"] for a in plain["attributes"]] == pytest.approx([0.5] * 3, rel=1e-9)
-    assert plain["strength"] == pytest.approx(0.5, rel=1e-9)
-    mixed = design(deniable, "--strength", "0.5", "--lambda", "sex=0.25")
-    assert mixed["attributes"][0]["lambda"] == 0.25
-    assert mixed["attributes"][1]["strength"] == pytest.approx(0.5, rel=1e-9)
-
-
 def test_a_covariance_to_preserve_is_preserved_and_the_optimisation_named(deniable, people):
     done = deniable(
         "design", "--schema", "people.toml", "--preserve", "sex:age=0.4", "--lambda", "blood=0.2",
@@ -67,22 +58,6 @@ def test_a_covariance_to_preserve_is_preserved_and_the_optimisation_named(deniab
     assert plain["attributes"][2]["lambda"] == 0.2
 
 
-def test_a_matrix_stands_beside_lambda(deniable, people):
-    (people / "age.json").write_text(CYCLE)
-    plain = design(deniable, "--lambda", "0.5", "--matrix", "age=age.json")
-    assert [a["lambda"] for a in plain["attributes"]] == [0.5, None, 0.5]
-    assert all(0 < a["strength"] < 1 for a in plain["attributes"])
-    assert plain["strength"] is not None
-
-
-def test_the_joint_law_is_asked_for_by_epsilon_or_lambda(deniable, people):
-    plain = design(deniable, "--method", "joint", "--epsilon", "3")
-    assert plain["epsilon"] == pytest.approx(3)
-    assert all(a["epsilon_given_rest"] == plain["epsilon"] for a in plain["attributes"])
-    plain = design(deniable, "--method", "joint", "--lambda", "0.25")
-    assert [a["lambda"] for a in plain["attributes"]] == [0.25] * 3
-
-
 def test_the_screen_shows_strength_and_lambda_beside_epsilon(deniable, people):
     out = deniable("design", "--schema", "people.toml", "--lambda", "0.5").out
     assert "strength" in out.splitlines()[0]
@@ -93,6 +68,7 @@ def test_the_screen_shows_strength_and_lambda_beside_epsilon(deniable, people):
 def test_a_joint_law_comes_with_a_warning_about_raw_cross_tables(deniable, people):
     deniable("design", "--schema", "people.toml", "--method", "joint", "--epsilon", "3",
              "--output", "m.json")  # fmt: skip
+    refused(deniable("inspect", "m.json", "--covariance", "sex"), "two attributes")
     done = deniable("inspect", "m.json", "--covariance", "sex,age")
     assert "WARNING" in done.out
     assert deniable("inspect", "m.json", "--covariance", "sex,age", "--json").json["covariance"][
@@ -173,6 +149,14 @@ def test_a_mechanism_made_for_one_table_randomizes_no_other(deniable, kept):
         )
 
 
+def test_a_matrix_stands_beside_lambda(deniable, people):
+    (people / "age.json").write_text(CYCLE)
+    plain = design(deniable, "--lambda", "0.5", "--matrix", "age=age.json")
+    assert [a["lambda"] for a in plain["attributes"]] == [0.5, None, 0.5]
+    assert all(0 < a["strength"] < 1 for a in plain["attributes"])
+    assert plain["strength"] is not None
+
+
 def test_no_path_is_left_in_the_recorded_command(deniable, kept):
     (kept / "blood.json").write_text("[[0.6,0.1,0.1,0.1,0.1],[0.1,0.6,0.1,0.1,0.1],"
                                      "[0.1,0.1,0.6,0.1,0.1],[0.1,0.1,0.1,0.6,0.1],"
@@ -186,106 +170,3 @@ def test_no_path_is_left_in_the_recorded_command(deniable, kept):
     assert done.status == 0, done.err
     assert str(kept) not in (kept / "r" / "record.json").read_text()
     assert "--matrix blood=blood.json" in done.json["command"]
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--lambda", "1"], "between 0 and 1"),
-        (["--lambda", "0"], "between 0 and 1"),
-        (["--lambda", "sex=1.5,age=0.5,blood=0.5"], "'sex'"),
-        (["--lambda", "0.5,0.5"], "2 values"),
-        (["--lambda", "height=0.5"], "'height'"),
-        (["--lambda", "sex=0.5"], "'age'"),
-        (["--strength", "1"], "between 0 and 1"),
-        (["--strength", "1e-310"], "out of reach"),
-        (["--strength", "0.5", "--lambda", "0.5"], "one of them"),
-        (["--strength", "sex=0.5", "--lambda", "sex=0.5"], "'sex' has both"),
-        (["--preserve", "sex:height=0.5", "--lambda", "0.5"], "'height'"),
-        (["--preserve", "sex:age=1", "--lambda", "0.5"], "between 0 and 1"),
-        (["--preserve", "sex:sex=0.5", "--lambda", "0.5"], "itself"),
-        (["--preserve", "sex:age=0.6", "--lambda", "0.5,0.5,0.5"], "cannot be kept"),
-        (["--preserve", "sex=0.6", "--lambda", "0.5"], "a:b"),
-        (["--method", "joint"], "one parameter"),
-        (["--method", "joint", "--attribute-epsilon", "1,1,1"], "one parameter decides them all"),
-        (["--method", "joint", "--lambda", "0.5,0.5,0.5"], "as one number"),
-        (["--method", "kronecker", "--lambda", "0.5"], "methods lambda and joint"),
-        (["--method", "lambda", "--epsilon", "3"], "kronecker"),
-        (["--method", "invariant", "--epsilon", "3"], "no method"),
-    ],
-)
-def test_a_bad_request_is_refused_in_one_sentence(deniable, people, words, problem):
-    refused(deniable("design", "--schema", "people.toml", *words), problem)
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.7]]", "row 3"),
-        ("[[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]", "column 1"),
-        ("[[1, 0, 0], [0, 1, 0], [0, 0, 1]]", "row 1, column 2"),
-        ("[[0.9, 0.1], [0.1, 0.9]]", "'age' has 3 categories"),
-        ("3", "list of rows"),
-    ],
-)
-def test_a_matrix_that_is_not_bistochastic_is_refused_by_row_or_column(
-    deniable, people, content, problem
-):
-    (people / "age.json").write_text(content)
-    refused(
-        deniable(
-            "design", "--schema", "people.toml", "--lambda", "0.5", "--matrix", "age=age.json"
-        ),
-        problem,
-    )
-
-
-def test_a_numerical_column_is_refused_in_local_mode_unless_binned(deniable, people):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.table({"height": [1.8, 1.7]}), people / "h.parquet")
-    schema = '[[attribute]]\nname = "height"\n'
-    (people / "h.toml").write_text(schema + 'categories = ["1.7", "1.8"]\n')
-    share = ["share", "h.parquet", "--schema", "h.toml", "--lambda", "0.5", "--output", "r"]
-    refused(deniable(*share), "'height'", "bins")
-    (people / "h.toml").write_text(schema + "bins = [1, 1.75, 2.5]\n")
-    assert deniable(*share).status == 0
-
-
-@pytest.mark.parametrize(
-    ("how", "problem"),
-    [
-        ([], "nothing says how strongly"),
-        (["--lambda", "0.5", "--by", "blood"], "'blood' forms the strata"),
-        (["--lambda", "0.5", "--by", "sex", "--per-stratum", "strata.json"], "'x' has no rows"),
-        (["--lambda", "0.5", "--per-stratum", "strata.json"], "by"),
-        (["--lambda", "0.5", "--alpha", "0.5"], "invariant"),
-        (["--lambda", "0.5", "--numeric", "age=1"], "'age': λ"),
-        (["--lambda", "0.5", "--numeric", "age"], "name=number"),
-        (["--lambda", "0.5", "--numeric", "blood=0.5"], "'blood' is an attribute"),
-        (["--lambda", "0.5", "--by", "sex", "--per-stratum", "no.json"], "no.json"),
-    ],
-)
-def test_a_bad_treatment_is_refused_in_one_sentence_and_leaves_nothing(
-    deniable, kept, how, problem
-):
-    (kept / "strata.json").write_text('{"x": {"lambda": 0.4}}')
-    refused(deniable(*PRAM, *how, "--drop-other-columns", "--output", "r"), problem)
-    assert not (kept / "r").exists()
-
-
-def test_questions_about_covariances_that_cannot_be_answered_are_refused(deniable, people):
-    deniable("share", "people.csv", "--schema", "people.toml", "--lambda", "0.6", "--output", "r")
-    ask = ["estimate", "r", "--covariance", "--of"]
-    refused(deniable(*ask, "sex"), "two attributes")
-    refused(deniable(*ask, "sex,age"), "'sex' has no scores")
-    refused(deniable(*ask, "sex,age", "--scores", "0,1"), "semicolon")
-    refused(deniable(*ask, "sex,age", "--scores", "0,1;0,1"), "'age' needs 3")
-    refused(deniable(*ask, "sex,age", "--by", "blood"), "'blood'")
-    refused(deniable(*ask, "sex,age", "--mean"), "not for two at once")
-    refused(deniable("inspect", "r", "--covariance", "sex"), "two attributes")
-    refused(deniable("inspect", "r", "--covariance", "sex,height"), "'height'")
-    refused(deniable(*ask, "sex,age", "--scores", "0,1;"), "has bins and no scores")
-    done = deniable(*ask, "sex,age", "--scores", "0,1;middle")
-    assert done.status == 0, done.err

@@ -7,11 +7,8 @@ from html import unescape
 from itertools import product
 from shutil import copytree
 
-import numpy as np
-import pandas as pd
 import pytest
 
-import deniable as package
 from cli.test_bad_input import refused
 
 AGES, SEXES, TOWNS = ("young", "old"), ("f", "m", "x"), ("n", "s")
@@ -158,29 +155,6 @@ def test_from_a_frontier_of_two_columns_to_estimates_of_either(deniable, traced,
         assert cell["estimate"] == pytest.approx(joint[(a, s)]["estimate"] / size)
 
 
-@pytest.mark.parametrize("method", ["warner", "square", "bound"])
-def test_counts_as_they_are_expected_give_the_truth_back(deniable, traced, method):
-    picked(deniable, method)
-    mechanism = package.read_design(traced / "m.json").mechanism
-    matrix = mechanism.blocks[0].law.matrix()
-    expected = np.round(1e12 * matrix @ list(SHARES.values())).astype(int)
-    if method == "bound":
-        lines = [f"answer {j},{count}" for j, count in enumerate(expected, start=1)]
-        header = "age+sex,count"
-    else:
-        lines = [f"{s},{a},{n}" for (a, s), n in zip(SHARES, expected, strict=True)]
-        header = "sex,age,count"
-    (traced / "counts.csv").write_text("\n".join([header, *lines]) + "\n")
-    for names in (("age",), ("sex",), ("sex", "age")):
-        done = deniable(
-            "estimate", "--counts", "counts.csv", "--mechanism", "m.json", "--of",
-            ",".join(names), "--json",
-        )  # fmt: skip
-        assert done.status == 0, done.err
-        for key, share in shares_of(*names).items():
-            assert cells(done.json)[key]["estimate"] == pytest.approx(share, abs=1e-9)
-
-
 @pytest.mark.parametrize("given", ["age,sex", "age+sex", "sex,age"])
 def test_a_matrix_of_a_combination_replaces_both_attributes_of_a_schema(deniable, traced, given):
     picked(deniable, "bound")
@@ -288,22 +262,6 @@ def test_a_curator_randomizes_a_merged_attribute_too(deniable, place, by):
     assert grouped.json["n"] == len(ROWS) / 2
 
 
-@pytest.mark.parametrize("method", ["warner", "bound"])
-def test_in_python_a_frame_goes_through_and_parts_are_estimated(deniable, traced, method):
-    picked(deniable, method)
-    design = package.read_design(traced / "m.json")
-    frame = pd.read_csv(traced / "two.csv")
-    released = package.randomize(frame, design)
-    expected = ["age+sex"] if method == "bound" else ["sex", "age"]
-    assert list(released.columns) == expected
-    result = package.estimate(released, design, of=["sex"])
-    for row in result.table():
-        share = shares_of("sex")[(row["sex"],)]
-        assert abs(row["estimate"] - share) < 7 * row["standard_error"]
-    package.share(frame, design, traced / "release")
-    assert package.estimate(traced / "release", of=["sex", "age"]).values.shape == (3, 2)
-
-
 def test_several_files_are_merged_and_named_when_a_point_is_picked(deniable, place, no_plot):
     (place / "a.json").write_text('{"young": 0.5, "old": 0.5}')
     (place / "b.json").write_text('{"f": 0.4, "m": 0.45, "x": 0.15}')
@@ -375,23 +333,6 @@ def test_bad_input_about_parts_is_one_sentence(deniable, traced):
     )  # fmt: skip
     (traced / "merged.toml").write_text('keep = ["sex"]\n' + MERGED)
     refused(deniable("design", "--schema", "merged.toml", "--epsilon", "3"), "'sex' is kept, but")
-
-
-def test_a_mechanism_written_before_parts_were_known_still_reads(deniable, traced):
-    # It has one column 'age+sex' that the user made, and says nothing of parts.
-    picked(deniable, "warner")
-    plain = json.loads((traced / "m.json").read_text())
-    categories = [f"{a}+{s}" for a, s in product(AGES, SEXES)]
-    plain["schema"]["attribute"] = [{"name": "age+sex", "categories": categories}]
-    del plain["attributes"][0]["parts"]
-    del plain["attributes"][0]["best_guess"]["parts"]
-    (traced / "old.json").write_text(json.dumps(plain))
-    assert deniable("inspect", "old.json").status == 0
-    (traced / "made.csv").write_text("age+sex\nyoung+f\nold+x\n")
-    done = deniable("randomize", "made.csv", "--mechanism", "old.json", "--output", "r.csv")
-    assert done.status == 0, done.err
-    assert (traced / "r.csv").read_text().startswith("age+sex\n")
-    refused(deniable("estimate", "r.csv", "--mechanism", "old.json", "--of", "age"), "no attribute")
 
 
 def test_under_forms_the_parts_are_empty_together_and_estimated(deniable, place):

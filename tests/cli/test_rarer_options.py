@@ -11,13 +11,6 @@ from cli.test_bad_input import refused
 SECRET = "0b-secret"
 
 
-def test_a_draft_is_replaced_only_if_it_is_said(deniable, people):
-    draft = ("schema", "init", "people.csv", "--output", "draft.toml")
-    assert deniable(*draft).status == 0
-    refused(deniable(*draft), "draft.toml", "exists")
-    assert deniable(*draft, "--force").status == 0
-
-
 @pytest.mark.parametrize(
     "command", [["design", "--json"], ["share", "people.csv", "--output", "r", "--json"]]
 )
@@ -99,6 +92,8 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
     [
         (["--of", "sex,age", "--covariance", "--mean"], "not for two at once"),
         (["--of", "sex,age", "--covariance", "--method", "em"], "by method inversion only"),
+        (["--of", "sex,age", "--covariance", "--scores", "0,1"], "semicolon between them"),
+        (["--of", "sex", "--compare", "age=a,b", "--scores", "0,1"], "scores are for a mean"),
         (["--of", "age", "--scores", "1,2,3"], "scores are for a mean"),
         (["--of", "age", "--quantile", "0.5", "--scores", "1,2,3"], "and uses no scores"),
         (["--of", "age", "--mean", "--interpolate"], "--interpolate is for a quantile"),

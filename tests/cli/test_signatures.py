@@ -91,16 +91,6 @@ def test_only_a_release_is_signed(deniable, people, keys):
     assert (unusable.status, unusable.err.count("\n")) == (2, 1)
 
 
-def test_strata_are_signed_too(deniable, people, keys):
-    schema = (people / "people.toml").read_text().split("[[attribute]]")
-    (people / "two.toml").write_text('keep = ["sex"]\n' + "[[attribute]]".join(["", *schema[2:]]))
-    words = ["pram", "people.csv", "--schema", "two.toml", "--by", "sex", "--lambda", "0.5"]
-    assert deniable(*words, "--sign", "key.pem", "--output", "p").status == 0
-    found = deniable("inspect", "p", "--signed-by", "key.pub", "--json").json
-    assert found["signed_by"] == keys
-    assert "by the key" in deniable("inspect", "p", "--signed-by", "key.pub").out
-
-
 def test_of_a_signed_release_in_parts_every_part_is_signed(deniable, people, keys):
     (people / "parts").mkdir()
     for name in ("1.csv", "2.csv"):

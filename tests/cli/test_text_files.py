@@ -58,35 +58,3 @@ def test_numbers_with_a_decimal_comma_are_pulled_towards_their_mean(deniable, pe
     assert "does not hold a number" in deniable(*words, "--output", "p").err
     assert deniable(*words, "--decimal", ",", "--output", "p").status == 0
     assert (people / "p" / "data.csv").read_text().splitlines()[1:3] == ["f,1.75", "m,2.25"]
-
-
-@pytest.mark.parametrize("command", ["share", "randomize", "pram"])
-def test_letters_that_are_not_utf8_ask_for_their_encoding(deniable, people, command):
-    (people / "table.csv").write_text("sex,age,blood\nmän,25,A\n", encoding="latin-1")
-    text = (people / "people.toml").read_text().replace('"m"]', '"män"]')
-    (people / "people.toml").write_text(text)
-    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
-    words = {
-        "share": ["--schema", "people.toml", *LEVELS],
-        "randomize": ["--mechanism", "m.json"],
-        "pram": ["--schema", "people.toml", "--lambda", NEARLY],
-    }[command]
-    refused = deniable(command, "table.csv", *words, "--output", "o.csv")
-    assert refused.status == 2
-    assert "line 2: not UTF-8 text; say with --encoding" in refused.err
-    told = deniable(command, "table.csv", *words, "--output", "o.csv", "--encoding", "latin-1")
-    assert told.status == 0, told.err
-
-
-@pytest.mark.parametrize("command", ["share", "randomize", "pram"])
-def test_columns_of_a_file_with_a_header_get_other_names(deniable, people, command):
-    (people / "table.csv").write_text("1990;1991;1992\n" + HEADERLESS.replace(",", "."))
-    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
-    words = {
-        "share": ["--schema", "people.toml", *LEVELS],
-        "randomize": ["--mechanism", "m.json"],
-        "pram": ["--schema", "people.toml", "--lambda", NEARLY],
-    }[command]
-    told = ["--header", "--columns", "sex,age,blood"]
-    done = deniable(command, "table.csv", *words, *told, "--output", "o.csv")
-    assert done.status == 0, done.err

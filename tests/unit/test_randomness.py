@@ -516,27 +516,3 @@ def test_a_seeded_keystream_is_neither_copied_nor_shared() -> None:
     ):
         threads.submit(drawn_by, source).result()
     assert not finished(forked(lambda: drawn_by(source)))
-
-
-@pytest.mark.parametrize("prefix_bits", [8, 16])
-@pytest.mark.parametrize("n", [2, 4, 256, 512])
-def test_first_bits_are_what_the_table_says_of_equally_likely_outcomes(
-    n: int, prefix_bits: int
-) -> None:
-    weights = ExactCategorical([3] * n, prefix_bits=prefix_bits)
-    assert (weights._shift is None) == (n > 1 << prefix_bits)
-    looked_up = ExactCategorical([3] * n, prefix_bits=prefix_bits)
-    looked_up._shift = None
-    drawn, same = (w.draw(5000, SeededRandomness(4)) for w in (weights, looked_up))
-    assert drawn.dtype == same.dtype
-    assert np.array_equal(drawn, same)
-    assert weights.draws_by([1] * n)
-
-
-def test_first_bits_that_are_one_too_few_are_seen() -> None:
-    assert ExactCategorical([1, 1, 1])._shift is None
-    assert ExactCategorical([1, 2])._shift is None
-    weights = ExactCategorical([1] * 4)
-    assert weights._shift == 14
-    weights._shift = 15
-    assert not weights.draws_by([1] * 4)

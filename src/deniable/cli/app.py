@@ -1,4 +1,4 @@
-"""The program itself: how it starts, how it fails, how it prints JSON."""
+"""The program itself: how it starts and how it fails."""
 
 import atexit
 import difflib
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
-from typing import Any, TextIO
+from typing import TextIO
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
@@ -232,10 +232,3 @@ def _without_wild_guess(text: str) -> str:
 def _stop(sentence: str, status: int = 2) -> None:
     print(f"deniable: {sentence}", file=sys.stderr)
     sys.exit(status)
-
-
-def print_json(plain: Any) -> None:
-    """Print a result for scripts: strict JSON on stdout."""
-    from deniable.design.record import to_json
-
-    sys.stdout.write(to_json(plain).decode())

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import AsJson
 from deniable.errors import InputError
 
@@ -42,7 +43,6 @@ def audit(
     """
     from deniable.audit import Plan, command_box
     from deniable.audit import audit as examine
-    from deniable.cli import console
     from deniable.design.record import read_design
 
     if draws < 1000:
@@ -62,7 +62,7 @@ def audit(
     with console.progress("Drawing") as advance:
         result = examine(plan, command_box(mechanism, words or ours), advance)
     if as_json:
-        print_json(result.to_plain())
+        console.print_json(result.to_plain())
     else:
         console.show_audit(result)
     if result.refuted:

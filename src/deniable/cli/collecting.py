@@ -3,15 +3,19 @@
 import shlex
 import sys
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, Force, LedgerOptions, SignOptions
+from deniable.collect import check_installed
 from deniable.errors import InputError
+from deniable.report.wording import count_text
 
 if TYPE_CHECKING:
     from deniable.collect.folder import StudyFolder
@@ -32,8 +36,6 @@ _Study = Annotated[Path, Parameter(name="STUDY", help="The folder that collect o
 
 
 def _folder(path: Path) -> "StudyFolder":
-    from deniable.collect import check_installed
-
     check_installed()
     from deniable.collect.folder import StudyFolder
 
@@ -58,10 +60,7 @@ def open_study(
     Example: deniable collect open --mechanism mechanism.json \\
     --questionnaire questions.toml --output study
     """
-    from deniable.collect import check_installed
-
     check_installed()
-    from deniable.cli import console
     from deniable.collect.folder import StudyFolder
     from deniable.collect.page import page_bytes
     from deniable.collect.releasing import remembered_study
@@ -77,13 +76,12 @@ def open_study(
     if population is not None:
         remembered_study(study, population)
     epsilon = study.design.epsilon
-    if as_json:
-        print_json({"study": study.identity, "epsilon": epsilon, "page_bytes": page})
-        return
-    console.say(
+    console.answer(
+        {"study": study.identity, "epsilon": epsilon, "page_bytes": page},
         f"Opened {output}. Code of the study: {study.identity}\n"
         f"ε of a record is {epsilon:.4g}; it closes on {study.closes}. Next: "
-        f"deniable collect serve {shlex.quote(str(output))}"
+        f"deniable collect serve {shlex.quote(str(output))}",
+        as_json=as_json,
     )
 
 
@@ -118,8 +116,6 @@ def serve(
 
     Example: deniable collect serve study --port 8000
     """
-    from deniable.collect import check_installed
-
     check_installed()
     from deniable.collect.serving import check_listening
 
@@ -153,7 +149,6 @@ def _serve(
     browse: bool = False,
     as_json: bool = False,
 ) -> None:
-    from deniable.cli import console
     from deniable.collect.collector import Collector
     from deniable.collect.serving import bound_socket, run, server_for
     from deniable.collect.steward import Steward
@@ -179,12 +174,8 @@ def _serve(
         addresses["study"] = folder.study.identity
 
         def ready() -> None:
-            if as_json:
-                print_json(addresses)
-            else:
-                console.say(
-                    "\n".join(f"{_ADDRESSES[what]}: {lines}" for what, lines in addresses.items())
-                )
+            lines = (f"{_ADDRESSES[what]}: {where}" for what, where in addresses.items())
+            console.answer(addresses, "\n".join(lines), as_json=as_json)
             sys.stdout.flush()
             if browse:
                 import webbrowser
@@ -211,14 +202,14 @@ def invite(
     --output links.csv
     """
     folder = _folder(study)
-    from deniable.cli import console
     from deniable.collect import inviting
 
     inviting.invite(folder, count, url, output, qr)
-    if as_json:
-        print_json({"invitations": count, "output": str(output)})
-    else:
-        console.say(f"{count} links are in {output}; hand out each once, then delete the file")
+    console.answer(
+        {"invitations": count, "output": str(output)},
+        f"{count} links are in {output}; hand out each once, then delete the file",
+        as_json=as_json,
+    )
 
 
 @collect_app.command
@@ -238,16 +229,16 @@ def page(
     import hashlib
 
     from deniable.atomic_files import write_file
-    from deniable.cli import console
     from deniable.collect.page import page_bytes
 
     content = page_bytes(folder.study)
     write_file(output, content, overwrite=force)
     digest = hashlib.sha256(content).hexdigest()
-    if as_json:
-        print_json({"sha256": digest, "bytes": len(content), "study": folder.study.identity})
-    else:
-        console.say(f"{output} has {len(content):,} bytes, SHA-256 {digest}")
+    console.answer(
+        {"sha256": digest, "bytes": len(content), "study": folder.study.identity},
+        f"{output} has {len(content):,} bytes, SHA-256 {digest}",
+        as_json=as_json,
+    )
 
 
 @collect_app.command
@@ -264,12 +255,9 @@ def verify(
 
     Example: deniable collect verify http://127.0.0.1:8000/ --study study.json
     """
+    check_installed()
     import hashlib
 
-    from deniable.cli import console
-    from deniable.collect import check_installed
-
-    check_installed()
     from deniable.collect.client import is_page_of, page_at
     from deniable.collect.study import read_study
 
@@ -283,7 +271,7 @@ def verify(
         "epsilon": frozen.design.epsilon,
     }
     if as_json:
-        print_json(facts)
+        console.print_json(facts)
     elif same:
         console.say(
             f"The page is that of study {frozen.identity}\nits SHA-256: {facts['page_sha256']}\n"
@@ -310,21 +298,17 @@ def answer(
 
     Example: deniable collect answer http://127.0.0.1:8000/ --answers answers.json
     """
-    from deniable.collect import check_installed
-
     check_installed()
-    from deniable.cli import console
     from deniable.collect import client
     from deniable.design.stored import read_json
 
     sent = client.answer(url, read_json(answers))
-    if as_json:
-        print_json({"receipt": sent.receipt, "sent": sent.answers})
-        return
     lines = "\n".join(f"  {name}: {value}" for name, value in sent.answers.items())
-    console.say(
+    console.answer(
+        {"receipt": sent.receipt, "sent": sent.answers},
         f"This was sent; these are not your answers:\n{lines}\nReceipt: {sent.receipt}\n"
-        "Keep it if you may want to take the record back"
+        "Keep it if you may want to take the record back",
+        as_json=as_json,
     )
 
 
@@ -341,15 +325,12 @@ def add(
     Example: deniable collect add study record.json
     """
     folder = _folder(study)
-    from deniable.cli import console
     from deniable.collect.collector import today
     from deniable.collect.releasing import add as add_files
 
     counts = add_files(folder, files, today())
-    if as_json:
-        print_json(counts)
-    else:
-        console.say("\n".join(f"{count}: {text}" for text, count in counts.items()))
+    text = "\n".join(f"{count}: {what}" for what, count in counts.items())
+    console.answer(counts, text, as_json=as_json)
 
 
 @collect_app.command
@@ -368,7 +349,6 @@ def export(
     Example: deniable collect export study --output release
     """
     folder = _folder(study)
-    from deniable.cli import console
     from deniable.cli.releasing import bits_from
     from deniable.collect.releasing import export as write_release
 
@@ -385,7 +365,7 @@ def export(
         population=population,
     )
     if as_json:
-        print_json(record)
+        console.print_json(record)
         return
     console.show_release(record)
     console.show_standing(record, population)
@@ -414,21 +394,13 @@ def status(study: _Study, /, *, as_json: AsJson = False) -> None:
 
 
 def _show_totals(totals: Any, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from deniable.cli import console
-    from deniable.report.wording import count_text
-
-    if as_json:
-        print_json(asdict(totals))
-        return
-    invited = f"; {totals.spent} of {totals.invitations} invitations used" * bool(
-        totals.invitations
-    )
-    console.say(
+    used = f"; {totals.spent} of {totals.invitations} invitations used"
+    console.answer(
+        asdict(totals),
         f"{'Closed' if totals.closed else 'Open'}: "
         f"{count_text(totals.records, 'record', 'records')}, {totals.withdrawn} "
-        f"taken back{invited}"
+        f"taken back{used if totals.invitations else ''}",
+        as_json=as_json,
     )
 
 
@@ -438,14 +410,10 @@ def upgrade(study: _Study, /, *, as_json: AsJson = False) -> None:
 
     Example: deniable collect upgrade study
     """
-    from deniable.cli import console
-
     folder = _folder(study)
     folder.upgrade()
-    if as_json:
-        print_json({"study": folder.study.identity})
-    else:
-        console.say(f"The store of {study} is up to date")
+    plain = {"study": folder.study.identity}
+    console.answer(plain, f"The store of {study} is up to date", as_json=as_json)
 
 
 @collect_app.command
@@ -463,14 +431,11 @@ def demo(
 
     Example: deniable collect demo --files example
     """
-    from deniable.collect import check_installed
-
     check_installed()
     import tempfile
     from importlib.resources import files as resources
 
     from deniable.atomic_files import replaced_folder
-    from deniable.cli import console
     from deniable.collect.folder import StudyFolder
     from deniable.collect.study import new_study
     from deniable.design.design import design
@@ -483,10 +448,11 @@ def demo(
         with replaced_folder(files, overwrite=False) as made:
             for name in names:
                 (made / name).write_bytes(example.joinpath(name).read_bytes())
-        if as_json:
-            print_json({"files": [str(files / name) for name in names]})
-        else:
-            console.say(f"The example is in {files}; deniable design makes its mechanism")
+        console.answer(
+            {"files": [str(files / name) for name in names]},
+            f"The example is in {files}; deniable design makes its mechanism",
+            as_json=as_json,
+        )
         return
     with tempfile.TemporaryDirectory(prefix="deniable-demo-") as place:
         for name in names:

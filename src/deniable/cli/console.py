@@ -54,6 +54,21 @@ def note(text: str) -> None:
     print(as_typed(text), file=sys.stderr)
 
 
+def print_json(plain: Any) -> None:
+    """Print a result for scripts: strict JSON on stdout."""
+    from deniable.design.record import to_json
+
+    sys.stdout.write(to_json(plain).decode())
+
+
+def answer(plain: Any, text: str, *, as_json: bool) -> None:
+    """Print a result in one way or the other: for scripts, or for people."""
+    if as_json:
+        print_json(plain)
+    else:
+        say(text)
+
+
 class Advance(Protocol):
     """Takes the fraction of the work that is done, from 0 to 1; None if it is not known."""
 

@@ -1,14 +1,14 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli.app import app, print_json, schema_app
+from deniable.cli import console
+from deniable.cli.app import app, schema_app
 from deniable.cli.arguments import (
     Anyway,
     AsJson,
@@ -25,6 +25,7 @@ from deniable.cli.arguments import (
 )
 from deniable.cli.responses import split_responses
 from deniable.errors import InputError
+from deniable.report.wording import count_text
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def design(
 
     Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
     """
-    from deniable.cli import console
     from deniable.design import record
     from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
 
@@ -74,7 +74,7 @@ def design(
         shown = {"comparison": comparison} if curve else {}
         shown |= outlook
         shown |= {} if expected is None else {"worth": expected}
-        print_json(statements | {"certificate": record.proof_to_plain(result)} | shown)
+        console.print_json(statements | {"certificate": record.proof_to_plain(result)} | shown)
         return
     console.show_design(statements)
     console.show_worth(expected, statements["epsilon"])
@@ -117,9 +117,8 @@ def plan(
 
     Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
     """
-    from deniable.cli import console, options
+    from deniable.cli import options
     from deniable.design import sample_size
-    from deniable.report import wording
 
     target_error = None if error is None else options.share(error, "--error")
     with console.progress("Trying totals") as advance:
@@ -133,10 +132,10 @@ def plan(
         )
     plain = planned.to_plain()
     if as_json:
-        print_json(plain)
+        console.print_json(plain)
         return
     console.say(
-        f"{wording.count_text(planned.rows, 'row', 'rows')} at ε = "
+        f"{count_text(planned.rows, 'row', 'rows')} at ε = "
         f"{console.six_digits(planned.design.epsilon)} for the whole record "
         f"(method {planned.design.method}):"
     )
@@ -145,7 +144,6 @@ def plan(
 
 def account_of(result: Any, *, curve: bool) -> Any:
     """Return the account of a design, with the curve of caps if ``curve``."""
-    from deniable.cli import console
     from deniable.design.account import account
     from deniable.design.design import cap_curve
 
@@ -157,7 +155,7 @@ def account_of(result: Any, *, curve: bool) -> Any:
 
 def find_design(schema: Any, request: DesignOptions | None) -> Any:
     """Return the design that the options of ``design`` and ``share`` ask for."""
-    from deniable.cli import console, options
+    from deniable.cli import options
     from deniable.design.design import design as find
 
     schema, responses, request = split_responses(schema, request or DesignOptions())
@@ -235,7 +233,6 @@ def inspect(
 
     Example: deniable inspect mechanism.json --subset a1,a2
     """
-    from deniable.cli import console
     from deniable.design import record
     from deniable.design.strata import Designs, read_designs
     from deniable.estimate.consistency import check_origin, check_values
@@ -261,32 +258,43 @@ def inspect(
     with console.working("Comparing what would be drawn"):
         for one in designs.designs.values():
             one.mechanism.check_samplers()
-    if designs.column is not None:
-        _inspect_strata(designs, subset, covariance, unchecked, signature, origin, as_json)
-        return
-    (design,) = designs.designs.values()
-    statements = {**record.design_to_plain(design), "verified": True}
-    statements["unchecked"] = sorted(unchecked)
-    statements["signed_by"] = signature
-    statements["origin"] = None if origin is None else asdict(origin)
+    names = None if subset is None else split_names(subset)
+    parts: dict[str, dict[str, Any]] = {}
+    predictions = {}
+    for stratum, design in designs.designs.items():
+        part = parts[stratum] = record.design_to_plain(design)
+        if names is not None:
+            part["subset_epsilon"] = finite_or_none(design.mechanism.subset_epsilon(names))
+        if covariance is not None:
+            predictions[stratum] = _prediction(design.mechanism, split_names(covariance))
+            part["covariance"] = predictions[stratum].to_plain()
     if as_json:
-        statements["certificate"] = record.proof_to_plain(design)
-    if subset is not None:
-        names = split_names(subset)
-        statements["subset"] = names
-        statements["subset_epsilon"] = finite_or_none(design.mechanism.subset_epsilon(names))
-    if covariance is not None:
-        prediction = _prediction(design.mechanism, split_names(covariance))
-        statements["covariance"] = prediction.to_plain()
-    if as_json:
-        print_json(statements)
+        checked = {"verified": True, "unchecked": sorted(unchecked), "signed_by": signature}
+        checked["origin"] = None if origin is None else asdict(origin)
+        if designs.column is None:
+            shown = part | {"certificate": record.proof_to_plain(design)}
+            shown |= {} if names is None else {"subset": names}
+        else:
+            sizes = designs.sizes
+            strata = [{"stratum": s, "rows": sizes[s]} | part for s, part in parts.items()]
+            shown = {"column": designs.column, "strata": strata}
+        console.print_json(shown | checked)
         return
-    console.show_design(statements)
-    if covariance is not None:
-        console.show_covariance_prediction(prediction)
-    if subset is not None:
-        _say_subset(statements["subset"], statements["subset_epsilon"])
-    _say_verified(unchecked, signature)
+    for stratum, part in parts.items():
+        if designs.column is not None:
+            rows = count_text(designs.sizes[stratum], "row", "rows")
+            console.say(f"Stratum {designs.column} = {stratum}, {rows}")
+        console.show_design(part)
+        if covariance is not None:
+            console.show_covariance_prediction(predictions[stratum])
+        if names is not None:
+            epsilon = part["subset_epsilon"]
+            level = "no bound" if epsilon is None else console.six_digits(epsilon)
+            console.say(f"ε against someone who sees only {', '.join(names)}: {level}")
+    if signature is not None:
+        console.say(f"Signed, and not altered since, by the key {signature}.")
+    console.say(f"Not checked: {', '.join(unchecked.values())}.")
+    console.say("Verified: every number was recomputed from the law and agrees with the file.")
 
 
 def _study(source: Path) -> "Study | None":
@@ -310,70 +318,6 @@ def _signature(source: Path, signed_by: Path | None) -> str | None:
     if not (folder / "record.json").is_file():
         raise InputError(f"{source}: only a release is signed; name its folder")
     return check_signature(folder, signed_by)
-
-
-def _say_verified(unchecked: Mapping[str, str], signature: str | None) -> None:
-    from deniable.cli import console
-
-    if signature is not None:
-        console.say(f"Signed, and not altered since, by the key {signature}.")
-    console.say(f"Not checked: {', '.join(unchecked.values())}.")
-    console.say("Verified: every number was recomputed from the law and agrees with the file.")
-
-
-def _say_subset(names: list[str], epsilon: float | None) -> None:
-    from deniable.cli import console
-
-    level = "no bound" if epsilon is None else console.six_digits(epsilon)
-    console.say(f"ε against someone who sees only {', '.join(names)}: {level}")
-
-
-def _inspect_strata(
-    designs: Any,
-    subset: str | None,
-    covariance: str | None,
-    unchecked: Mapping[str, str],
-    signature: str | None,
-    origin: Any,
-    as_json: bool,
-) -> None:
-    """Print what was recomputed for every stratum of an ex-post release."""
-    from deniable.cli import console
-    from deniable.design import record
-    from deniable.mechanism.privacy import finite_or_none
-    from deniable.report import wording
-
-    parts = []
-    for stratum, design in designs.designs.items():
-        part = {
-            "stratum": stratum,
-            "rows": designs.sizes[stratum],
-            **record.design_to_plain(design),
-        }
-        if subset is not None:
-            epsilon = design.mechanism.subset_epsilon(split_names(subset))
-            part["subset_epsilon"] = finite_or_none(epsilon)
-        if covariance is not None:
-            prediction = _prediction(design.mechanism, split_names(covariance))
-            part["covariance"] = prediction.to_plain()
-        parts.append(part)
-    if as_json:
-        shown = {"column": designs.column, "strata": parts, "verified": True}
-        shown["origin"] = None if origin is None else asdict(origin)
-        print_json(shown | {"unchecked": sorted(unchecked), "signed_by": signature})
-        return
-    for part in parts:
-        rows = wording.count_text(part["rows"], "row", "rows")
-        console.say(f"Stratum {designs.column} = {part['stratum']}, {rows}")
-        console.show_design(part)
-        if subset is not None:
-            _say_subset(split_names(subset), part["subset_epsilon"])
-        if covariance is not None:
-            design = designs.designs[part["stratum"]]
-            console.show_covariance_prediction(
-                _prediction(design.mechanism, split_names(covariance))
-            )
-    _say_verified(unchecked, signature)
 
 
 def _prediction(mechanism: Any, names: list[str]) -> Any:
@@ -408,7 +352,6 @@ def init(
     Example: deniable schema init insurance.csv --output draft.toml
     """
     from deniable.atomic_files import write_file
-    from deniable.cli import console
     from deniable.tables import is_fileset
     from deniable.tables.drafting import OF_GENOTYPES, WARNING, draft_schema
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
 from deniable.errors import InputError
 from deniable.schema.names import split_names
@@ -93,7 +94,6 @@ def estimate(
     Example: deniable estimate release --of race,hhi
     """
     from deniable.atomic_files import write_file
-    from deniable.cli import console
     from deniable.estimate.inference import TARGETS, one_of
 
     rows = rows or RowOptions()
@@ -157,7 +157,7 @@ def _print_tables(
     results = ask_together(questions, release)
     if as_json:
         both = zip(questions, results, strict=True)
-        print_json({"tables": [question.to_plain(answers) for question, answers in both]})
+        console.print_json({"tables": [question.to_plain(answers) for question, answers in both]})
     else:
         for answers in results:
             show_answers(answers, level)
@@ -165,7 +165,6 @@ def _print_tables(
 
 
 def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, force: bool) -> None:
-    from deniable.cli import console
     from deniable.estimate.columns import columns_of
     from deniable.tables.answers import write_columns
 
@@ -195,7 +194,7 @@ def print_answers(
 
     answers = question.ask(release)
     if as_json:
-        print_json(question.to_plain(answers))
+        console.print_json(question.to_plain(answers))
     else:
         show_answers(answers, level)
     return answers

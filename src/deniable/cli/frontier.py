@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import (
     AsJson,
     FileOptions,
@@ -182,7 +183,6 @@ def frontier(
     as_json: AsJson = False,
 ) -> None:
     """Compare methods for one attribute, and draw the bound that no mechanism can cross."""
-    from deniable.cli import console
     from deniable.frontier import folder
     from deniable.frontier.tracing import Request, trace
 
@@ -209,7 +209,7 @@ def frontier(
         console.note(note)
     rows = [folder.row_to_plain(row) for row in traced.rows]
     if as_json:
-        print_json(rows)
+        console.print_json(rows)
         return
     _show(rows, request.local)
     if (left_out := len({row["level"] for row in rows}) - _SHOWN_LEVELS) > 0:
@@ -218,8 +218,6 @@ def frontier(
 
 
 def _show(rows: list[dict[str, Any]], local: bool) -> None:
-    from deniable.cli import console
-
     levels = sorted({row["level"] for row in rows})
     if len(levels) > _SHOWN_LEVELS:
         step = (len(levels) - 1) / (_SHOWN_LEVELS - 1)
@@ -274,7 +272,6 @@ def pick(
 
     Example: deniable frontier pick frontier --privacy 0.5 --output picked.json
     """
-    from deniable.cli import console
     from deniable.design import record
     from deniable.frontier.picking import pick as picked
     from deniable.schema import Schema
@@ -295,7 +292,7 @@ def pick(
         return
     statements = record.design_to_plain(design)
     if as_json:
-        print_json({**statements, "choice": sentence})
+        console.print_json({**statements, "choice": sentence})
         return
     console.say(sentence)
     console.show_design(statements)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, FileOrStream, Force
 from deniable.errors import InputError
 
@@ -40,12 +41,11 @@ def show(source: Source = None, /, *, as_json: AsJson = False) -> None:
 
     Example: deniable ledger show people.ledger
     """
-    from deniable.cli import console
     from deniable.ledger import balances
 
     plain = [balance.to_plain() for balance in balances(_opened(source).events()).values()]
     if as_json:
-        print_json({"populations": plain})
+        console.print_json({"populations": plain})
         return
     console.show_ledger(plain)
     console.say("ε in nats, of the releases that this ledger knows of; of others it knows nothing.")
@@ -68,7 +68,6 @@ def check(
 
     Example: deniable ledger check people.ledger --release release
     """
-    from deniable.cli import console
     from deniable.ledger import balances, stored_releases
     from deniable.ledger.book import same_people, unfinished
     from deniable.release.record import in_ledger
@@ -106,7 +105,7 @@ def check(
     ]
     last = events[-1]
     if as_json:
-        print_json({"events": last.number, "digest": last.digest, "remarks": remarks})
+        console.print_json({"events": last.number, "digest": last.digest, "remarks": remarks})
         return
     for remark in remarks:
         console.say(remark)
@@ -175,7 +174,6 @@ def budget(
 
     Example: deniable ledger budget people.ledger --epsilon 10
     """
-    from deniable.cli import console
     from deniable.ledger import Population, balances
     from deniable.mechanism.privacy import nats_text
 

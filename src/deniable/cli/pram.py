@@ -6,7 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, InputTable, PublishOptions, StrengthOptions
 from deniable.cli.releasing import bits_from, repeatable
 
@@ -56,7 +57,7 @@ def pram(
     Example: deniable pram insurance.csv --schema insurance.toml \\
     --lambda 0.8 --invariant --output pram
     """
-    from deniable.cli import console, options
+    from deniable.cli import options
     from deniable.release import curator, release
     from deniable.schema import Schema
     from deniable.tables.reading import read_twice
@@ -83,7 +84,7 @@ def pram(
         with console.progress("Reading") as advance:
             record = curator.pram(table, treatment, output, publication, bits, advance)
     if as_json:
-        print_json(record)
+        console.print_json(record)
         return
     console.show_release(record)
     console.show_worth(record["worth"], record["guarantee"]["epsilon"])

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import (
     AcceptDrafted,
     AsJson,
@@ -73,7 +74,6 @@ def share(
     Example: deniable share insurance.csv --schema insurance.toml \\
     --epsilon 4 --output release
     """
-    from deniable.cli import console
     from deniable.design.expected_accuracy import rows_saved_by_forms
     from deniable.engines import processes
     from deniable.release import release
@@ -127,8 +127,6 @@ def share(
 
 
 def _note_replacing(output: Path, *, force: bool) -> None:
-    from deniable.cli import console
-
     if force and output.exists():
         console.note(
             f"Replacing {output}: releases of the same people add up, and a copy of the old "
@@ -153,10 +151,9 @@ def _show(
     record: Any, output: Path, population: Any, *, times: float | None = None, as_json: bool
 ) -> None:
     """Print what is told of a release, and how many times fewer rows forms would need."""
-    from deniable.cli import console
 
     if as_json:
-        print_json(record)
+        console.print_json(record)
         return
     console.show_release(record)
     console.show_worth(record["worth"], record["guarantee"]["epsilon"])
@@ -186,10 +183,8 @@ def _people(columns: list[str]) -> str:
 
 
 def _say_begun(job: Any, *, as_json: bool) -> None:
-    from deniable.cli import console
-
     if as_json:
-        print_json({"job": str(job.folder), "units": len(job.units), "rows": sum(job.rows)})
+        console.print_json({"job": str(job.folder), "units": len(job.units), "rows": sum(job.rows)})
         return
     console.say(
         f"Begun: {len(job.units):,} units with {sum(job.rows):,} rows. Let any number of processes "
@@ -210,7 +205,6 @@ def _resume(
     as_json: bool,
 ) -> None:
     """Go on with a release in parts."""
-    from deniable.cli import console
     from deniable.design.record import read_design
     from deniable.engines import processes
     from deniable.release.job import refuse_other_request
@@ -255,7 +249,6 @@ def work(
 
     Example: deniable work .release.job --part 1/2
     """
-    from deniable.cli import console
     from deniable.engines.processes import resumed
     from deniable.release import parts
 
@@ -282,7 +275,7 @@ def work(
             done += parts.work(job, stage, mine, more)
     left = job.left(stage)
     if as_json:
-        print_json({"done": done, "left": len(left)})
+        console.print_json({"done": done, "left": len(left)})
         return
     rest = f"{len(left):,} of {job.size(stage):,} are left" if left else "nothing is left to draw"
     console.say(f"{done:,} pieces of work done; {rest}")
@@ -384,7 +377,6 @@ def randomize(
 
     Example: deniable randomize insurance.csv --mechanism release --output out.csv
     """
-    from deniable.cli import console
     from deniable.design import record
     from deniable.release import release
 
@@ -419,8 +411,6 @@ def bits_from(insecure_seed: int | None) -> Any:
 
 
 def _warn_of_seed(insecure_seed: int | None) -> None:
-    from deniable.cli import console
-
     if insecure_seed is not None:
         console.note(
             "NOT PRIVATE: the randomness comes from a seed; whoever knows it can undo the release"

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli.app import app, print_json
+from deniable.cli import console
+from deniable.cli.app import app
 from deniable.cli.arguments import AsJson
 from deniable.errors import InputError
 
@@ -68,18 +69,18 @@ def reproduce(
         raise InputError(f"{chosen.name} cannot be run: {why}")
     plain = _run_one(studies, chosen, quick, adult, seed, output, force)
     if as_json:
-        print_json(plain)
+        console.print_json(plain)
     else:
         _show([plain], output)
 
 
 def _list(studies: Any, as_json: bool) -> None:
-    from deniable.cli import console
-
     texts = [study.text for study in studies.catalogue.STUDIES]
     if as_json:
         plain = ("title", "source", "seconds", "needs_adult")
-        print_json([{"study": t.name} | {name: getattr(t, name) for name in plain} for t in texts])
+        console.print_json(
+            [{"study": t.name} | {name: getattr(t, name) for name in plain} for t in texts]
+        )
         return
     console.show_table(
         ["study", "in full", "what it makes again"],
@@ -95,8 +96,6 @@ def _duration(seconds: float) -> str:
 def _run_one(
     studies: Any, study: Any, quick: bool, adult: Path | None, seed: int, output: Path, force: bool
 ) -> dict[str, Any]:
-    from deniable.cli import console
-
     studies.folder.check_output(output, overwrite=force)
     if not quick:
         console.note(
@@ -119,8 +118,6 @@ def _run_all(
     force: bool,
     as_json: bool,
 ) -> None:
-    from deniable.cli import console
-
     studies.folder.make_collection(output, overwrite=force)
     skipped = []
     chosen = []
@@ -137,7 +134,7 @@ def _run_all(
         done.append(_run_one(studies, study, quick, adult, seed, output / study.name, force))
         studies.folder.write_index(output, chosen[: len(done)], skipped, done, quick=quick)
     if as_json:
-        print_json(studies.folder.collection_to_plain(done, skipped))
+        console.print_json(studies.folder.collection_to_plain(done, skipped))
         return
     _show(done, output)
     for study, why in skipped:
@@ -145,8 +142,6 @@ def _run_all(
 
 
 def _show(done: list[dict[str, Any]], output: Path) -> None:
-    from deniable.cli import console
-
     console.show_table(
         ["study", "verdict", "claim"],
         [[run["study"], c["verdict"], c["statement"]] for run in done for c in run["claims"]],

@@ -40,11 +40,11 @@ from deniable.mechanism.privacy import compose, finite_or_none
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.release.statements import guarantee_sentence, holds_instead, small_print
+from deniable.report.contents import FORMAT, Attenuation, ExpectedError, Saving
 from deniable.tables import open_table
 from deniable.tables.reading import AS_RELEASED, column_names
 from deniable.tables.rows import groups_of
 
-FORMAT = "deniable release"
 FORMAT_VERSION = 2
 
 
@@ -490,38 +490,10 @@ class StoredGuarantee(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
     drafted: list[str] = []
 
 
-class StoredPair(msgspec.Struct, forbid_unknown_fields=True):
-    """φ of two attributes."""
-
-    attributes: tuple[str, str]
-    attenuation: float
-
-
-class StoredAttenuation(msgspec.Struct, forbid_unknown_fields=True):
-    """φ of single attributes and of pairs: what is needed to estimate without this software."""
-
-    single: dict[str, float | None]
-    pairs: list[StoredPair] | None
-
-
-class StoredError(msgspec.Struct, forbid_unknown_fields=True):
-    """Standard error of one share of an attribute, as a fraction of 1."""
-
-    attribute: str
-    standard_error: float
-
-
-class StoredRatios(msgspec.Struct, forbid_unknown_fields=True):
-    """How many times as many rows independent randomization would need; medians."""
-
-    marginals: float
-    pairs: float | None
-
-
 class StoredSaving(msgspec.Struct, forbid_unknown_fields=True):
     """What the law buys against independent randomization at the same ε."""
 
-    saving: StoredRatios | None
+    saving: Saving | None
 
 
 class StoredShare(msgspec.Struct, forbid_unknown_fields=True):
@@ -568,8 +540,8 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
     title: str
     release: StoredFile
     guarantee: StoredGuarantee
-    attenuation: StoredAttenuation
-    expected_error: list[StoredError]
+    attenuation: Attenuation
+    expected_error: list[ExpectedError]
     command: Annotated[str, msgspec.Meta(max_length=1 << 16)]
     worth: StoredWorth
     comparison: StoredSaving | None = None

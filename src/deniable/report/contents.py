@@ -69,22 +69,22 @@ class Guarantee(msgspec.Struct, frozen=True):
     drafted: list[str] = []
 
 
-class PairAttenuation(msgspec.Struct, frozen=True):
+class PairAttenuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """φ({a, b}) of two attributes."""
 
     attributes: tuple[str, str]
     attenuation: float
 
 
-class Attenuation(msgspec.Struct, frozen=True):
-    """φ of the single attributes, and of the pairs where they are listed."""
+class Attenuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """φ of single attributes and of pairs: what is needed to estimate without this software."""
 
     single: dict[str, float | None]
     pairs: list[PairAttenuation] | None
 
 
-class ExpectedError(msgspec.Struct, frozen=True):
-    """Standard error of one share of one attribute, as a fraction of 1."""
+class ExpectedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Standard error of one share of an attribute, as a fraction of 1."""
 
     attribute: str
     standard_error: float
@@ -159,7 +159,7 @@ class MechanismStatement(msgspec.Struct, frozen=True):
     changed_levels: list[str] = []
 
 
-class Saving(msgspec.Struct, frozen=True):
+class Saving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many times as many rows independent randomization would need; medians."""
 
     marginals: float

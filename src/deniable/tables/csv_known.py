@@ -1,10 +1,11 @@
-"""Rows of CSV to codes without parsing them, where all columns have few texts, which are known.
+"""CSV rows to codes by look-up instead of parsing, where every column has few distinct texts.
 
-A byte or two at fixed places tell which of a column's texts begins here, and its length where the
-next field begins. So all rows of a block are gone through at once, column by column, with a few
-look-ups each. The other bytes are not looked at; instead the rows are written out again from what
-was found. If that is the block, byte for byte, it was right. If it is not, the block is for the
-parser, which also says what is wrong (docs/decisions/0030-known-rows-are-not-parsed.md).
+The distinct texts of a column are told apart by a few of their bytes, and the text found gives
+the length of the field, that is where the next one begins. So all rows of a block are decoded at
+once, column by column, with a few look-ups in numpy each. The other bytes are not looked at;
+instead the rows are written out again from the codes and compared with the block. A block that
+differs by a byte is left to the parser, which also says what is wrong. This saves a third of the
+CPU from CSV to CSV (docs/decisions/0030-known-rows-are-not-parsed.md).
 """
 
 import math
@@ -21,25 +22,25 @@ from deniable.tables.columns import Column
 from deniable.tables.csv_text import TextOfColumns, content
 
 _MOST_TEXTS = 255
-"""Of a column: their numbers take a byte."""
+"""Distinct texts of a column, at most: their codes take a byte."""
 
 _MOST_BYTES = 64
-"""Of a field; texts that are longer are seldom few."""
+"""Of a field, at most: the table by which texts are told apart is that wide."""
 
 
 class KnownRows:
-    """Texts of the columns of a table, and how they stand in its rows.
+    """The distinct texts of all columns of a table, and how they are written in its rows.
 
     Args:
         rows: some rows, as a pyarrow table of all columns as text; nulls are empty fields.
-        lines: the same as they stand in the file. As a field stands in the first, with quotes or
-            without, its column's texts are expected to stand.
+        lines: the same rows as bytes of the file. If a column's field is in quotes in the first of
+            them, all its fields are expected to be.
         separator: what stands between fields.
-        before: what was known of other rows, if anything.
+        before: the texts of earlier rows, which are expected to come again.
 
     Raises:
-        ValueError: if a column has too many texts, texts that are not told apart by few bytes, or
-            does not stand in the line as it would be written.
+        ValueError: if a column has too many distinct texts, or ones that a few bytes do not tell
+            apart, or its first field is not written as it would be written here.
     """
 
     def __init__(
@@ -81,8 +82,8 @@ class KnownRows:
         self._nulls = [texts.index(None) if None in texts else None for texts in self._texts]
 
     def batch(self, block: Any, names: Sequence[str], all_names: Sequence[str]) -> Any:
-        """Return the rows of a block as a record batch of dictionary arrays; None if they are not
-        all known.
+        """Return the rows of a block as a record batch of dictionary arrays; None if one of them
+        has another text.
 
         Args:
             block: whole lines, as a pyarrow buffer.
@@ -106,10 +107,11 @@ class KnownRows:
 
 
 class _KnownColumn:
-    """The texts of one column, as they stand in a row.
+    """The distinct texts of one column.
 
     Args:
-        fields: each with what comes behind it, so that none is the beginning of another.
+        fields: the texts as they are written, each with the separator or line end behind it, so
+            that none is the beginning of another.
 
     Raises:
         ValueError: if few bytes do not tell them apart, or one is too long.
@@ -141,7 +143,8 @@ class _KnownColumn:
             rank = np.where(signs[:, best] < 0, -1, np.searchsorted(kinds, signs[:, best]))
             ranks = np.column_stack([ranks, rank])
             sizes.append(len(kinds))
-        # Behind a short field there may be anything, so that several numbers are its.
+        # A byte behind the end of a short field may be anything, so that several table entries are
+        # the short field's.
         found = np.array(list(product(*map(range, reversed(sizes)))), dtype=np.int64)[:, ::-1]
         fits = (found[:, None] == ranks) | (ranks < 0)
         self._code: NDArray[np.uint8] = fits.all(axis=2).argmax(axis=1).astype(np.uint8)

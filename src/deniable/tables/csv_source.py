@@ -22,22 +22,23 @@ from deniable.schema.file_format import SEPARATORS, FileFormat
 from deniable.tables.csv_known import KnownRows
 
 BLOCK_BYTES = 1 << 21
-"""Read and parsed at a time. The memory of a pipe is a few of these."""
+"""Read and parsed at a time; reading a pipe takes a few times that much memory."""
 
 _WIDE = 64
 _WIDE_CELLS, _WIDE_ROWS = 1 << 22, 3 << 10
-"""From so many columns on, blocks of so many cells, or so many rows if that is less, where they are
-larger: every column of a block costs the same few calls, however short it is."""
+"""Tables of so many columns and more are parsed in larger blocks, of so many cells or rows,
+whichever is less: a column of a block costs the same few calls however few rows it has. At 3,000
+columns that halves the CPU from CSV to CSV."""
 
 _LESSONS = 8
-"""How often texts that were not known are learned before there are too many of them."""
+"""How often the distinct texts of a table are collected anew, where a block has others; after that
+the parser reads the rest."""
 
 _HEADER_BYTES = 1 << 26
-"""A header row that goes on for so long has a quote that is never closed."""
+"""A header row that is longer has a quote that is never closed."""
 
-_SAMPLE_BYTES = 1 << 16
-_SAMPLE_ROWS = 100
-"""What is looked at to find out what separates fields."""
+_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
+"""The beginning of a file, from which the separator is found."""
 
 _OTHER_KINDS = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
@@ -192,8 +193,8 @@ class CsvSource:
     ) -> dict[str, Any]:
         """Return how pyarrow is to parse these columns of a text with these names."""
         return {
-            # Threads of our own overlap reading and writing; with pyarrow's, the number of a
-            # ragged row is not known.
+            # A thread of ours reads ahead. With threads of pyarrow's the number of a ragged row
+            # would not be known.
             "read_options": pc_csv.ReadOptions(
                 use_threads=False, block_size=self._block_bytes, column_names=names
             ),
@@ -213,8 +214,8 @@ class CsvSource:
         }
 
     def _known_rows(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield batches of rows as long as all their texts are known, or can be learned: that is
-        several times as fast as to parse them. What is left then is still to be read."""
+        """Yield batches of rows that are decoded by look-up (:mod:`deniable.tables.csv_known`), up
+        to the first block for which that cannot be done; the rest is still to be read."""
         if self._unnamed or len(self.names) >= _WIDE:
             return
         block = bytearray(self._block_bytes)
@@ -238,8 +239,8 @@ class CsvSource:
         self._stream.give_back(bytes(held[:filled]))
 
     def _learned(self, lines: Any, known: KnownRows | None) -> KnownRows | None:
-        """Return the texts in some lines, and those that were known; None if they are too many, or
-        cannot be parsed by themselves."""
+        """Return the distinct texts in some lines, beside those known before; None if there are too
+        many, or the lines cannot be parsed by themselves."""
         if self._text.blanks:
             return None
         options = self._options(self.names, self.names, lambda _row: "error")
@@ -488,7 +489,7 @@ class _Utf8(io.RawIOBase):
                 block = (text.removeprefix("\ufeff") if begins else text).encode()
             if not self._block:
                 break
-        # To look whether there is one is much quicker than to count none, and numpy counts many.
+        # Where there is no quote, `in` is much quicker than counting; where there are many, numpy.
         signs = np.frombuffer(block, dtype=np.uint8)
         self._lines += int(np.count_nonzero(signs == _LINE_END))
         self.quotes += int(np.count_nonzero(signs == _QUOTE)) if b'"' in block else 0
@@ -520,7 +521,7 @@ def _has_outer_blanks(block: bytes, separator: bytes) -> bool:
 
 
 class _Lent(io.RawIOBase):
-    """A stream as pyarrow's threads have it: when they let it go, this object is gone."""
+    """The stream as it is handed to pyarrow: collected as soon as no thread of pyarrow's has it."""
 
     def __init__(self, file: io.RawIOBase) -> None:
         super().__init__()
@@ -534,7 +535,7 @@ class _Lent(io.RawIOBase):
 
 
 def _wait_until_gone(thing: "weakref.ref[Any]", seconds: float = 1.0) -> None:
-    """Wait until nobody has something any more; mostly that is so at once."""
+    """Wait until an object has been collected, which mostly is so at once."""
     until = time.monotonic() + seconds
     while thing() is not None and time.monotonic() < until:
         time.sleep(0.001)

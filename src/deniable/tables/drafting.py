@@ -64,19 +64,22 @@ _IDENTIFYING = re.compile(
     r"^(case|individual|member|obs|participant|patient|person|respondent|subject)$",
     re.IGNORECASE,
 )
-_DISTINCT = 4096
-"""Distinct values are remembered up to this many."""
-
-_MOST_ROUNDED = 1 << 16
-"""Rounded numbers up to which they are not rounded again."""
+_DISTINCT, _MOST_ROUNDED = 1 << 12, 1 << 16
+"""Distinct values of a column that are counted, and distinct numbers after rounding them: what a
+column takes in memory, whatever the number of rows."""
 
 _BINS = 5
-_MOST_STEPS = 20
-"""Whole numbers with at most so many values in their range are proposed as ordered categories."""
+"""Bins of numbers and dates, with about as many rows each."""
 
-_NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
+_MOST_STEPS = 20
+"""Whole numbers whose range has at most so many values are proposed as ordered categories."""
+
+_ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
+"""Widths of bins, times a power of ten."""
+
 _MANY_ROWS = 1000
-"""From so many rows on, numbers that all differ are suspect; with fewer only if they are dense."""
+"""Of so many rows on, numbers that all differ are taken for identifiers; of fewer only if they fill
+a third of their range."""
 
 
 def draft_schema(
@@ -122,11 +125,11 @@ def draft_schema(
     if not reader.source.surely_named:
         _refuse_names_among_values(reader.table, columns)
     for column in columns.values():
-        column.settle()
+        column.read_dates()
     dates = file_format.dates or next(filter(None, map(_date_form, columns.values())), None)
     as_read = replace(file_format, dates=dates)
     for column in columns.values():
-        column.settle(dates)
+        column.read_dates(dates)
     if text is not None:
         decimal = file_format.decimal or _decimal(reader.table, columns)
         as_read = replace(as_read, separator=text.separator, decimal=decimal)
@@ -348,9 +351,9 @@ class _Column:
         unit = np.minimum(10.0 ** (digits - 2), self._unit)
         return np.asarray(np.round(numbers / unit) * unit)
 
-    def settle(self, form: str | None = None) -> None:
-        """Count days, when all values have been seen and they are dates: of this form, if it fits
-        and they are not as they should be."""
+    def read_dates(self, form: str | None = None) -> None:
+        """Take the days as the column's numbers, if all values are dates: as 2025-12-31 if they can
+        be read so, else in this form if it fits, else in the first that does."""
         if self.forms:
             chosen = form if form in self.forms and ISO not in self.forms else self.forms[0]
             self.histogram = self._days[chosen]
@@ -428,21 +431,21 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         return _undated(name, column)
     lines = ["[[attribute]]", f"name = {_quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
-    isolated = _isolated(column) if number else []
+    missing = _missing_numbers(column) if number else []
     if len(column.order) > 1:
         lines += [f"categories = [{', '.join(map(_quoted, column.order))}]", "ordered = true"]
         lines += [f"scores = [{', '.join(column.order)}]"] if number else []
-    elif number and (steps := _steps(column, isolated)):
+    elif number and (steps := _whole_range(column, missing)):
         lines.append(f"categories = [{', '.join(_quoted(str(step)) for step in steps)}]")
         lines += ["ordered = true", f"scores = [{', '.join(map(str, steps))}]"]
-        codes += isolated
+        codes += missing
     elif column.few and not ((number and len(column.histogram) > 1) or _has_date_bins(column)):
         values = sorted(column.counts, key=_natural)
         lines.append(f"categories = [{', '.join(map(_quoted, values))}]")
     elif number or column.is_date:
-        written = [edge_text(e, dates=column.is_date) for e in _edges(column, isolated)]
+        written = [edge_text(e, dates=column.is_date) for e in _edges(column, missing)]
         lines.append(f"bins = [{', '.join(written)}]")
-        codes += isolated
+        codes += missing
     else:
         return [
             f"# column {_quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
@@ -489,22 +492,22 @@ def _identifies(name: str, column: _Column, *, number: bool) -> str:
     return ""
 
 
-def _isolated(column: _Column) -> list[str]:
+def _missing_numbers(column: _Column) -> list[str]:
     """Return the numbers that seem to stand for a missing value: far from all others."""
     numbers = sorted(column.histogram)
-    isolated = []
+    found = []
     while len(numbers) > 2:
         low, second, third, high = numbers[0], numbers[1], numbers[-2], numbers[-1]
-        if high in MISSING_NUMBERS and high > 1.5 * max(third, 10) and _code_above(high, third):
-            isolated.append(numbers.pop())
+        if high in MISSING_NUMBERS and high > 1.5 * max(third, 10) and _stands_out(high, third):
+            found.append(numbers.pop())
         elif low in MISSING_NUMBERS and low < 0 <= second:
-            isolated.append(numbers.pop(0))
+            found.append(numbers.pop(0))
         else:
             break
-    return [str(int(number)) for number in isolated]
+    return [str(int(number)) for number in found]
 
 
-def _code_above(code: float, rest: float) -> bool:
+def _stands_out(code: float, rest: float) -> bool:
     # 99 beside 0 to 60 may be an age; beside 0 to 9 it stands for something else.
     return (code >= 999 and code > 3 * rest) or code > 5 * rest
 
@@ -514,9 +517,9 @@ def _numbers(column: _Column, without: Sequence[str]) -> list[float]:
     return sorted(number for number in column.histogram if number not in taken)
 
 
-def _steps(column: _Column, isolated: Sequence[str]) -> list[int]:
-    """Return the whole numbers of a small range, also those between that nobody has."""
-    numbers = _numbers(column, isolated)
+def _whole_range(column: _Column, missing: Sequence[str]) -> list[int]:
+    """Return the whole numbers of a small range, also those that nobody has."""
+    numbers = _numbers(column, missing)
     if column.fractions or column.many or not numbers:
         return []
     low, high = int(numbers[0]), int(numbers[-1])
@@ -525,20 +528,20 @@ def _steps(column: _Column, isolated: Sequence[str]) -> list[int]:
     return list(range(low, high + 1))
 
 
-def _edges(column: _Column, isolated: Sequence[str]) -> list[float]:
+def _edges(column: _Column, missing: Sequence[str]) -> list[float]:
     """Return rounded edges with about as many rows between them, open at the ends.
 
     The smallest and the largest value, which are somebody's, are never among them; an end at 0 is
     closed where no number is below. Where most rows have a 0, it gets an interval of its own.
     """
-    numbers = _numbers(column, isolated)
+    numbers = _numbers(column, missing)
     if column.is_date:
         spread = numbers[-1] - numbers[0]
         inner = {_round_date(day, spread) for day in _quantiles(column, numbers)}
     elif numbers[0] == 0 and column.histogram[0.0] > column.rows / 2 and len(numbers) > 2:
         rest = numbers[1:]
         inner = {
-            1.0 if not column.fractions else _nice(rest[0] / 2),
+            1.0 if not column.fractions else _round_step(rest[0] / 2),
             *_rounded_quantiles(column, rest),
         }
     else:
@@ -556,7 +559,7 @@ def _quantiles(column: _Column, numbers: Sequence[float]) -> list[float]:
 
 def _rounded_quantiles(column: _Column, numbers: Sequence[float]) -> set[float]:
     wanted = _quantiles(column, numbers)
-    step = _nice((wanted[-1] - wanted[0] or numbers[-1] - numbers[0] or 1.0) / (_BINS - 2))
+    step = _round_step((wanted[-1] - wanted[0] or numbers[-1] - numbers[0] or 1.0) / (_BINS - 2))
     inner = {_rounded(number, step) for number in wanted}
     if len(inner) < 3 < len(set(wanted)):  # one step is not for numbers of all sizes
         inner = {float(f"{number:.1g}") for number in wanted}
@@ -568,16 +571,16 @@ def _rounded(number: float, step: float) -> float:
 
 
 def _between(numbers: Sequence[float]) -> float:
-    """Return a short number above the least of these."""
+    """Return a round number in the widest gap between these."""
     low, high = max(pairwise(numbers), key=lambda pair: pair[1] - pair[0])
-    step = _nice((high - low) / 2)
+    step = _round_step((high - low) / 2)
     return round(math.floor(high / step) * step, 10)
 
 
-def _nice(step: float) -> float:
+def _round_step(step: float) -> float:
     """Return the nearest of 1, 2, 2.5, 5 times a power of ten."""
     unit = 10.0 ** math.floor(math.log10(step))
-    return unit * min(_NICE, key=lambda nice: abs(nice - step / unit))
+    return unit * min(_ROUND, key=lambda factor: abs(factor - step / unit))
 
 
 def _round_date(day: float, spread: float) -> float:

@@ -32,23 +32,24 @@ COMPANIONS = (".bim", ".fam")
 """The files beside the genotypes."""
 
 _UNKNOWN = {"PAT": "0", "MAT": "0", "SEX": "0", "PHENO1": "-9"}
-"""What PLINK takes for unknown."""
+"""What PLINK reads as unknown, for the fields that a release says nothing of."""
 
 _MAGIC = b"\x6c\x1b\x01"
+"""A PLINK 1 .bed file with the genotypes variant by variant."""
+
 _ALLELES = np.array([2, -1, 1, 0], dtype=np.int8)
-"""How many of the first alleles the two bits stand for; −1 if that is missing."""
+"""The genotype that each pair of bits stands for: the number of first alleles; −1 if missing."""
 
 _BITS_OF: dict[str | int | bool | None, int] = {2: 0, None: 1, 1: 2, 0: 3}
+"""The two bits of a number of alleles, and of a missing genotype: the inverse of ``_ALLELES``."""
+
 MISSING_BITS = 1
-_BLANK = np.zeros(256, dtype=bool)
-_BLANK[list(b" \t\n\r\x0b\x0c")] = True
-"""What :meth:`bytes.split` splits at."""
 
 _BLOCK_BYTES = 1 << 20
-_CELLS = 1 << 24
-"""Genotypes held at a time where they are asked for by rows."""
+"""Of a ``.bim`` or ``.fam`` file that are read at a time."""
 
-_MOST_ROWS = 1 << 16
+_CELLS, _MOST_ROWS = 1 << 24, 1 << 16
+"""Genotypes, and people, of a record batch: 16 MB."""
 
 
 def is_fileset(source: object) -> bool:
@@ -160,7 +161,7 @@ class Fileset:
             InputError: if the file cannot be read.
         """
         packed = self._packed(name, 0, self.n_rows)
-        # Of the last byte only the genotypes that are there.
+        # The last byte may be filled up with zeros, which are nobody's genotypes.
         held = np.bincount(packed[: self.n_rows // 4], minlength=256) @ _pairs_of_bytes()
         rest = unpacked(packed[-1:], np.arange(4, dtype=np.uint8), self.n_rows % 4)
         return held + np.bincount(rest, minlength=4) > 0
@@ -245,41 +246,27 @@ def _what_it_is(start: bytes) -> str:
     )
 
 
-def _fields(path: Path, what: str) -> Iterator[list[list[bytes]]]:
-    """Yield the six fields of the lines of a companion, some lines at a time."""
+def _fields(path: Path, what: str) -> Iterator[list[tuple[bytes, ...]]]:
+    """Yield the six columns of a ``.bim`` or ``.fam`` file, some lines at a time."""
     number = 0
     try:
         with path.open("rb") as file:
             while lines := file.readlines(_BLOCK_BYTES):
-                block = b"".join(lines)
-                wrong = np.flatnonzero(_fields_by_line(block) != 6)
-                if len(wrong):
-                    line = lines[int(wrong[0])]
-                    raise InputError(
-                        f"{path}, line {number + int(wrong[0]) + 1}: {what} has six fields, and "
-                        f"here are {len(line.split())}"
-                    )
-                number += len(lines)
-                fields = block.split()
-                yield [fields[place::6] for place in range(6)]
+                fields = [line.split() for line in lines]
+                for found in fields:
+                    number += 1
+                    if len(found) != 6:
+                        raise InputError(
+                            f"{path}, line {number}: {what} has six fields, and here are "
+                            f"{len(found)}"
+                        )
+                yield list(zip(*fields, strict=True))
     except FileNotFoundError:
         raise InputError(
             f"{path}: there is no such file; a .bed file needs its .bim and its .fam beside it"
         ) from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def _fields_by_line(block: bytes) -> NDArray[np.int64]:
-    """Return how many fields each line has, shape (lines,)."""
-    letters = np.frombuffer(block, dtype=np.uint8)
-    blank = _BLANK[letters]
-    begins = ~blank
-    begins[1:] &= blank[:-1]
-    ends = np.flatnonzero(letters == ord("\n"))
-    if block[-1:] != b"\n":
-        ends = np.append(ends, len(block) - 1)
-    return np.diff(np.cumsum(begins)[ends], prepend=0)
 
 
 def _texts(path: Path, words: Sequence[bytes]) -> list[str]:

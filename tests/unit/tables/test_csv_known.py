@@ -153,6 +153,14 @@ def test_what_bytes_between_are_is_looked_at_too() -> None:
         assert known.batch(pa.py_buffer(wrong), ["y"], ["y"]) is None
 
 
+def test_what_follows_a_short_text_does_not_matter() -> None:
+    # "bcd" and "bce" are told apart by a byte that lies behind the end of "a".
+    lines = b"bcd\nbce\na\nbcd\na\na\nbce\n"
+    texts = lines.decode().split()
+    known = KnownRows(pa.table({"y": texts}), lines, ",")
+    assert known.batch(pa.py_buffer(lines), ["y"], ["y"])["y"].to_pylist() == texts
+
+
 @pytest.mark.parametrize(
     ("texts", "why"),
     [

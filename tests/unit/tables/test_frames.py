@@ -176,13 +176,6 @@ def test_attributes_that_are_kept_are_encoded_and_released_untouched():
     assert released["x"].tolist() == [0.5, 7.0]
 
 
-def test_other_columns_are_refused_or_dropped():
-    frame = pandas_frame().assign(name="secret")
-    with pytest.raises(InputError, match="'name'"):
-        through(frame)
-    assert "name" not in through(frame, other_columns="drop").columns
-
-
 def test_anything_that_streams_arrow_can_be_read():
     table = polars_frame().to_arrow()
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=2))

@@ -60,24 +60,6 @@ def test_csv_gives_codes_in_the_order_asked_and_kept_columns_as_text(tmp_path):
     assert rows(path, (B, A)) == ([[0, 2, 1], [0, 1, 2]], {"k": ["1", "2", "3"]})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        CSV.replace("\n", "\r\n"),
-        CSV.rstrip("\n"),
-        "\ufeff" + CSV,
-        "\n\n" + CSV + "\n\n",
-        CSV.replace("y,", "\ny,"),
-        'a,b,"k"\n"x","no","1"\ny,"",2\nz,yes,3\n',
-        CSV.replace("\n", "\r"),
-    ],
-    ids=["crlf", "no-last-newline", "bom", "blank-ends", "blank-middle", "quotes", "cr"],
-)
-def test_the_usual_dialects_of_csv_read_the_same(tmp_path, text):
-    expected = ([[0, 1, 2], [0, 2, 1]], {"k": ["1", "2", "3"]})
-    assert rows(written(tmp_path, text)) == expected
-
-
 def test_only_the_empty_field_is_missing_in_csv(tmp_path):
     words = ["NA", "null", "NULL", "nan", "NaN", "None", "N/A", "#N/A", "-", "true", "1"]
     attribute = Attribute("a", tuple(words), missing="gone")
@@ -93,12 +75,6 @@ def test_numbers_stay_text_in_csv_whatever_comes_before_them(tmp_path):
     assert codes[0][-1] == 2
     assert kept["k"][:2] == ["000", "001"]
     assert kept["k"][-1] == "1e5"
-
-
-def test_newlines_and_commas_in_quotes_belong_to_the_value(tmp_path):
-    text = 'a,"b\nb",k\nx,"p,q\r\n""r""",1\n'
-    attribute = Attribute("b\nb", ('p,q\r\n"r"', "other"))
-    assert rows(written(tmp_path, text), (A, attribute)) == ([[0], [0]], {"k": ["1"]})
 
 
 def test_blank_lines_are_missing_values_in_a_table_of_one_column(tmp_path):
@@ -119,14 +95,6 @@ def test_rows_keep_their_numbers_across_blocks(tmp_path, monkeypatch):
     path = written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999 + f"x,no,1,{SECRET}\n")
     assert refusal(path).startswith(f"{path}, data row 1000: 4 fields instead of 3")
     assert len(rows(written(tmp_path, "a,b,k\n" + "x,no,1\n" * 999))[0][0]) == 999
-
-
-def test_gzip_is_recognised_by_content_and_may_have_several_members(tmp_path):
-    packed = gzip.compress(CSV.encode()) + gzip.compress(b"x,no,4\n")
-    for name in ("t.csv.gz", "t.csv"):
-        codes, kept = rows(written(tmp_path, packed, name))
-        assert codes == [[0, 1, 2, 0], [0, 2, 1, 0]]
-        assert kept["k"] == ["1", "2", "3", "4"]
 
 
 def test_an_open_file_and_a_bytes_buffer_are_read_as_csv(tmp_path):
@@ -155,24 +123,6 @@ def test_a_dash_reads_a_real_pipe_on_standard_input():
     )
     assert b"InputError: standard input, data row 2, column 'a'" in done.stderr
     assert b"secret" not in done.stderr
-
-
-TYPES = {
-    "string": pa.array(["x", "y", None]),
-    "large": pa.array(["x", "y", None], pa.large_string()),
-    "view": pa.array(["x", "y", None], pa.string_view()),
-    "dictionary": pa.array(["x", "y", None]).dictionary_encode(),
-}
-
-
-@pytest.mark.parametrize("kind", list(TYPES))
-def test_parquet_text_columns_of_every_type_are_read(tmp_path, kind):
-    table = pa.table({"a": TYPES[kind], "k": pa.array([1.5, None, 2.5])})
-    pq.write_table(table, tmp_path / "t.parquet")
-    attribute = Attribute("a", ("y", "x"), missing="NA")
-    with open_table(tmp_path / "t.parquet", [attribute], ["k"]) as reader:
-        assert reader.columns == (("a", table["a"].type), ("k", pa.float64()))
-    assert rows(tmp_path / "t.parquet", (attribute,)) == ([[1, 0, 2]], {"k": [1.5, None, 2.5]})
 
 
 def test_parquet_is_recognised_by_content_and_read_in_small_batches(tmp_path):
@@ -218,11 +168,6 @@ def test_a_ragged_row_is_refused_with_its_number_and_not_its_text(tmp_path):
         path = written(tmp_path, f"a,b,k\nx,no,1\n\nx,no,1\n{row}\nx,no,1\n")
         message = refusal(path)
         assert message.startswith(f"{path}, data row 3: {row.count(',') + 1} fields instead of 3")
-
-
-def test_an_empty_file_is_refused(tmp_path):
-    for text in ("", "\n\n", "\ufeff"):
-        assert "the file is empty" in refusal(written(tmp_path, text))
 
 
 def test_a_missing_column_is_named_and_those_that_the_schema_does_not_know_are_counted(tmp_path):
@@ -280,15 +225,6 @@ def test_any_other_encoding_is_read_where_it_is_told(tmp_path):
     assert "line 2: not ascii text" in refusal(path, (u, B), file_format=told)
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-def test_the_separator_is_found_and_other_ones_in_the_text_do_not_matter(tmp_path, separator):
-    others = "".join({",", ";", "|"} - {separator})
-    text = CSV.replace(",", separator).replace("1", f'"{others}"')
-    codes, kept = rows(written(tmp_path, text))
-    assert codes == rows(written(tmp_path, CSV))[0]
-    assert kept["k"][0] == others
-
-
 def test_a_separator_that_cannot_be_told_is_asked_for_and_can_be_told(tmp_path):
     path = written(tmp_path, "x,no;1\ny,no;2\n")
     told = FileFormat(columns=("a", "b"), header=False)
@@ -337,11 +273,6 @@ def test_a_file_without_a_header_is_read_under_the_names_given_for_it(tmp_path):
         column_names(tmp_path / "u.csv", told)
     renamed = FileFormat(header=True, columns=("a", "b", "c"))
     assert column_names(tmp_path / "u.csv", renamed) == ("a", "b", "c")
-
-
-def test_a_column_without_a_name_is_refused(tmp_path):
-    path = written(tmp_path, "a,,b,k\nx,1,no,1\n")
-    assert "column 2 has no name" in refusal(path, other_columns="drop")
 
 
 def test_names_that_may_be_somebodys_values_are_not_shown_where_they_are_alike(tmp_path):

@@ -284,18 +284,6 @@ def test_the_format_is_read_from_the_name():
             table_format(Path(name))
 
 
-def test_an_existing_file_is_refused_and_stays(tmp_path):
-    path = tmp_path / "o.csv"
-    path.write_text("old")
-    with pytest.raises(InputError, match=r"o\.csv cannot be written: it exists already.*overwrite"):
-        TableWriter(path, layout(TEXT)).__enter__()
-    assert path.read_text() == "old"
-    with TableWriter(path, layout(TEXT), overwrite=True) as writer:
-        writer.write(CODES, KEPT)
-    assert path.read_text() == LINES
-    assert list(tmp_path.iterdir()) == [path]
-
-
 @pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.parquet"])
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_an_exception_in_mid_write_leaves_the_old_file_or_none(tmp_path, name, error):
@@ -312,33 +300,6 @@ def test_an_exception_in_mid_write_leaves_the_old_file_or_none(tmp_path, name, e
         with pytest.raises(error):
             interrupted()
         assert [p.read_bytes() for p in tmp_path.iterdir()] == ([] if old is None else [old])
-
-
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
-    names = ("o.csv", "o.csv.gz", "o.parquet")
-    script = """
-import resource, sys, numpy as np, pyarrow as pa
-from deniable.tables import *; from deniable.schema import Attribute
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-A = Attribute('a', tuple(map(str, range(999))))
-for path in sys.argv[1:]:
-    try:
-        with TableWriter(path, released_columns([('a', pa.string())], [A])) as w:
-            for _ in range(100):
-                w.write([np.random.default_rng().integers(0, 999, 10_000)])
-    except Exception as error:
-        print(error)
-"""
-    paths = [tmp_path / name for name in names]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == [
-        f"{path} cannot be written: there is no space left for it; free some space, or write it "
-        "elsewhere"
-        for path in paths
-    ]
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_pieces_of_text_are_bounded_and_shared_by_columns_alike(monkeypatch):
