@@ -30,9 +30,9 @@ from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.newton import Fit
-from deniable.solvers.patterns.ramps.one_law import CommonLaw, MixedPool
+from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
-from deniable.solvers.patterns.ramps.settings import SETTINGS
+from deniable.solvers.patterns.ramps.mixture import Pool
 from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 UNSPENT = 1e-7
@@ -316,7 +316,7 @@ class _TotalSearch:
         one = near
         if (
             self._common(self._levels(reached)).keeps_floor(one)
-            or len(self._ratios) > SETTINGS.most_mixed
+            or len(self._ratios) > MOST_MIXED
         ):
 
             def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
@@ -359,7 +359,7 @@ class _TotalSearch:
 
         return self._by_secants(scale, drawn)
 
-    def _pool(self, scale: float, near: Fit) -> MixedPool:
+    def _pool(self, scale: float, near: Fit) -> Pool:
         """Return ramps to mix at a scale."""
         common = self._common(self._levels(scale))
         return common.pool(common.best(near))

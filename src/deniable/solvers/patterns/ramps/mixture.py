@@ -26,14 +26,13 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
-from deniable.solvers.patterns.ramps.evaluate import Delivered, Prices, Ramp, RampSums, Worth
-from deniable.solvers.patterns.ramps.settings import SETTINGS
+from deniable.solvers.patterns.ramps.evaluate import Delivered, FourierSums, Prices, Ramp, Worth
 from deniable.solvers.problem import Problem
 
 
 def below_caps(caps: FloatArray) -> FloatArray:
     """Return the steepest slopes that keep caps in a law as drawn, shape (m,)."""
-    left = np.minimum(SETTINGS.part_of_cap * caps, SETTINGS.most_of_cap)
+    left = np.minimum(1e-3 * caps, 1e-7)
     return np.asarray(caps - left)
 
 
@@ -63,7 +62,7 @@ class Pool:
     """
 
     def __init__(
-        self, sums: RampSums, about: float, exactly: Callable[[int, Ramp], Delivered] | None
+        self, sums: FourierSums, about: float, exactly: Callable[[Ramp], Delivered]
     ) -> None:
         self._sums, self._about, self._exactly = sums, about, exactly
         self.ramps: list[Ramp] = []
@@ -80,7 +79,7 @@ class Pool:
         new = []
         for slopes, start, height in ramps:
             falls = min(height, float(slopes @ self._sums.size) - start)
-            falls = min(falls, self._about + SETTINGS.below_record)
+            falls = min(falls, self._about + 25.0)
             if falls > 0.01 * start:
                 self.ramps.append(Ramp(slopes, start, falls))
                 new.append(self._row(self._sums.delivered(self.ramps[-1])))
@@ -100,10 +99,10 @@ class Pool:
             level, caps: in nats, shapes (m,).
             change: requested chances of change, shape (m,).
         """
-        self.add(Ramp(part * level, 0.0, math.inf) for part in (SETTINGS.hardly, 1.0))
+        self.add(Ramp(part * level, 0.0, math.inf) for part in (1e-7, 1.0))
         steepest = below_caps(caps)
         mean = float((steepest * self._sums.size) @ change)
-        self.add(Ramp(steepest, part * mean, math.inf) for part in SETTINGS.starts)
+        self.add(Ramp(steepest, part * mean, math.inf) for part in (0.0, 0.25, 0.5, 0.75, 1.0))
 
     def add_about(self, ramp: Ramp, caps: FloatArray) -> None:
         """Add a ramp and its neighbours under the caps, shape (m,)."""
@@ -113,7 +112,7 @@ class Pool:
         slopes = np.minimum(ramp.slopes, most)
         highest = float(steepest[slopes > steepest].min(initial=math.inf))
         self.add([Ramp(slopes, ramp.start, ramp.height)])
-        for factor in SETTINGS.factors:
+        for factor in (0.8, 1.25):
             self.add([Ramp(slopes, factor * ramp.start, ramp.height)])
             self.add([Ramp(slopes, ramp.start, min(factor * ramp.height, highest))])
             for i in range(len(slopes)):
@@ -132,18 +131,18 @@ class Pool:
         """
         rows, product = self._rows(problem)
         among = np.arange(len(self.ramps))
-        for left in reversed(range(SETTINGS.solved)):
+        for left in reversed(range(8)):
             solved = _shares(rows[among], product, problem.n_attributes, floor, self._scale)
             if solved is None:
                 return None
             shares = solved[0]
             used = among[shares > 0.0].tolist()
             new = [place for place in used if place not in self._exact]
-            if not new or self._exactly is None:
+            if not new:
                 shares = shares[shares > 0.0]
                 return Mixture(used, shares, self._epsilon(float(rows[used, 0] @ shares)))
             for place in new:
-                self._held[place] = self._row(self._exactly(place, self.ramps[place]))
+                self._held[place] = self._row(self._exactly(self.ramps[place]))
             self._exact.update(new)
             rows, product = self._rows(problem)
             if left <= 2:
@@ -154,7 +153,7 @@ class Pool:
         return self._about - math.log(end)
 
     def price(
-        self, problem: Problem, floor: float | None, caps: FloatArray, rounds: int = SETTINGS.rounds
+        self, problem: Problem, floor: float | None, caps: FloatArray, rounds: int | None = None
     ) -> None:
         """Add ramps that the program's multipliers ask for.
 
@@ -167,22 +166,22 @@ class Pool:
         m, smooth, steepest = problem.n_attributes, None, below_caps(caps)
         found_so_far: list[float] = []
         rows, product = self._rows(problem)
-        for _ in range(rounds):
+        for _ in range(24 if rounds is None else rounds):
             solved = _shares(rows, product, m, floor, self._scale)
             if solved is None:
                 return
             shares, newest = solved
             found_so_far.append(self._epsilon(float(rows[:, 0] @ shares)))
-            before = found_so_far[-1 - SETTINGS.patience :][0]
+            before = found_so_far[-1 - 6 :][0]
             if (
-                len(found_so_far) > SETTINGS.patience
-                and before - found_so_far[-1] < SETTINGS.least_gain * before
+                len(found_so_far) > 6
+                and before - found_so_far[-1] < 3e-4 * before
             ):
                 return
             smooth = (
                 newest
                 if smooth is None
-                else SETTINGS.newest * newest + (1.0 - SETTINGS.newest) * smooth
+                else 0.5 * newest + (1.0 - 0.5) * smooth
             )
             by_level = smooth[3 : m + 3]
             pairs = np.zeros((m, m))
@@ -196,7 +195,7 @@ class Pool:
                 pairs,
             )
             worth, mass = self._sums.worth(prices), float(rows[:, 1] @ shares)
-            most = np.argsort(-shares)[: SETTINGS.tried]
+            most = np.argsort(-shares)[: 5]
             starts = [self.ramps[place] for place in most[shares[most] > 0.0].tolist()]
             found = [self._better(worth, mass, ramp, steepest) for ramp in starts]
             self.add(ramp for ramp in found if ramp is not None)
@@ -215,7 +214,7 @@ class Pool:
 
         size = self._sums.size
         whole = float(steepest @ size)
-        most = np.append(steepest, [whole, min(whole, self._about + SETTINGS.below_record)])
+        most = np.append(steepest, [whole, min(whole, self._about + 25.0)])
 
         def cost(at: FloatArray) -> tuple[float, FloatArray]:
             ramp = Ramp(at[:-2], float(at[-2]), float(at[-1]))
@@ -238,9 +237,9 @@ class Pool:
             jac=True,
             method="L-BFGS-B",
             bounds=list(zip(least.tolist(), most.tolist(), strict=True)),
-            options={"maxiter": SETTINGS.steps, "maxfun": SETTINGS.steps + 2},
+            options={"maxiter": 6, "maxfun": 6 + 2},
         )
-        if not found.fun < -SETTINGS.worth:
+        if not found.fun < -1e-4:
             return None
         return Ramp(found.x[:-2], float(found.x[-2]), float(found.x[-1]))
 
@@ -285,10 +284,10 @@ def _shares(
         used = np.flatnonzero(answer.x > 0.0)
         shares = np.zeros(len(ends))
         left = lower[: len(equal)] - equal[:, used] @ answer.x[used]
-        exact = answer.x[used] + np.linalg.lstsq(equal[:, used], left, rcond=SETTINGS.dependent)[0]
+        exact = answer.x[used] + np.linalg.lstsq(equal[:, used], left, rcond=1e-6)[0]
         shares[used] = np.maximum(exact, 0.0) / size[used]
         broken = ~looked_at & (
-            pairs @ shares < product * (least - SETTINGS.broken) * float(total @ shares)
+            pairs @ shares < product * (least - 1e-10) * float(total @ shares)
         )
         if floor is None or not broken.any():
             break

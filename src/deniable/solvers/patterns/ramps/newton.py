@@ -22,7 +22,6 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.ramps.evaluate import Ramp, RampResponse
-from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
 
 
@@ -101,10 +100,10 @@ class RampFit:
         """
         now = best = _Point(self, slopes, height, top, share, beyond)
         since_better = 0
-        for _ in range(SETTINGS.newton_steps):
+        for _ in range(24):
             if now.miss <= self._tolerance:
                 return now.fit()
-            if since_better > SETTINGS.stalled or not math.isfinite(now.miss):
+            if since_better > 5 or not math.isfinite(now.miss):
                 break
             move = now.newton()
             if move is None:
@@ -124,6 +123,11 @@ class RampFit:
             since_better = 0 if now.miss < 0.7 * best.miss else since_better + 1
             best = min(best, now, key=lambda point: point.miss)
         return best.fit() if best.miss <= self._stalled else None
+
+    def again(self, fit: Fit) -> Fit | None:
+        """Return the ramp with the same top and share; None if the steps from it do not settle."""
+        top = None if fit.from_zero else fit.top
+        return self.at(fit.ramp.slopes, fit.ramp.height, top, fit.share, beyond=fit.beyond)
 
 
 class _Point:
@@ -151,17 +155,17 @@ class _Point:
             return
         with np.errstate(all="ignore"):  # far off, numbers leave their range: the miss is infinite
             self._got = fit.sums.response(self.ramp)
-        caps = share * (1.0 - SETTINGS.rounding) * fit.caps
+        caps = share * (1.0 - 1e-10) * fit.caps
         bound = np.where(caps < height, caps, np.inf)
         if not np.isfinite(bound).any():
-            bound = np.full_like(caps, SETTINGS.vote * height)
+            bound = np.full_like(caps, 1.2 * height)
         used = np.log(slopes) - np.log(bound)
-        power = fit.sums.size * np.exp(SETTINGS.norm * (used - used.max()))
+        power = fit.sums.size * np.exp(20_000.0 * (used - used.max()))
         self._parts = power / power.sum()
-        over = float(used.max()) + math.log(float(power.sum())) / SETTINGS.norm
+        over = float(used.max()) + math.log(float(power.sum())) / 20_000.0
         self._steepest = int(np.argmax(slopes))
         bottom = self.ramp.start + height
-        above = math.log(float(slopes[self._steepest]) / bottom) - SETTINGS.above_bottom
+        above = math.log(float(slopes[self._steepest]) / bottom) - 0.003
         self._rests = beyond and above > over
         level = fit.problem.attribute_epsilon
         self._residual = np.append(self._got.level - level, above if self._rests else over)
@@ -187,9 +191,9 @@ class _Point:
         move = _solved(self._matrix(), -self._residual)
         if move is None:
             return None
-        reach = min(0.4 * self.height, SETTINGS.longest_rise)
+        reach = min(0.4 * self.height, 1.0)
         longest = max(
-            float(np.abs(move[:-1]).max()) / SETTINGS.longest_move, abs(float(move[-1])) / reach
+            float(np.abs(move[:-1]).max()) / 0.8, abs(float(move[-1])) / reach
         )
         return move / max(1.0, longest)
 

@@ -13,7 +13,6 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.ramps.evaluate import RampSums
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
-from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
 
 
@@ -25,7 +24,6 @@ class RampSearch:
         problem: the groups' levels.
         caps: γ in nats, infinite for none, shape (m,).
         height: about the record's ε, in nats, where the search starts.
-        tolerance, stalled: see :class:`~deniable.solvers.patterns.ramps.newton.RampFit`.
     """
 
     def __init__(
@@ -34,11 +32,9 @@ class RampSearch:
         problem: Problem,
         caps: FloatArray,
         height: float,
-        tolerance: float,
-        stalled: float = 0.0,
     ) -> None:
         self._sums = sums
-        self._fit = RampFit(sums, problem, caps, tolerance, stalled)
+        self._fit = RampFit(sums, problem, caps, 1e-7, 1e-5)
         self._level, self._caps, self._height = problem.attribute_epsilon, caps, height
 
     def best(self, near: Fit | None = None) -> Fit | None:
@@ -52,7 +48,7 @@ class RampSearch:
             found = self._from(near, near.top, 1.0) or self._followed(near)
         if found is None:
             found = next(_settled(self._starts(1.0)), None)
-        for looser in SETTINGS.looser:
+        for looser in (1.3, 1.8, 3.0):
             if found is not None:
                 break
             first = next(_settled(self._starts(looser)), None)
@@ -81,12 +77,12 @@ class RampSearch:
             fit: the best ramp without it.
         """
         low, kept = fit, None
-        for raised in self.raised(fit, SETTINGS.raised):
+        for raised in self.raised(fit, 1.15):
             if self.least_ratio(raised) >= floor:
                 kept = raised
                 break
             low = raised
-        for _ in range(SETTINGS.halved if kept is not None else 0):
+        for _ in range(4 if kept is not None else 0):
             assert kept is not None
             middle = self.moved(low, 0.5 * (low.top + kept.top))
             if middle is None or kept.from_zero:
@@ -99,7 +95,7 @@ class RampSearch:
 
     def least_ratio(self, fit: Fit) -> float:
         """Return the least φ_ij/(φ_i φ_j)."""
-        got = self._sums.delivered(fit.ramp, finely=True)
+        got = self._sums.delivered(fit.ramp)
         return float(got.ratios(self._sums.n_categories).min())
 
     def _from_zero(self, fit: Fit) -> Iterator[Fit | None]:
@@ -127,14 +123,14 @@ class RampSearch:
         ramp = fit.ramp
         used = float((ramp.slopes / np.minimum(self._caps, ramp.height)).max())
         now = self._from(fit, fit.top, used)
-        step, raises = SETTINGS.stride, SETTINGS.raises
+        step, raises = 0.12, 8
         while now is not None and used != 1.0:
-            if step <= SETTINGS.shortest:
+            if step <= 0.02:
                 # The caps are the tightest that a ramp with this top keeps: go on above it.
-                raised = self.moved(now, SETTINGS.raised * now.top) if raises else None
+                raised = self.moved(now, 1.15 * now.top) if raises else None
                 if raised is None:
                     return None
-                now, step, raises = raised, SETTINGS.stride, raises - 1
+                now, step, raises = raised, 0.12, raises - 1
             left = -math.log(used)
             share = 1.0 if abs(left) <= step else used * math.exp(math.copysign(step, left))
             new = self._from(now, now.top, share)
@@ -142,15 +138,15 @@ class RampSearch:
                 step *= 0.5
                 continue
             if new.by_top < -0.1:  # a higher top is better by more than rounding
-                new = self.moved(new, SETTINGS.raised * new.top) or new
-            now, used, step = new, share, min(1.5 * step, SETTINGS.stride)
+                new = self.moved(new, 1.15 * new.top) or new
+            now, used, step = new, share, min(1.5 * step, 0.12)
         return now
 
     def moved(self, fit: Fit, top: float) -> Fit | None:
         """Return the ramp with another top, from where the derivatives say it is."""
         move = top - fit.top
         along = np.nan_to_num(fit.slopes_by_top * move)
-        slopes = fit.ramp.slopes * np.exp(np.clip(along, -SETTINGS.furthest, SETTINGS.furthest))
+        slopes = fit.ramp.slopes * np.exp(np.clip(along, -0.3, 0.3))
         height = fit.ramp.height + float(np.clip(np.nan_to_num(fit.by_top * move), -0.3, 0.3))
         return self._fit.at(slopes, height, top, fit.share, beyond=fit.beyond)
 
@@ -162,7 +158,7 @@ class RampSearch:
         best = now = fit
         ends: dict[bool, Fit] = {}  # by whether E rises with the top
         step = 0.3 * fit.top
-        for _ in range(SETTINGS.tops):
+        for _ in range(14):
             if not math.isfinite(now.by_top) or now.from_zero:
                 break
             ends[now.by_top > 0.0] = now
@@ -173,7 +169,7 @@ class RampSearch:
             else:
                 top = max(now.top + (-step if now.by_top > 0.0 else step), 0.3 * now.top)
                 step *= 1.7
-            if abs(now.by_top * (top - now.top)) < SETTINGS.gain * max(now.ramp.height, 0.1):
+            if abs(now.by_top * (top - now.top)) < 1e-5 * max(now.ramp.height, 0.1):
                 break
             new = self.moved(now, top)
             if new is None:

@@ -1,7 +1,6 @@
 """Sums over patterns against enumeration, and derivatives against differences."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +8,7 @@ import pytest
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps import evaluate
-from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Prices, Ramp, RampSums
-from deniable.solvers.patterns.ramps.settings import SETTINGS
+from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Prices, Ramp, RampSums
 from deniable.solvers.problem import checked_problem
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 
@@ -26,26 +24,26 @@ COUNTS = [2, 3, 5, 4, 70, 3]
 
 
 def by_orbits() -> RampSums:
-    return OrbitRamps(orbits(checked_problem(COUNTS, np.linspace(0.5, 1.5, 6).tolist())))
+    return PatternSums(orbits(checked_problem(COUNTS, np.linspace(0.5, 1.5, 6).tolist())))
 
 
 def by_grid() -> RampSums:
-    return GridRamps(np.array(COUNTS, dtype=np.float64))
+    return FourierSums(np.array(COUNTS, dtype=np.float64))
 
 
 @pytest.fixture(params=[by_orbits, by_grid, "by frequencies of the cost itself"])
 def sums(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> RampSums:
     if callable(request.param):
         return request.param()
-    every = replace(SETTINGS, most_on_a_grid=0, frequencies=(20_000,), negligible=np.inf)
-    monkeypatch.setattr(evaluate, "SETTINGS", every)
+    monkeypatch.setattr(evaluate, "MOST_ON_A_GRID", 0)
+    monkeypatch.setattr(evaluate, "FREQUENCIES", (20_000, 20_000))
     return by_grid()
 
 
 def within(sums: RampSums) -> float:
     """How near sums are to the truth, relatively: a grid of 700 states, and frequencies that are
     left out where there are few attributes, tell them to thousandths."""
-    return 1e-12 if isinstance(sums, OrbitRamps) else 4e-3
+    return 1e-12 if isinstance(sums, PatternSums) else 4e-3
 
 
 @pytest.fixture(params=list(RAMPS))
@@ -57,7 +55,7 @@ def ramp(request: pytest.FixtureRequest) -> Ramp:
 def test_what_a_ramp_delivers_is_what_enumeration_says(sums: RampSums, ramp: Ramp) -> None:
     every, near = Enumerated(np.array(COUNTS)), within(sums)
     density = every.density(ramp)
-    got = sums.delivered(ramp, finely=True)
+    got = sums.delivered(ramp)
     assert got.log_end == pytest.approx(np.log(density[-1]), rel=1e-9)
     mass = density * every.chance
     assert got.total == pytest.approx(mass.sum(), rel=near)
@@ -131,7 +129,7 @@ def test_derivatives_of_worth_are_those_of_differences(made: Callable[[], RampSu
 
 def test_attributes_that_are_alike_are_summed_as_one_group() -> None:
     counts, levels = [4, 4, 4, 3], [1.0, 1.0, 1.0, 0.5]
-    grouped = OrbitRamps(orbits(checked_problem(counts, levels)))
+    grouped = PatternSums(orbits(checked_problem(counts, levels)))
     every = Enumerated(np.array(counts))
     slopes = np.array([0.8, 0.6])
     whole = Ramp(slopes[[0, 0, 0, 1]], 1.1, 1.2)

@@ -8,7 +8,7 @@ import pytest
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns import linear
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramps.evaluate import Delivered, GridRamps, OrbitRamps, Ramp
+from deniable.solvers.patterns.ramps.evaluate import Delivered, FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.mixture import Mixture, Pool, below_caps
 from deniable.solvers.patterns.ramps.search import RampSearch
 from deniable.solvers.problem import Problem, checked_problem
@@ -17,13 +17,13 @@ from unit.solvers.patterns.requests import request
 
 
 def pool_of(problem: Problem) -> Pool:
-    sums = OrbitRamps(orbits(problem))
+    sums = PatternSums(orbits(problem))
     pool = Pool(sums, 3.0, None)
     fill(pool, sums, problem)
     return pool
 
 
-def fill(pool: Pool, sums: OrbitRamps, problem: Problem) -> None:
+def fill(pool: Pool, sums: PatternSums, problem: Problem) -> None:
     """Add what is mixed at first under caps of twice the levels."""
     level, caps = problem.attribute_epsilon, 2.0 * problem.attribute_epsilon
     search = RampSearch(sums, problem, caps, 3.0, 1e-12)
@@ -79,13 +79,13 @@ def test_what_is_mixed_meets_larger_levels_too() -> None:
 
 def test_what_is_used_is_evaluated_exactly_where_sums_are_not() -> None:
     problem = checked_problem(*request(4, 6))
-    exact, looked_at = OrbitRamps(orbits(problem)), list[int]()
+    exact, looked_at = PatternSums(orbits(problem)), list[int]()
 
     def exactly(place: int, ramp: Ramp) -> Delivered:
         looked_at.append(place)
         return exact.delivered(ramp)
 
-    pool = Pool(GridRamps(problem.n_categories), 3.0, exactly)
+    pool = Pool(FourierSums(problem.n_categories), 3.0, exactly)
     fill(pool, exact, problem)
     mixture = pool.mixed(problem, 0.5)
     assert mixture is not None
@@ -97,7 +97,7 @@ def test_what_is_used_is_evaluated_exactly_where_sums_are_not() -> None:
 
 def test_levels_that_no_mixture_meets_have_none() -> None:
     problem = checked_problem(*request(5, 6))
-    pool = Pool(OrbitRamps(orbits(problem)), 3.0, None)
+    pool = Pool(PatternSums(orbits(problem)), 3.0, None)
     pool.add([Ramp(1e-7 * problem.attribute_epsilon, 0.0, math.inf)])
     assert pool.mixed(problem, None) is None
     pool.price(problem, None, 2.0 * problem.attribute_epsilon)

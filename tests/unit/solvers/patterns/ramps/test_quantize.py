@@ -10,7 +10,7 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.blend import VoteBlend
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps import quantize
-from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Ramp
+from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.search import RampSearch
 from deniable.solvers.problem import checked_problem
 from unit.laws.votes import whole_law as oracle
@@ -40,7 +40,7 @@ def test_a_ramp_that_is_too_high_for_a_law_is_refused() -> None:
 
 def test_a_table_states_what_enumeration_says() -> None:
     problem = checked_problem(*request(1, 5))
-    sums = OrbitRamps(orbits(problem))
+    sums = PatternSums(orbits(problem))
     ramp = Ramp(1.3 * problem.attribute_epsilon, 0.4, 1.9)
     part = quantize.table_part(problem.counts.tolist(), sums.orbits, sums.density(ramp))
     assert isinstance(part.law, PatternTable)
@@ -67,7 +67,7 @@ def test_a_landed_law_meets_every_level_as_it_is_drawn(
     problem = checked_problem(counts, levels)
     caps = 2.0 * problem.attribute_epsilon
     height = 0.35 * math.fsum(levels)
-    best = RampSearch(GridRamps(problem.n_categories), problem, caps, height, 1e-7, 1e-5).best()
+    best = RampSearch(FourierSums(problem.n_categories), problem, caps, height, 1e-7, 1e-5).best()
     assert best is not None
     law = quantize.landed(problem, caps, best, alike=alike)
     assert law is not None
@@ -114,7 +114,7 @@ def test_groups_of_alike_attributes_are_mixed_as_one() -> None:
 
 def test_mixtures_over_tables_are_sums_of_densities() -> None:
     problem = checked_problem(COUNTS, [0.5] * 5)
-    sums = OrbitRamps(orbits(problem, range(5)))
+    sums = PatternSums(orbits(problem, range(5)))
     tables = quantize.MixedTables(COUNTS, sums)
     ramps = [RAMP, RAMP._replace(start=0.0)]
     part = tables.part(ramps, [1, 0], np.array([0.25, 0.75]))

@@ -5,7 +5,7 @@ import pytest
 
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps
+from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums
 from deniable.solvers.patterns.ramps.newton import RampFit
 from deniable.solvers.patterns.ramps.search import RampSearch
 from deniable.solvers.problem import Problem, checked_problem
@@ -13,7 +13,7 @@ from unit.solvers.patterns.requests import request
 
 
 def searched(problem: Problem, times: float, height: float) -> tuple[RampSearch, RampFit]:
-    sums = OrbitRamps(orbits(problem))
+    sums = PatternSums(orbits(problem))
     caps = times * problem.attribute_epsilon
     fit = RampFit(sums, problem, caps, 1e-12)
     return RampSearch(sums, problem, caps, height, 1e-12, 1e-11), fit
@@ -66,7 +66,7 @@ def test_a_ramp_settles_on_a_grid_too(k: int, low: float, high: float) -> None:
     problem = checked_problem(counts, random.uniform(low, high, k).tolist())
     caps = 2.0 * problem.attribute_epsilon
     height = limit_epsilon(problem) + 0.3
-    best = RampSearch(GridRamps(problem.n_categories), problem, caps, height, 1e-7, 1e-5).best()
+    best = RampSearch(FourierSums(problem.n_categories), problem, caps, height, 1e-7, 1e-5).best()
     assert best is not None
     assert best.ramp.height < float(problem.attribute_epsilon.sum())
     assert (best.ramp.slopes <= caps).all()
@@ -75,7 +75,7 @@ def test_a_ramp_settles_on_a_grid_too(k: int, low: float, high: float) -> None:
 def test_caps_so_tight_that_no_start_settles_are_reached_from_looser_ones() -> None:
     level = np.random.default_rng(0).uniform(0.3, 3.0, 30)
     problem = checked_problem([5] * 30, level.tolist())
-    search = RampSearch(GridRamps(problem.n_categories), problem, 1.05 * level, 15.0, 1e-7, 1e-5)
+    search = RampSearch(FourierSums(problem.n_categories), problem, 1.05 * level, 15.0, 1e-7, 1e-5)
     best = search.best()
     assert best is not None
     assert best.ramp.height < 0.6 * level.sum()
