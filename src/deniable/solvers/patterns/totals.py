@@ -32,7 +32,7 @@ from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
-from deniable.solvers.patterns.ramps.mixture import Pool
+from deniable.solvers.patterns.ramps.mixture import ROUNDS, Pool
 from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 UNSPENT = 1e-7
@@ -55,10 +55,6 @@ much."""
 
 _POOLS = 4
 """Scales at most that are tried for that."""
-
-_ROUNDS = 12, 8, 8
-"""Rounds of column generation at the first scale, and at those that the mixtures reach in turn:
-with 24 and 8 rounds the levels' sum is the same to 0.2 %, in a fifth more time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,10 +310,7 @@ class _TotalSearch:
         if reached is None or near is None:
             return None
         one = near
-        if (
-            self._common(self._levels(reached)).keeps_floor(one)
-            or len(self._ratios) > MOST_MIXED
-        ):
+        if self._common(self._levels(reached)).keeps_floor(one) or len(self._ratios) > MOST_MIXED:
 
             def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
                 nonlocal one
@@ -349,7 +342,7 @@ class _TotalSearch:
                 break
             scale *= 0.98 * self._total / cost  # the ramps would be steeper than the caps there
             pool = self._pool(scale, near)
-        for rounds in _ROUNDS:
+        for rounds in (ROUNDS // 2, ROUNDS // 2):
             self._common(self._levels(scale)).price(pool, rounds)
             scale = max(scale, self._largest(scale, epsilon) or scale)
 

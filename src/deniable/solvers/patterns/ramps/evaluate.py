@@ -36,12 +36,9 @@ from deniable.solvers.patterns.orbits import Orbits
 TermArray = NDArray[Any]
 """Of real numbers by pattern, of complex ones by frequency."""
 
-STATES = 700
-"""Of the grid from cost 0 to a ramp's bottom. Heights differ by 1e-4 nats between 700 states and
+STATES = 400
+"""Of the grid from cost 0 to a ramp's bottom. Heights differ by 3e-4 nats between 400 states and
 all patterns; what is drawn is solved for again."""
-
-STATES_FOR_PRICES = 200
-"""The same for what ramps are worth, which only says where to look."""
 
 MOST_ON_A_GRID = 30
 """Attributes up to which a grid is used. Of more the cost is nearly always all but normal, and a
@@ -201,11 +198,11 @@ class RampSums(ABC):
         self.n_categories, self.size = n_categories, size
 
     @abstractmethod
-    def _terms(self, ramp: Ramp, states: int) -> _Terms: ...
+    def _terms(self, ramp: Ramp) -> _Terms: ...
 
     def response(self, ramp: Ramp) -> Response:
         """Return levels and derivatives."""
-        sums = self._terms(ramp, STATES)
+        sums = self._terms(ramp)
         excess, on, above = map(sums.moments, (sums.excess, sums.on_ramp, sums.above))
         uniform = sums.bottom * np.append(1.0, 1.0 - 1.0 / self.n_categories)
         mass, beneath = uniform + excess, uniform - above
@@ -229,7 +226,7 @@ class RampSums(ABC):
 
     def delivered(self, ramp: Ramp) -> Delivered:
         """Return what the ramp brings to a mixture."""
-        sums = self._terms(ramp, STATES)
+        sums = self._terms(ramp)
         excess, both = sums.moments(sums.excess), sums.pairs(sums.excess)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of F drops out of pairs.
         lie = self.n_categories / (self.n_categories - 1.0)
@@ -262,8 +259,7 @@ class PatternSums(RampSums):
     def _below(self, ramp: Ramp) -> FloatArray:
         return np.asarray(ramp.start - self.orbits.changed @ ramp.slopes)
 
-    def _terms(self, ramp: Ramp, states: int) -> _Terms:
-        del states
+    def _terms(self, ramp: Ramp) -> _Terms:
         below, bottom = self._below(ramp), math.exp(-ramp.height)
         density, chance, above = self.density(ramp), self.orbits.chance, below > -ramp.height
         return _Terms(
@@ -283,11 +279,11 @@ class FourierSums(RampSums):
     def __init__(self, n_categories: FloatArray, size: FloatArray | None = None) -> None:
         super().__init__(n_categories, np.ones(len(n_categories)) if size is None else size)
 
-    def _terms(self, ramp: Ramp, states: int) -> _Terms:
+    def _terms(self, ramp: Ramp) -> _Terms:
         sums = None
         if self.size.sum() > MOST_ON_A_GRID:
             sums = _of_the_cost(ramp, self.n_categories, self.size)
-        return _on_a_grid(ramp, self.n_categories, self.size, states) if sums is None else sums
+        return _on_a_grid(ramp, self.n_categories, self.size) if sums is None else sums
 
     def worth(self, prices: Prices) -> Callable[[Ramp], Worth]:
         """Return what says what ramps are worth at these prices."""
@@ -297,7 +293,7 @@ class FourierSums(RampSums):
         everywhere = prices.total + float(prices.changed @ (1.0 / lie))
 
         def worth(ramp: Ramp) -> Worth:
-            sums = self._terms(ramp, STATES_FOR_PRICES)
+            sums = self._terms(ramp)
             # What the attributes' fates are worth at a frequency; and with an attribute l changed:
             # its own terms out, and in again with C_l = 1, h_l = −1/(a_l − 1).
             signed = 1.0 - lie * sums.changed
@@ -345,7 +341,7 @@ def _tilt(keep: FloatArray, size: FloatArray, costs: FloatArray, start: float) -
     return saddle_tilt(keep, costs, kept)
 
 
-def _on_a_grid(ramp: Ramp, a: FloatArray, size: FloatArray, states: int) -> _Terms:
+def _on_a_grid(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
     """Sum over a grid of costs from 0 to the bottom.
 
     A cost between two states is rounded to one of them at random ("dither"), so that e^{−cost} is
@@ -354,18 +350,18 @@ def _on_a_grid(ramp: Ramp, a: FloatArray, size: FloatArray, states: int) -> _Ter
     what lies P or more beyond comes in times e^{−βP}.
     """
     bottom = ramp.start + ramp.height
-    unit, keep = bottom / states, 1.0 / a
-    costs = np.minimum(ramp.slopes / unit, states + 1.0)  # of more, F is at its bottom
+    unit, keep = bottom / STATES, 1.0 / a
+    costs = np.minimum(ramp.slopes / unit, STATES + 1.0)  # of more, F is at its bottom
     whole = np.floor(costs)
     dither = np.expm1(-unit * (costs - whole)) / math.expm1(-unit)
-    live, spent = costs < states, ramp.start / unit
+    live, spent = costs < STATES, ramp.start / unit
     most = float(size @ (whole + (dither > 0.0))) + 1.0
     tilt = max(
-        _tilt(keep[live], size[live], costs[live], spent), (ramp.height + DIGITS) / (4 * states)
+        _tilt(keep[live], size[live], costs[live], spent), (ramp.height + DIGITS) / (4 * STATES)
     )
     tilt = min(tilt, _STEEPEST_TILT * unit)
     needed = min(most, (ramp.height + DIGITS) / tilt)
-    period = 1 << math.ceil(math.log2(max(needed, states + 1.0)))
+    period = 1 << math.ceil(math.log2(max(needed, STATES + 1.0)))
     frequencies = np.arange(period // 2 + 1)
     turns = np.exp((-2j * math.pi / period) * np.arange(period))
     step = math.exp(-tilt) * turns[frequencies]
@@ -381,7 +377,7 @@ def _on_a_grid(ramp: Ramp, a: FloatArray, size: FloatArray, states: int) -> _Ter
     law[-1] *= 0.5
     log_factor = float(np.log(largest_factor) @ size) + tilt * spent
     largest = max(-ramp.height, log_factor)
-    t = np.arange(states + 1)
+    t = np.arange(STATES + 1)
     weight = tilt * (t - spent) + (log_factor - largest)
     below = np.minimum(unit * (spent - t), 0.0)
     above = np.exp(weight - ramp.height)

@@ -192,9 +192,7 @@ class _Point:
         if move is None:
             return None
         reach = min(0.4 * self.height, 1.0)
-        longest = max(
-            float(np.abs(move[:-1]).max()) / 0.8, abs(float(move[-1])) / reach
-        )
+        longest = max(float(np.abs(move[:-1]).max()) / 0.8, abs(float(move[-1])) / reach)
         return move / max(1.0, longest)
 
     def fit(self) -> Fit:

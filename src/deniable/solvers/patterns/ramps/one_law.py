@@ -16,7 +16,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, Ramp
-from deniable.solvers.patterns.ramps.mixture import Mixture, Pool
+from deniable.solvers.patterns.ramps.mixture import ROUNDS, Mixture, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE, Drawn, Sums, Tables
 from deniable.solvers.patterns.ramps.search import RampSearch
@@ -128,7 +128,7 @@ class CommonLaw:
             pool.add_about(ramp, self._group_caps)
         return pool
 
-    def price(self, pool: Pool, rounds: int | None = None) -> None:
+    def price(self, pool: Pool, rounds: int = ROUNDS) -> None:
         """Add what the mixture for these levels lacks, in so many rounds."""
         pool.price(self._groups, self._floor_aimed, self._group_caps, rounds)
 
@@ -147,7 +147,7 @@ class CommonLaw:
         if found is None:
             return None
         try:
-            part = self._drawn.mixed([pool.ramps[place] for place in found.places], found.shares)
+            part = self._drawn.mixed(found.ramps, found.shares)
         except InputError:  # too many parts, or shares too far apart, for one law
             return None
         return self._checked(part) if keep_floor([part.law], self._floor) else None

@@ -8,7 +8,13 @@ import pytest
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps import evaluate
-from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Prices, Ramp, RampSums
+from deniable.solvers.patterns.ramps.evaluate import (
+    FourierSums,
+    PatternSums,
+    Prices,
+    Ramp,
+    RampSums,
+)
 from deniable.solvers.problem import checked_problem
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 
