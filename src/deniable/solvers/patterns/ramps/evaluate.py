@@ -48,7 +48,7 @@ DIGITS = 34.0
 """e^{−34} is rounding in a double: in nats, by how much what is left out is damped."""
 
 _STEEPEST_TILT = 0.95
-"""In nats per nat of the ramp: tilted as steeply as it falls, its lower part is lost to rounding."""
+"""In nats per nat of the ramp: tilted as steeply as it falls, its lower part is rounded away."""
 
 
 class Ramp(NamedTuple):

@@ -36,7 +36,7 @@ def test_levels_are_met_and_the_steepest_slope_reaches_its_cap(
     np.testing.assert_allclose(every.levels(density), problem.attribute_epsilon, rtol=1e-11)
     caps = 2.0 * problem.attribute_epsilon
     assert (every.given_rest(density) <= caps * (1 + 1e-12)).all()
-    assert (ramp.ramp.slopes / caps).max() == pytest.approx(1.0, abs=1e-3)
+    assert (ramp.ramp.slopes / caps).max() == pytest.approx(1.0, abs=1e-9)
     average = float(ramp.ramp.slopes @ problem.change_probability)
     assert ramp.ramp.start == pytest.approx(average - ramp.top, abs=1e-12)
     assert ramp.from_zero == (top is None)
