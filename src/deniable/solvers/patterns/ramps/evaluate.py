@@ -144,25 +144,35 @@ class Worth(NamedTuple):
 class _Terms:
     """A ramp's functions of the cost, as terms of their means under μ.
 
-    All in units of `scale`, the larger of e^{−E} and what E_μ[F] is about.
+    All in units of e^log_scale, the larger of e^{−E} and what E_μ[F] is about.
 
     Attributes:
-        scale: the unit.
-        bottom: e^{−E}.
+        log_scale, height: ln of the unit; E.
         excess: of F − e^{−E}, shape (n,).
         on_ramp: of F where it is falling, shape (n,).
         above: of e^{−E} where F is above it, shape (n,).
         changed: what multiplies a term for C_i, shape (n, m).
-        both: the same for C_i C_j of two attributes of a group, shape (n, m).
+        others: the same for C_i of another attribute of a group of whose attributes one is changed,
+            shape (n, m); independent of that, if None.
     """
 
-    scale: float
-    bottom: float
+    log_scale: float
+    height: float
     excess: TermArray
     on_ramp: TermArray
     above: TermArray
     changed: TermArray
-    both: TermArray
+    others: TermArray | None = None
+
+    @property
+    def scale(self) -> float:
+        """The unit."""
+        return math.exp(self.log_scale)
+
+    @property
+    def bottom(self) -> float:
+        """e^{−E}."""
+        return math.exp(-self.height - self.log_scale)
 
     def moments(self, terms: TermArray) -> FloatArray:
         """Return the means of h and of h C_i, shape (1 + m,)."""
@@ -171,7 +181,8 @@ class _Terms:
     def pairs(self, terms: TermArray) -> FloatArray:
         """Return the means of h C_i C_j, i ≠ j, shape (m, m)."""
         pairs = (self.changed.T @ (terms[:, None] * self.changed)).real
-        np.fill_diagonal(pairs, (terms @ self.both).real)
+        if self.others is not None:
+            np.fill_diagonal(pairs, terms @ (self.changed * self.others))
         return np.asarray(pairs)
 
 
@@ -249,8 +260,7 @@ class PatternSums(RampSums):
         super().__init__(orbits.groups.n_categories, orbits.size.astype(np.float64))
         self.orbits = orbits
         self._changed = orbits.changed_fraction.T
-        others = np.maximum(self.size - 1.0, 1.0)
-        self._both = self._changed * (orbits.changed - 1.0) / others
+        self._others = (orbits.changed - 1.0) / np.maximum(self.size - 1.0, 1.0)
 
     def density(self, ramp: Ramp) -> FloatArray:
         """Return F of every orbit, shape (n,)."""
@@ -262,15 +272,10 @@ class PatternSums(RampSums):
     def _terms(self, ramp: Ramp) -> _Terms:
         below, bottom = self._below(ramp), math.exp(-ramp.height)
         density, chance, above = self.density(ramp), self.orbits.chance, below > -ramp.height
-        return _Terms(
-            1.0,
-            bottom,
-            np.where(above, density - bottom, 0.0) * chance,
-            np.where(above & (below < 0.0), density, 0.0) * chance,
-            np.where(above, bottom, 0.0) * chance,
-            self._changed,
-            self._both,
-        )
+        excess = np.where(above, density - bottom, 0.0) * chance
+        on_ramp = np.where(above & (below < 0.0), density, 0.0) * chance
+        high = np.where(above, bottom, 0.0) * chance
+        return _Terms(0.0, ramp.height, excess, on_ramp, high, self._changed, self._others)
 
 
 class FourierSums(RampSums):
@@ -384,16 +389,7 @@ def _on_a_grid(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
     fallen = np.exp(weight + below)
     values = np.stack([fallen - above, np.where(below < 0.0, fallen, 0.0), above])
     excess, on_ramp, high = np.conj(np.fft.rfft(values, period)) * law
-    changed = (lost / factor).T
-    return _Terms(
-        math.exp(largest),
-        math.exp(-ramp.height - largest),
-        excess,
-        on_ramp,
-        high,
-        changed,
-        changed**2,
-    )
+    return _Terms(largest, ramp.height, excess, on_ramp, high, (lost / factor).T)
 
 
 def _of_the_cost(
@@ -434,14 +430,6 @@ def _of_the_cost(
     s = tilt - 1j * omega
     ended = np.exp((s - 1.0) * height)
     above, on_ramp = law * ended / s, law * (ended - 1.0) / (s - 1.0)
-    excess = law / s + on_ramp - above
-    changed = chance * turn / factor
     return _Terms(
-        math.exp(largest),
-        math.exp(-height - largest),
-        excess,
-        on_ramp,
-        above,
-        changed,
-        changed**2,
+        largest, height, law / s + on_ramp - above, on_ramp, above, chance * turn / factor
     )

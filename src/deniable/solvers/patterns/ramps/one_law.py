@@ -18,7 +18,7 @@ from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.mixture import ROUNDS, Mixture, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
-from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE, Drawn, Sums, Tables
+from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE, Sums, Tables
 from deniable.solvers.patterns.ramps.search import RampSearch
 from deniable.solvers.problem import Problem
 
@@ -69,7 +69,7 @@ class CommonLaw:
         searched = PatternSums(grouped) if few and grouped is not None else self._sums
         self._margin = FLOOR_MARGIN if few else _GRID_MARGIN
         self._search = RampSearch(searched, self._groups, self._group_caps, height)
-        self._drawn: Drawn = Sums(problem.counts.tolist(), group_of)
+        self._drawn: Tables | Sums = Sums(problem.counts.tolist(), group_of)
         if k <= MOST_IN_TABLE and grouped is not None:
             self._drawn = Tables(grouped)
 

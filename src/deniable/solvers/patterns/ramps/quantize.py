@@ -8,7 +8,7 @@ what is mixed is evaluated as it is drawn before it is mixed (`mixture`).
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import replace
 
 import numpy as np
 
@@ -49,31 +49,6 @@ _BEYOND_BOTTOM = 1.003
 """A slope above this many times the bottom does what one of this size does."""
 
 
-class Drawn(Protocol):
-    """Laws as drawn of attributes in m groups."""
-
-    def single(self, problem: Problem, caps: FloatArray, fit: Fit) -> Part | None:
-        """Return the law of a ramp that meets every level as it is drawn; None if none settles.
-
-        Args:
-            problem, caps: levels and γ of the groups, in nats, shape (m,).
-            fit: the ramp in real numbers.
-        """
-        ...
-
-    def delivered(self, ramp: Ramp) -> Delivered:
-        """Return what a ramp brings to a mixture; its pairs are not below that."""
-        ...
-
-    def mixed(self, ramps: Sequence[Ramp], shares: FloatArray) -> Part:
-        """Return the mixture of ramps with these shares, each 1 where nothing is changed.
-
-        Raises:
-            InputError: if there are too many, or shares too far apart, for one law.
-        """
-        ...
-
-
 class Tables:
     """Laws as tables of all patterns.
 
@@ -86,11 +61,20 @@ class Tables:
         self.delivered = self._sums.delivered
 
     def single(self, problem: Problem, caps: FloatArray, fit: Fit) -> Part | None:
+        """Return the law of a ramp that meets every level as it is drawn; None if none settles.
+
+        Args:
+            problem, caps: levels and γ of the groups, in nats, shape (m,).
+            fit: the ramp in real numbers.
+        """
         settled = RampFit(self._sums, problem, caps, 1e-12, 1e-11).again(fit)
         return None if settled is None else self.mixed([settled.ramp], np.ones(1))
 
     def mixed(self, ramps: Sequence[Ramp], shares: FloatArray) -> Part:
-        """What is promised is right to parts in 10^12: exact levels are worked out elsewhere."""
+        """Return the mixture of ramps with these shares, each 1 where nothing is changed.
+
+        What is promised is right to parts in 10^12: exact levels are worked out elsewhere.
+        """
         density = shares @ [self._sums.density(ramp) for ramp in ramps]
         orbits = self._sums.orbits
         groups, of, mass = orbits.groups, orbits.group_of, density * orbits.chance
@@ -151,16 +135,22 @@ class Sums:
 
     def __init__(self, n_categories: Sequence[int], group_of: IntArray) -> None:
         self._counts, self._group_of = n_categories, group_of
-        _, self._first, size = np.unique(group_of, return_index=True, return_counts=True)
+        _, self._first, self.size = np.unique(group_of, return_index=True, return_counts=True)
         # A second attribute of each group, or the first again where there is none.
-        self._alone = size < 2
+        self._alone = self.size < 2
         self._second = len(group_of) - 1 - np.unique(group_of[::-1], return_index=True)[1]
 
-    def _law(self, ramp: Ramp, unit: float) -> GatedSum:
+    def law(self, ramp: Ramp, unit: float) -> GatedSum:
+        """Return the law of a ramp on a grid of this unit, in nats."""
         return gated(self._counts, ramp._replace(slopes=ramp.slopes[self._group_of]), unit)
 
+    def levels(self, law: GatedSum) -> FloatArray:
+        """Return a law's level of each group, shape (m,), in nats."""
+        return np.asarray(law.moments().levels(np.asarray(self._counts))[self._first])
+
     def single(self, problem: Problem, caps: FloatArray, fit: Fit) -> Part | None:
-        sums = _DrawnRamps(self._counts, self._group_of, problem, fit.ramp)
+        """Return the law of a ramp: see `Tables.single`."""
+        sums = _DrawnRamps(self, problem, fit.ramp)
         try:
             settled = RampFit(sums, problem, caps, LANDED_TO, relative=False).again(fit)
         except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
@@ -171,7 +161,8 @@ class Sums:
         return Part(tuple(range(len(self._counts))), law, law.account)
 
     def delivered(self, ramp: Ramp) -> Delivered:
-        """Its pairs are rounded down by what they may be off for certain."""
+        """Return what a ramp brings to a mixture, its pairs rounded down by what they may be off
+        for certain."""
         law = self._part(ramp)
         moments = law.moments()
         pairs, wrong = law.bounded_pair_attenuations()
@@ -183,9 +174,14 @@ class Sums:
         return Delivered(-law.height, total, total * moments.change[self._first], grouped)
 
     def _part(self, ramp: Ramp) -> GatedSum:
-        return self._law(ramp, (ramp.start + ramp.height) / UNITS_OF_PART)
+        return self.law(ramp, (ramp.start + ramp.height) / UNITS_OF_PART)
 
     def mixed(self, ramps: Sequence[Ramp], shares: FloatArray) -> Part:
+        """Return the mixture of ramps with these shares: see `Tables.mixed`.
+
+        Raises:
+            InputError: if there are too many, or shares too far apart, for one law.
+        """
         used = np.flatnonzero(shares > 1e-25)  # a smaller share is below rounding in every sum
         parts = tuple(self._part(ramps[place]) for place in used.tolist())
         logs = np.log(shares[used]) - 0.5 * np.array([part.height for part in parts])
@@ -196,20 +192,15 @@ class Sums:
 class _DrawnRamps:
     """What a ramp delivers on the grid of its law; derivatives of the ramp in real numbers."""
 
-    def __init__(
-        self, n_categories: Sequence[int], group_of: IntArray, problem: Problem, ramp: Ramp
-    ) -> None:
-        self._counts, self._group_of = n_categories, group_of
-        self._first, size = np.unique(group_of, return_index=True, return_counts=True)[1:]
-        self.size = size.astype(np.float64)
+    def __init__(self, drawn: Sums, problem: Problem, ramp: Ramp) -> None:
+        self._drawn, self.size = drawn, drawn.size.astype(np.float64)
         self._real = FourierSums(problem.n_categories, self.size)
-        bottom = ramp.start + ramp.height
+        bottom, k = ramp.start + ramp.height, float(self.size.sum())
         slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
         variance = problem.keep_probability * problem.change_probability
-        k = len(group_of)
         # One unit for all steps: where slopes fall on the grid moves the levels.
         self._unit = max(
-            2.0 * math.sqrt(float(slopes**2 * variance @ self.size)) / default_resolution(k),
+            2.0 * math.sqrt(float(slopes**2 * variance @ self.size)) / default_resolution(int(k)),
             float(slopes @ self.size) * (math.sqrt(k) + 8.0) / (0.9 * MOST_STATES),
             bottom / _MOST_UNITS,
         )
@@ -217,13 +208,10 @@ class _DrawnRamps:
 
     def law(self, ramp: Ramp) -> GatedSum:
         """Return the law; of one slope for all only how many attributes are changed matters."""
-        unit = self._unit if len(ramp.slopes) > 1 else float(ramp.slopes[0])
-        return gated(self._counts, ramp._replace(slopes=ramp.slopes[self._group_of]), unit)
+        return self._drawn.law(ramp, self._unit if len(ramp.slopes) > 1 else float(ramp.slopes[0]))
 
     def response(self, ramp: Ramp) -> Response:
         logs = np.log(ramp.slopes)
         if self._last is None or np.abs(logs - self._last[0]).max() > 0.02:  # else as good as new
             self._last = logs, self._real.response(ramp)
-        about = self._last[1]
-        level = self.law(ramp).moments().levels(np.asarray(self._counts))[self._first]
-        return Response(level, about.by_slope, about.by_start, about.by_height)
+        return replace(self._last[1], level=self._drawn.levels(self.law(ramp)))

@@ -65,8 +65,7 @@ def test_a_law_of_one_ramp_meets_every_level_as_it_is_drawn(
     sums = FourierSums(groups.n_categories, size.astype(float))
     best = RampSearch(sums, groups, caps, 0.35 * math.fsum(levels)).best()
     assert best is not None
-    tables = quantize.Tables(orbits(problem)) if k < 16 else None
-    drawn: quantize.Drawn = tables or quantize.Sums(counts, group_of)
+    drawn = quantize.Tables(orbits(problem)) if k < 16 else quantize.Sums(counts, group_of)
     part = drawn.single(groups, caps, best)
     assert part is not None
     account = part.account
