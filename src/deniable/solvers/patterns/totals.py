@@ -9,7 +9,7 @@ to meet larger levels, so that a step takes a few hundredths of a second.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -31,7 +31,7 @@ from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.mixture import ROUNDS, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
-from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw
+from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw, keep_floor
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
 from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
@@ -144,6 +144,8 @@ class _TotalSearch:
         limited = optional_limits(limits, self._problem.n_attributes, "limits")
         self._limits = np.where(limited < total, limited, np.inf)
         self._alone = np.minimum(np.asarray(at_most, dtype=np.float64), self._limits)
+        # d ln ε/d ln scale, here as at ordinary levels; of small ones it is 1.
+        self._slope = 1.2
         self._at_most = np.minimum(self._alone, _BELOW_LIMIT * self._limits)
 
     def about(self) -> float:
@@ -234,10 +236,9 @@ class _TotalSearch:
                         return best
                 else:
                     high = min(high, at)
-                slope = 1.2  # d ln ε/d ln scale is about 1 for small levels, 1.5 for ordinary ones
                 if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                    slope = min(max((over - last[1]) / (at - last[0]), 0.02), 20.0)
-                last, at = (at, over), at - over / slope
+                    self._slope = min(max((over - last[1]) / (at - last[0]), 0.02), 20.0)
+                last, at = (at, over), at - over / self._slope
             if not low < at < high:
                 at = 0.5 * (max(low, high - 1.0) + min(high, low + 1.0))
         return best
@@ -302,13 +303,18 @@ class _TotalSearch:
         if not keeps and len(self._ratios) <= MOST_MIXED:
             return self._by_mixture(_LOWER * scale, one)
 
-        def single(levels: FloatArray) -> Part | None:
+        def single(levels: FloatArray, *, sure: bool) -> Part | None:
             nonlocal one
             common = self._common(levels)
             one = common.best(one) or one
-            return common.single(one)
+            return common.single(one, sure=sure)
 
-        return self._drawn(scale, single, "ramp")
+        # Of many attributes all pairs take longer than all else: they are looked at once, at last.
+        for sure in (False, True):
+            found = self._drawn(scale, partial(single, sure=sure), "ramp")
+            if found is None or keep_floor([found.parts[0].law], self._floor):
+                return found
+        return None
 
     def _by_mixture(self, scale: float, near: Fit) -> _Reached | None:
         """Return what mixtures of ramps buy: first of ramps about single ones, then of those that

@@ -22,7 +22,7 @@ ln(P/N) + ln(a_i − 1), and its derivative by anything is dP/P − dN/N.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -37,14 +37,10 @@ TermArray = NDArray[Any]
 """Of real numbers by pattern, of complex ones by frequency."""
 
 STATES = 400
-"""Of the grid from cost 0 to a ramp's bottom. Heights differ by 3e-4 nats between 400 states and
-all patterns; what is drawn is solved for again."""
+"""Of the grid from cost 0 to a ramp's bottom, up to 60 attributes. Heights differ by 3e-4 nats
+between 400 states and all patterns; what is drawn is solved for again."""
 
-MOST_ON_A_GRID = 30
-"""Attributes up to which a grid is used. Of more the cost is nearly always all but normal, and a
-few dozen frequencies of the cost itself hold all of its law."""
-
-DIGITS = 34.0
+_DIGITS = 34.0
 """e^{−34} is rounding in a double: in nats, by how much what is left out is damped."""
 
 _STEEPEST_TILT = 0.95
@@ -285,10 +281,7 @@ class FourierSums(RampSums):
         super().__init__(n_categories, np.ones(len(n_categories)) if size is None else size)
 
     def _terms(self, ramp: Ramp) -> _Terms:
-        sums = None
-        if self.size.sum() > MOST_ON_A_GRID:
-            sums = _of_the_cost(ramp, self.n_categories, self.size)
-        return _on_a_grid(ramp, self.n_categories, self.size) if sums is None else sums
+        return _fourier(ramp, self.n_categories, self.size)
 
     def worth(self, prices: Prices) -> Callable[[Ramp], Worth]:
         """Return what says what ramps are worth at these prices."""
@@ -346,90 +339,49 @@ def _tilt(keep: FloatArray, size: FloatArray, costs: FloatArray, start: float) -
     return saddle_tilt(keep, costs, kept)
 
 
-def _on_a_grid(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
-    """Sum over a grid of costs from 0 to the bottom.
+def _fourier(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
+    """Sum by frequency, over a grid of costs from 0 to the bottom.
 
     A cost between two states is rounded to one of them at random ("dither"), so that e^{−cost} is
     right on average: what a change is worth on the ramp. With φ_i the transform of what attribute i
     adds under the tilt β, E_μ[h(t)] is (1/P) Σ_n ĥ(ω_n) ∏ φ_i(ω_n), ω_n = 2π n/P, h times e^{βt}:
-    what lies P or more beyond comes in times e^{−βP}.
+    what lies P or more beyond comes in times e^{−βP}. Of many attributes the cost is all but
+    normal, and the product vanishes after a few dozen frequencies.
     """
     bottom = ramp.start + ramp.height
-    unit, keep = bottom / STATES, 1.0 / a
-    costs = np.minimum(ramp.slopes / unit, STATES + 1.0)  # of more, F is at its bottom
+    states = int(STATES * max(1.0, float(size.sum()) / 60.0))  # every dither adds its noise
+    unit, keep = bottom / states, 1.0 / a
+    costs = np.minimum(ramp.slopes / unit, states + 1.0)  # of more, F is at its bottom
     whole = np.floor(costs)
     dither = np.expm1(-unit * (costs - whole)) / math.expm1(-unit)
-    live, spent = costs < STATES, ramp.start / unit
+    live, spent = costs < states, ramp.start / unit
     most = float(size @ (whole + (dither > 0.0))) + 1.0
-    tilt = max(
-        _tilt(keep[live], size[live], costs[live], spent), (ramp.height + DIGITS) / (4 * STATES)
-    )
+    fall = ramp.height + _DIGITS
+    tilt = max(_tilt(keep[live], size[live], costs[live], spent), fall / (4 * states))
     tilt = min(tilt, _STEEPEST_TILT * unit)
-    needed = min(most, (ramp.height + DIGITS) / tilt)
-    period = 1 << math.ceil(math.log2(max(needed, STATES + 1.0)))
-    frequencies = np.arange(period // 2 + 1)
+    period = 1 << math.ceil(math.log2(max(min(most, fall / tilt), states + 1.0)))
     turns = np.exp((-2j * math.pi / period) * np.arange(period))
-    step = math.exp(-tilt) * turns[frequencies]
-    n = whole.astype(np.int64)[:, None]
-    lost = turns[n * frequencies % period] * np.exp(-tilt * whole)[:, None]
-    lost *= (1.0 - dither)[:, None] + dither[:, None] * step
-    lost *= (1.0 - keep)[:, None]
-    factor = keep[:, None] + lost
-    largest_factor = factor[:, 0].real
-    factor[np.abs(factor) < 1e-100] = 1e-100  # divided by below
-    law = np.prod((factor / largest_factor[:, None]) ** size[:, None], axis=0) * (2.0 / period)
-    law[0] *= 0.5  # the other frequencies count twice: n and −n
-    law[-1] *= 0.5
+    for count in (64, 256, period):
+        frequencies = np.arange(min(count, period // 2 + 1))
+        lost = turns[whole.astype(np.int64)[:, None] * frequencies % period]
+        lost *= (np.exp(-tilt * whole) * (1.0 - keep))[:, None]
+        step = math.exp(-tilt) * turns[frequencies]
+        lost *= (1.0 - dither)[:, None] + dither[:, None] * step
+        factor = keep[:, None] + lost
+        largest_factor = factor[:, 0].real
+        factor[np.abs(factor) < 1e-100] = 1e-100  # divided by below
+        law = np.prod((factor / largest_factor[:, None]) ** size[:, None], axis=0)
+        if np.abs(law[-12:]).max() <= 1e-13:
+            break
+    law *= 2.0 / period
+    law[[0, -1]] *= 0.5  # the frequencies between count twice: n and −n
     log_factor = float(np.log(largest_factor) @ size) + tilt * spent
     largest = max(-ramp.height, log_factor)
-    t = np.arange(STATES + 1)
+    t = np.arange(states + 1)
     weight = tilt * (t - spent) + (log_factor - largest)
     below = np.minimum(unit * (spent - t), 0.0)
     above = np.exp(weight - ramp.height)
     fallen = np.exp(weight + below)
     values = np.stack([fallen - above, np.where(below < 0.0, fallen, 0.0), above])
-    excess, on_ramp, high = np.conj(np.fft.rfft(values, period)) * law
+    excess, on_ramp, high = np.conj(np.fft.rfft(values, period))[:, : len(law)] * law
     return _Terms(largest, ramp.height, excess, on_ramp, high, (lost / factor).T)
-
-
-def _of_the_cost(
-    ramp: Ramp,
-    a: FloatArray,
-    size: FloatArray,
-    tried: Sequence[int] = (64, 128, 256, 512),
-    negligible: float = 1e-13,
-) -> _Terms | None:
-    """Sum over as few frequencies of the cost as tell all but a negligible part of its law; None
-    if none of the numbers that are tried does.
-
-    With u = t − start and the law tilted by τ, E_μ[h] = e^{L} (1/P) Σ_n ĝ(ω_n) E[e^{i ω_n u}],
-    g = h e^{τ u}, ω_n = 2π n/P, up to what lies P away.
-    """
-    c, height, keep = ramp.slopes, ramp.height, 1.0 / a
-    tilt = min(max(_tilt(keep, size, c, ramp.start), 0.05), _STEEPEST_TILT)
-    odds = (a - 1.0) * np.exp(-tilt * c)
-    chance = odds / (1.0 + odds)
-    deviation = math.sqrt(float(c**2 @ (size * chance * (1.0 - chance))))
-    period = 16.0 * deviation + DIGITS / tilt + min(DIGITS / (1.0 - tilt), height)
-    step = 2.0 * math.pi / period
-    for last in tried:  # it tells all where the last dozen terms hardly count
-        spread = np.cos(np.outer(step * np.arange(last - 12, last), c)) - 1.0
-        log_size = 0.5 * np.log1p(2.0 * chance * (1.0 - chance) * spread) @ size
-        if log_size.max() <= math.log(negligible):
-            break
-    else:
-        return None
-    omega = step * np.arange(last)
-    turn = np.exp(1j * np.outer(omega, c))
-    factor = 1.0 - chance + chance * turn
-    law = np.exp(np.log(factor) @ size - 1j * omega * ramp.start) * (2.0 / period)
-    law[0] *= 0.5  # the other frequencies count twice: n and −n
-    log_factor = float((np.log1p(odds) - np.log(a)) @ size) + tilt * ramp.start
-    largest = max(-height, log_factor)
-    law *= math.exp(log_factor - largest)
-    s = tilt - 1j * omega
-    ended = np.exp((s - 1.0) * height)
-    above, on_ramp = law * ended / s, law * (ended - 1.0) / (s - 1.0)
-    return _Terms(
-        largest, height, law / s + on_ramp - above, on_ramp, above, chance * turn / factor
-    )

@@ -100,9 +100,14 @@ class CommonLaw:
                 return part
         return None if fit is None else self.single(fit)
 
-    def single(self, fit: Fit) -> Part | None:
+    def single(self, fit: Fit, *, sure: bool = True) -> Part | None:
         """Return the law of a ramp as drawn, its top moved up for the floor if need be; None if
-        none passes its checks."""
+        none passes its checks.
+
+        Args:
+            fit: the ramp.
+            sure: whether the floor is looked at in the law as drawn too.
+        """
         now: Fit | None = fit
         if self._floor is not None and not self.keeps_floor(fit):
             now = self._search.keeping(self._floor + self._margin, fit)
@@ -111,7 +116,9 @@ class CommonLaw:
         for _ in range(4):
             part = None if now is None else self._drawn.single(self._groups, self._group_caps, now)
             part = None if part is None else self._checked(part)
-            if now is None or (part is not None and keep_floor([part.law], self._floor)):
+            if now is None or (
+                part is not None and (not sure or keep_floor([part.law], self._floor))
+            ):
                 return part
             now = self._search.moved(now, 1.02 * now.top)
         return None
