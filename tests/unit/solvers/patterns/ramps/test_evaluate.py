@@ -177,5 +177,5 @@ def test_of_many_attributes_few_frequencies_tell_all() -> None:
     got, expected = sums.response(ramp), exact.response(ramp)
     np.testing.assert_allclose(got.level, expected.level, rtol=2e-3)
     np.testing.assert_allclose(got.by_slope, expected.by_slope, atol=0.05)
-    np.testing.assert_allclose(sums.delivered(ramp).pairs, exact.delivered(ramp).pairs, rtol=0.02)
+    np.testing.assert_allclose(sums.delivered(ramp).pairs, exact.delivered(ramp).pairs, rtol=0.03)
     assert len(sums._terms(ramp).excess) == 64
