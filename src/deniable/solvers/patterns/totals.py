@@ -42,10 +42,6 @@ _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level, while others can rise: at
 the cap itself only an independent response keeps it."""
 
-_LOWER = 0.97
-"""Part of the scale that one ramp reaches at which ramps are first mixed: the floor costs about as
-much."""
-
 T = TypeVar("T")
 _Found = tuple[float, T] | None
 """ε in nats and what has it; None where nothing is found."""
@@ -301,7 +297,7 @@ class _TotalSearch:
         scale, one = reached
         keeps = self._common(self._levels(scale)).keeps_floor(one)
         if not keeps and len(self._ratios) <= MOST_MIXED:
-            return self._by_mixture(_LOWER * scale, one)
+            return self._by_mixture(0.97 * scale, one)  # about what the floor costs
 
         def single(levels: FloatArray, *, sure: bool) -> Part | None:
             nonlocal one

@@ -361,7 +361,7 @@ def _fourier(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
     tilt = min(tilt, _STEEPEST_TILT * unit)
     period = 1 << math.ceil(math.log2(max(min(most, fall / tilt), states + 1.0)))
     turns = np.exp((-2j * math.pi / period) * np.arange(period))
-    for count in (64, 256, period):
+    for count in (64, period):
         frequencies = np.arange(min(count, period // 2 + 1))
         lost = turns[whole.astype(np.int64)[:, None] * frequencies % period]
         lost *= (np.exp(-tilt * whole) * (1.0 - keep))[:, None]

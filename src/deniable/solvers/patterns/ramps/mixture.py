@@ -174,12 +174,16 @@ class Pool:
             rounds: how often.
         """
         m, smooth, steepest = problem.n_attributes, None, below_caps(caps)
+        costs = list[float]()
         for _ in range(rounds):
             rows, product = self._rows(problem)
             solved = _shares(rows, product, m, floor, self._scale)
             if solved is None:
                 return
             shares, newest = solved
+            costs.append(self._epsilon(float(rows[:, 0] @ shares)))
+            if len(costs) > 6 and costs[-7] - costs[-1] < 3e-4 * costs[-1]:  # in six rounds
+                return
             # As they swing, the mean of the newest and those before.
             smooth = newest if smooth is None else 0.5 * (newest + smooth)
             by_level = smooth[3 : m + 3]
