@@ -44,9 +44,6 @@ MAX_GAP = 1e-4
 end below 3e-7; with caps, levels of 5 to 20 nats and thousands of categories the tolerance of HiGHS
 is magnified up to 8e-5 in the proof."""
 
-_FREE_GAP = 1e-6
-"""The same of a mixture of votes, beyond which the program with all rows is asked."""
-
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
@@ -212,7 +209,7 @@ def _optimum(
             excess, weights = _by_votes(problem, grouped)
             if excess is not None:
                 bound, reached = proved(weights), math.log1p(float(excess[0]))
-                if reached - bound <= _FREE_GAP * reached:
+                if reached - bound <= 1e-6 * reached:  # else the program with all rows is asked
                     return excess, weights, bound
     # Of each group, every orbit but those in which all of it are changed has one.
     edges = round(len(grouped.chance) * float((grouped.size / (grouped.size + 1.0)).sum()))

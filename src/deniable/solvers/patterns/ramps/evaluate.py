@@ -40,12 +40,6 @@ STATES = 400
 """Of the grid from cost 0 to a ramp's bottom, up to 60 attributes. Heights differ by 3e-4 nats
 between 400 states and all patterns; what is drawn is solved for again."""
 
-_DIGITS = 34.0
-"""e^{−34} is rounding in a double: in nats, by how much what is left out is damped."""
-
-_STEEPEST_TILT = 0.95
-"""In nats per nat of the ramp: tilted as steeply as it falls, its lower part is rounded away."""
-
 
 class Ramp(NamedTuple):
     """A ramp in nats, with one slope for each group of alike attributes.
@@ -356,9 +350,11 @@ def _fourier(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
     dither = np.expm1(-unit * (costs - whole)) / math.expm1(-unit)
     live, spent = costs < states, ramp.start / unit
     most = float(size @ (whole + (dither > 0.0))) + 1.0
-    fall = ramp.height + _DIGITS
+    fall = ramp.height + 34.0  # what lies a period beyond is damped to rounding, e^{−34}
     tilt = max(_tilt(keep[live], size[live], costs[live], spent), fall / (4 * states))
-    tilt = min(tilt, _STEEPEST_TILT * unit)
+    tilt = min(
+        tilt, 0.95 * unit
+    )  # tilted as steeply as a ramp falls, its lower part is rounded away
     period = 1 << math.ceil(math.log2(max(min(most, fall / tilt), states + 1.0)))
     turns = np.exp((-2j * math.pi / period) * np.arange(period))
     for count in (64, period):

@@ -27,9 +27,6 @@ from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.ramps.evaluate import Ramp, RampResponse
 from deniable.solvers.problem import Problem
 
-_ABOVE_BOTTOM = 0.003
-"""ln c by which a slope rests above the bottom, where its size does not matter."""
-
 _STALLED = 5
 """Steps in a row that may pass without the miss falling by a third. Without it tight caps take 1.6
 times as long, and one level of 20 nats ends at a ramp that is half again as high."""
@@ -166,7 +163,8 @@ class _Point:
         self._tightest, self._steepest = int(np.argmax(used)), int(np.argmax(slopes))
         over = float(used[self._tightest])
         bottom = self.ramp.start + height
-        above = math.log(float(slopes[self._steepest]) / bottom) - _ABOVE_BOTTOM
+        # A slope that rests may be any size above the bottom.
+        above = math.log(float(slopes[self._steepest]) / bottom) - 0.003
         self._rests = above > over
         level = fit.problem.attribute_epsilon
         self._residual = np.append(self._got.level - level, above if self._rests else over)
