@@ -31,10 +31,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
         "unit/solvers/patterns/test_forms.py",
         "what forms tell of interactions",
     ),
-    "solvers/patterns/ramps/settings": (
-        "unit/solvers/patterns/ramps/test_one_law.py",
-        "the numbers of the search",
-    ),
     "tables/columns": ("unit/tables/test_encode.py", "the columns that are encoded"),
     "tables/csv_source": ("unit/tables/test_reading.py", "one of the two kinds of file"),
     "tables/csv_text": ("unit/tables/test_reading.py", "one of the two kinds of file"),

@@ -48,22 +48,9 @@ LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels: ε is within 1e-3 of that of
 a vote, and pairs keep more of their attenuation."""
 
-_PROGRAM_GAP = 0.02
-"""Part of ε by which the linear program's law may miss its proof: a ramp is as near."""
-
 _PROGRAM_AIM = 2e-11
 """How far below levels and caps the linear program aims, in nats: rounding to a table's integers
 takes less."""
-
-_CAP_EQUALS_LEVEL = 1e-9
-"""Nats between level and cap that leave no room."""
-
-_NEAR, _NEAR_PART = 1e-3, 4e-5
-"""How near the optimum that an answer is compared with need be known, in nats, with its part of the
-levels' sum: a tenth of what a cap costs."""
-
-_ABOVE_OPTIMUM = 0.35, 0.1
-"""About what caps cost, in nats and as a part of ε, whichever is less: where a search begins."""
 
 Method = Literal["optimal", "program", "ramp", "independent"]
 
@@ -162,7 +149,7 @@ def solve(
         )
     restricted = pair_floor is not None or bool(np.isfinite(limits).any())
     optimum = start.optimum if start is not None else unrestricted(problem, restricted)
-    room = limits - problem.attribute_epsilon > _CAP_EQUALS_LEVEL
+    room = limits - problem.attribute_epsilon > 1e-9  # nats; else the cap is the level
     if room.sum() < 2:  # beside independent responses, one attribute has nothing to gain
         room[:] = False
     free, bound = np.flatnonzero(room).tolist(), np.flatnonzero(~room).tolist()
@@ -191,9 +178,9 @@ def compared(solution: BalancedSolution) -> BalancedSolution:
 
 def unrestricted(problem: Problem, restricted: bool) -> OptimalSolution:
     """Return the optimum without caps and floor: where these are asked for, to no more digits than
-    it takes to compare with it."""
+    it takes to compare with it, a tenth of what a cap costs."""
     level = problem.attribute_epsilon
-    gap = _NEAR + _NEAR_PART * float(level.sum()) if restricted else 1e-9
+    gap = 1e-3 + 4e-5 * float(level.sum()) if restricted else 1e-9
     return optimal.solve(problem.counts.tolist(), level.tolist(), gap=gap)
 
 
@@ -214,8 +201,7 @@ def _with_room(
     if part is None:
         method, level = "ramp", equal_where_alike(problem, limits)
         caps = np.minimum(limits, LOOSEST * level)
-        most, share = _ABOVE_OPTIMUM
-        height = optimum.epsilon + min(most, share * optimum.epsilon)
+        height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)  # about what caps cost
         search = CommonLaw(Problem(problem.n_categories, level), caps, floor, height)
         ramp = search.best(near)
         part = search.law(ramp)
@@ -263,7 +249,7 @@ def capped_table(
             aimed.tolist(),
             given_rest_cap=caps,
             pair_floor=floor,
-            max_gap=_PROGRAM_GAP,
+            max_gap=0.02,  # a ramp is as near
         )
     except (SolverError, InputError, ArithmeticError):
         return None

@@ -23,7 +23,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns import certificate
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.orbits import Orbits, orbits
-from deniable.solvers.patterns.restricted import obeys, solve_restricted
+from deniable.solvers.patterns.restricted import solve_restricted
 from deniable.solvers.problem import Problem, SolverError, caps_given_rest, checked_problem
 
 MAX_ATTRIBUTES = 20
@@ -36,13 +36,6 @@ MAX_GAP = 1e-4
 """How far a result may lie above the bound proved for it, as a fraction of ε. Levels up to 3 nats
 end below 3e-7; with caps, levels of 5 to 20 nats and thousands of categories the tolerance of HiGHS
 is magnified up to 8e-5 in the proof."""
-
-_FREE_GAP = 1e-6
-"""The same of a mixture of votes, beyond which the program with all rows is asked."""
-
-_FLOOR_ROOM, _MOST_FLOOR_ROOM, _FLOOR_TRIES = 2e-9, 1e-3, 3
-"""How far above the floor on pairs, as a factor on φ_i φ_j, the program aims at first: twice the
-tolerance of its rows, and at most a thousandth; and how often."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +142,14 @@ def drawn(
     """Return the optimum as a law in integers, which keeps the floor as drawn, and its proof.
 
     Of two attributes that tell next to nothing a rounding of 10^−16 in their table is a part of
-    φ_i φ_j that counts: where the floor is missed, the program is given more room above it.
+    φ_i φ_j that counts: the program is given more room above the floor.
 
     Args:
         n_categories, attribute_epsilon, given_rest_cap, pair_floor, max_gap: as for :func:`solve`.
 
     Raises:
-        InputError, SolverError: as :func:`solve`; a `SolverError` also where the floor is missed
-            again and again.
+        InputError, SolverError: as :func:`solve`; a `SolverError` also where the floor is
+            missed.
 
     >>> law, solution = drawn([3, 3, 2], [1e-5, 1e-5, 0.5], pair_floor=0.9)
     >>> law.keeps_pair_floor(0.9)
@@ -165,19 +158,18 @@ def drawn(
     problem = checked_problem(n_categories, attribute_epsilon)
     attenuation = problem.keep_excess / (1.0 - 1.0 / problem.n_categories)
     pair = max(float(np.prod(np.sort(attenuation)[:2])), 1e-300)
-    room = min(max(_FLOOR_ROOM, 2.0**-53 / pair), _MOST_FLOOR_ROOM)
-    for _ in range(_FLOOR_TRIES):
-        solution = solve(
-            n_categories,
-            attribute_epsilon,
-            given_rest_cap=given_rest_cap,
-            pair_floor=None if pair_floor is None else pair_floor + room,
-            max_gap=max_gap,
-        )
-        law = PatternTable.from_probabilities(n_categories, solution.pattern_probability)
-        if pair_floor is None or law.keeps_pair_floor(pair_floor):
-            return law, solution
-        room = max(4.0 * room, 2.0 * (pair_floor - law.least_pair_ratio()))
+    # Twice the tolerance of the program's rows, or a rounding; at most a thousandth.
+    room = min(max(2e-9, 2.0**-51 / pair), 1e-3)
+    solution = solve(
+        n_categories,
+        attribute_epsilon,
+        given_rest_cap=given_rest_cap,
+        pair_floor=None if pair_floor is None else pair_floor + room,
+        max_gap=max_gap,
+    )
+    law = PatternTable.from_probabilities(n_categories, solution.pattern_probability)
+    if pair_floor is None or law.keeps_pair_floor(pair_floor):
+        return law, solution
     raise SolverError(
         "linear program: rounding breaks the floor on pairs at these levels; use Kronecker"
     )
@@ -204,13 +196,12 @@ def _optimum(
         shared = (np.maximum(weights, 0.0) / grouped.size)[grouped.group_of]
         return max(guess, *known, certificate.weighted_bound(counts, level, shared.tolist()))
 
-    # Without restrictions the program is far smaller, and its optimum often obeys them anyway.
     limits, restricted = caps[first], bool(np.isfinite(caps).any()) or floor is not None
-    with suppress(SolverError):
-        votes = solve_columns(grouped, guess)
-        if not restricted or obeys(grouped, votes.excess, limits, floor):
+    if not restricted:
+        with suppress(SolverError):
+            votes = solve_columns(grouped, guess)
             bound, reached = proved(votes.weights), math.log1p(float(votes.excess[0]))
-            if reached - bound <= _FREE_GAP * reached:
+            if reached - bound <= 1e-6 * reached:  # else the program with all rows is asked
                 return votes.excess, votes.weights, bound
     # Of each group, every orbit but those in which all of it are changed has one.
     edges = round(len(grouped.chance) * float((grouped.size / (grouped.size + 1.0)).sum()))

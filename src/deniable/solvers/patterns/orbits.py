@@ -142,12 +142,18 @@ class Orbits:
         return index
 
 
-def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
+def alike(
+    problem: Problem, also: Sequence[Hashable] | None = None
+) -> tuple[Problem, IntArray, IntArray]:
     """Group attributes with equal categories and levels, and equal entries of `also` if given.
 
     Args:
         problem: k attributes.
         also: another property by which attributes differ, such as a cap, shape (k,).
+
+    Returns:
+        An attribute of each of the m groups, in the order of their first ones, how many each has,
+        shape (m,), and the group of each attribute, shape (k,).
     """
     keys = list(
         zip(
@@ -159,15 +165,19 @@ def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
     )
     order = {key: position for position, key in enumerate(dict.fromkeys(keys))}
     group_of = np.array([order[key] for key in keys], dtype=np.int64)
-    size = np.bincount(group_of)
-    counts, levels = (np.array([key[j] for key in order]) for j in range(2))
-    groups = Problem(counts.astype(np.float64), levels.astype(np.float64))
+    counts, levels = (np.array([key[j] for key in order], dtype=np.float64) for j in range(2))
+    return Problem(counts, levels), np.bincount(group_of), group_of
+
+
+def orbits(problem: Problem, also: Sequence[Hashable] | None = None) -> Orbits:
+    """Return the orbits of patterns of attributes in groups: see `alike`."""
+    groups, size, group_of = alike(problem, also)
     shape = tuple((size + 1).tolist())
     changed = np.indices(shape).reshape(len(size), -1).T
     # Whole numbers as far as possible: dividing by a every time would bias the ratio of two
     # patterns by an ulp per attribute, and both parts may be beyond every double.
     outputs = np.ones(())
-    for n, a in zip(size.tolist(), map(int, counts.tolist()), strict=True):
+    for n, a in zip(size.tolist(), groups.counts.tolist(), strict=True):
         law = [math.comb(n, c) * (a - 1) ** c / a**n for c in range(n + 1)]
         outputs = np.multiply.outer(outputs, law)
     return Orbits(groups, size, group_of, changed, outputs.ravel())

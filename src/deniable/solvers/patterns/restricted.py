@@ -30,13 +30,6 @@ from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.problem import Problem
 
 _ROUNDOFF = 2.0**-53
-_MAX_ROUNDS = 25
-"""Programs at most: a few scales, and one more for every time that floors are added."""
-
-_GOOD_GAP = 1e-5
-"""A relative gap of e^ε − 1 at which no other scale is tried: what aiming high costs is below 2e-6
-at levels up to 3 nats."""
-
 _AIM = 2e-9
 """How far above the requested levels the program's are, in nats (relative to Σ ε_i below 1 nat):
 twenty times the tolerance of HiGHS."""
@@ -47,13 +40,6 @@ _ROOM = 1e-9
 _SIMPLEX_COLUMNS = 1100
 """Up to so many columns (ten different attributes) the simplex method is tried first: it takes
 about a second, and an interior point's crossover may be singular."""
-
-
-_CORRECTIONS = 12
-"""Steps at most that bring one level down; each leaves a rounding of the one before."""
-
-_ROUNDING = 2e-16
-"""A relative excess of a level's e^ε over the request that is not corrected: one rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +83,7 @@ def solve_restricted(
 ) -> Restricted:
     """Solve the program.
 
-    The columns are scaled to be about one: at first by a guess, then by the solution found, until
-    the bound from the multipliers meets it.
+    The columns are scaled by a guess to be about one.
 
     Args:
         orbits: the problem by orbits; every level above 0.
@@ -112,45 +97,27 @@ def solve_restricted(
     product = float(orbits.size @ level)
     above = np.minimum(_AIM * min(1.0, product), 0.5 * (caps - level))
     aimed = replace(orbits, groups=Problem(orbits.groups.n_categories, level + above))
-    guesses = [guess, (guess + product) / 2.0, product]
-    # The product law obeys every cap and every floor up to 1. If HiGHS reports such a program as
-    # infeasible, its numbers were out of range, and nothing is said about the request.
-    certain = pair_floor is not None and pair_floor > 1.0
-    best = Restricted("failed", None, np.zeros(m), -np.inf)
-    bound, scale, pairs = -np.inf, None, list[tuple[int, int]]()
-    for _ in range(_MAX_ROUNDS):
-        if scale is None:
-            if not guesses:
-                break
-            scale = _first_scale(orbits, guesses.pop(0))
+    scale = _first_scale(orbits, guess)
+    pairs = list[tuple[int, int]]()
+    while True:
         rows = _rows(aimed, scale, caps, _floors(aimed, pair_floor, pairs))
         answer = _solved(rows.program)
+        failed = Restricted("failed", None, np.zeros(m), -np.inf)
+        if answer.status == "infeasible" and pair_floor is not None and pair_floor > 1.0:
+            # The product law obeys every cap and every floor up to 1: there, numbers were out of
+            # range, and nothing is said about the request.
+            return replace(failed, status="infeasible")
         if answer.status != "optimal":
-            if answer.status == "infeasible" and certain and best.excess is None:
-                best = replace(best, status="infeasible")
-            scale = None
-            continue
-        point = scale * np.append(answer.x, 0.0)
-        excess = bring_down(orbits, allowed(orbits, caps, point))
+            return failed
+        excess = bring_down(orbits, allowed(orbits, caps, scale * np.append(answer.x, 0.0)))
         if not met(orbits, excess):
-            scale = None
-            continue
-        if new := _broken(orbits, excess, pair_floor, pairs):
-            pairs += new
-            continue
-        multipliers = answer.multipliers * rows.unit
-        floors = _floors(orbits, pair_floor, pairs)
-        weights, proved = _excess_bound(orbits, caps, floors, multipliers, float(excess[0]))
-        bound = max(bound, proved)
-        if best.excess is None or excess[0] < best.excess[0]:
-            best = Restricted("optimal", excess, weights, bound)
-        if excess[0] - bound <= _GOOD_GAP * excess[0]:
-            break
-        new_scale = np.maximum(excess, excess[0] / (1.0 + excess[0]))
-        # A second solution at the same scale would bring nothing.
-        ratio = new_scale / scale
-        scale = new_scale if ratio.max() > 4.0 or ratio.min() < 0.25 else None
-    return replace(best, excess_bound=bound)
+            return failed
+        new = _broken(orbits, excess, pair_floor, pairs)
+        if not new:
+            floors, multipliers = _floors(orbits, pair_floor, pairs), answer.multipliers * rows.unit
+            proved = _excess_bound(orbits, caps, floors, multipliers, float(excess[0]))
+            return Restricted("optimal", excess, *proved)
+        pairs += new
 
 
 def _first_scale(orbits: Orbits, guess: float) -> FloatArray:
@@ -201,21 +168,6 @@ def _broken(
     mass = orbits.chance * (1.0 + excess)
     below = rows.weight @ mass < -1e-15 * (rows.size @ mass)
     return [pair for pair, is_below in zip(pairs, below.tolist(), strict=False) if is_below]
-
-
-def obeys(orbits: Orbits, excess: FloatArray, caps: FloatArray, pair_floor: float | None) -> bool:
-    """Whether a law that falls keeps the caps and the floor.
-
-    Args:
-        orbits: the problem by orbits.
-        excess: g of every orbit, shape (n,).
-        caps: per group in nats, +∞ for none, shape (m,).
-        pair_floor: t; None for no floor.
-    """
-    density = 1.0 + excess
-    near, far, group = orbits.edges
-    within = bool(np.all(density[near] <= np.exp(caps[group]) * density[far] * (1.0 + 1e-13)))
-    return within and not _broken(orbits, excess, pair_floor, ())
 
 
 def allowed(orbits: Orbits, caps: FloatArray, excess: FloatArray) -> FloatArray:
@@ -369,9 +321,9 @@ def bring_down(orbits: Orbits, excess: FloatArray) -> FloatArray:
     shape = tuple((orbits.size + 1).tolist())
     for group, n in enumerate(orbits.size.tolist()):
         a = float(orbits.groups.n_categories[group])
-        for _ in range(_CORRECTIONS):
+        for _ in range(12):  # each leaves a rounding of the one before
             kept, changed = keep_masses(orbits, excess)
-            if kept[group] - changed[group] <= _ROUNDING * changed[group]:
+            if kept[group] - changed[group] <= 2e-16 * changed[group]:  # a rounding
                 break
             surplus = (kept[group] - changed[group]) / np.sum(orbits.chance * (1.0 + excess))
             theta = surplus / (orbits.groups.keep_excess[group] + surplus)

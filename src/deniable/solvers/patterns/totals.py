@@ -9,8 +9,8 @@ to meet larger levels, so that a step takes a few hundredths of a second.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,36 +29,22 @@ from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent, record_level
 from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.ramps.mixture import ROUNDS, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
-from deniable.solvers.patterns.ramps.one_law import CommonLaw, MixedPool
+from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw, keep_floor
 from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
-from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 UNSPENT = 1e-7
 """Part of a total that may be left: levels are known to 1e-9 nats."""
 
-_STEPS = 14
-"""Scales that a search by secants tries at most; five are the rule."""
-
-_SLOPES = 0.02, 20.0
-"""Least and most of d ln ε/d ln scale in a secant; it is about 1 for small levels and 1.5 for
-ordinary ones."""
-
 _BELOW_LIMIT = 0.9
 """Part of a cap in nats up to which a total's division raises a level, while others can rise: at
 the cap itself only an independent response keeps it."""
 
-_LOWER = 0.97
-"""Part of the scale that one ramp reaches at which ramps are first mixed: the floor costs about as
-much."""
-
-_POOLS = 4
-"""Scales at most that are tried for that."""
-
-_ROUNDS = 12, 8, 8
-"""Rounds of column generation at the first scale, and at those that the mixtures reach in turn:
-with 24 and 8 rounds the levels' sum is the same to 0.2 %, in a fifth more time."""
+T = TypeVar("T")
+_Found = tuple[float, T] | None
+"""ε in nats and what has it; None where nothing is found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +107,8 @@ def spend(
 
 
 class _Reached(NamedTuple):
-    """Levels at a scale, laws that meet them, and how they were found."""
+    """Levels, laws that meet them, and how they were found."""
 
-    scale: float
     levels: FloatArray
     parts: list[Part]
     method: Method
@@ -155,6 +140,8 @@ class _TotalSearch:
         limited = optional_limits(limits, self._problem.n_attributes, "limits")
         self._limits = np.where(limited < total, limited, np.inf)
         self._alone = np.minimum(np.asarray(at_most, dtype=np.float64), self._limits)
+        # d ln ε/d ln scale, here as at ordinary levels; of small ones it is 1.
+        self._slope = 1.2
         self._at_most = np.minimum(self._alone, _BELOW_LIMIT * self._limits)
 
     def about(self) -> float:
@@ -179,10 +166,10 @@ class _TotalSearch:
         if math.fsum(self._alone.tolist()) > self._total > float(self._at_most.max()):
             whole = self._solved(self._at_most)
             if whole is not None and record_level(whole[0]) <= self._total:
-                return self._spent(_Reached(scale, self._at_most, *whole))
+                return self._spent(_Reached(self._at_most, *whole))
         found, few = None, self._problem.n_attributes <= MOST_IN_TABLE
         if few and len(orbits(self._problem, self._at_most.tolist()).chance) <= EXACT_IN_A_SEARCH:
-            found = self._by_secants(scale, self._program)
+            found = self._drawn(scale, self._program, "program")
         if found is None and not self._fair:
             found = self._by_ramps(scale)
         return self._spent(max(filter(None, (product, found)), key=lambda one: one.worth))
@@ -219,69 +206,63 @@ class _TotalSearch:
             low, high = (low, middle) if spends else (middle, high)
         levels = np.minimum(low * self._ratios, self._alone)
         parts = [independent(self._at(levels), range(len(levels)))]
-        return _Reached(low, levels, parts, "independent")
+        return _Reached(levels, parts, "independent")
 
-    def _largest(self, scale: float, cost: Callable[[FloatArray], float | None]) -> float | None:
-        """Return the largest scale found at which levels cost no more than the total, by secants of
-        ln ε over ln scale; None if there is none.
+    def _largest(self, scale: float, look: Callable[[FloatArray], _Found[T]]) -> _Found[T]:
+        """Return the largest scale found at which levels cost no more than the total, and what was
+        found there, by secants of ln ε over ln scale; None if there is none.
 
         Args:
             scale: where to begin.
-            cost: ε of levels in nats; None where no law is found.
+            look: from levels to their ε in nats and what has it; None where nothing is found.
         """
         best, low, high = None, -math.inf, math.inf
         at, last = math.log(scale), None
         aim = math.log((1.0 - 0.4 * UNSPENT) * self._total)
-        for _ in range(_STEPS):
+        for _ in range(14):  # five are the rule
             levels = self._levels(math.exp(at))
-            spent = cost(levels)
-            if spent is None:
+            found = look(levels)
+            if found is None:
                 high, at = min(high, at), -math.inf
             else:
-                over = math.log(spent) - aim
-                if spent <= self._total:
-                    low, best = max(low, at), math.exp(at)
+                over = math.log(found[0]) - aim
+                if found[0] <= self._total:
+                    low, best = max(low, at), (math.exp(at), found[1])
                     if over > -UNSPENT or np.array_equal(levels, self._at_most):
                         return best
                 else:
                     high = min(high, at)
-                slope = 1.2
                 if last is not None and (over - last[1]) * (at - last[0]) > 0.0:
-                    slope = min(max((over - last[1]) / (at - last[0]), _SLOPES[0]), _SLOPES[1])
-                last, at = (at, over), at - over / slope
+                    self._slope = min(max((over - last[1]) / (at - last[0]), 0.02), 20.0)
+                last, at = (at, over), at - over / self._slope
             if not low < at < high:
                 at = 0.5 * (max(low, high - 1.0) + min(high, low + 1.0))
         return best
 
-    def _by_secants(
-        self, scale: float, look: Callable[[FloatArray], tuple[list[Part], Method] | None]
+    def _drawn(
+        self, scale: float, look: Callable[[FloatArray], Part | None], method: Method
     ) -> _Reached | None:
-        """Return the laws at the largest levels that cost no more than the total.
+        """Return the law at the largest levels that cost no more than the total.
 
         Args:
             scale: where to begin.
-            look: returns the laws at levels, and how they were found, if they were.
+            look: returns the law at levels.
+            method: how it was found.
         """
-        laws: dict[bytes, tuple[list[Part], Method]] = {}
 
-        def cost(levels: FloatArray) -> float | None:
-            found = look(levels)
-            if found is None:
+        def drawn(levels: FloatArray) -> _Found[_Reached]:
+            part = look(levels)
+            if part is None:
                 return None
-            laws[levels.tobytes()] = found
-            return record_level(found[0])
+            return record_level([part]), _Reached(levels, [part], method)
 
-        reached = self._largest(scale, cost)
-        if reached is None:
-            return None
-        levels = self._levels(reached)
-        return _Reached(reached, levels, *laws[levels.tobytes()])
+        best = self._largest(scale, drawn)
+        return None if best is None else best[1]
 
-    def _program(self, levels: FloatArray) -> tuple[list[Part], Method] | None:
+    def _program(self, levels: FloatArray) -> Part | None:
         """Return the law of the capped linear program."""
         caps, floor = self._caps(levels), self._floor_at(levels)
-        part = capped_table(self._at(levels), caps, floor, EXACT_IN_A_SEARCH)
-        return None if part is None else ([part], "program")
+        return capped_table(self._at(levels), caps, floor, EXACT_IN_A_SEARCH)
 
     def _solved(self, levels: FloatArray) -> tuple[list[Part], Method] | None:
         counts, caps = self._problem.counts.tolist(), self._caps(levels).tolist()
@@ -305,29 +286,31 @@ class _TotalSearch:
         """Return what ramps buy, one or a mixture of them."""
         near: Fit | None = None
 
-        def searched(levels: FloatArray) -> float | None:
+        def searched(levels: FloatArray) -> _Found[Fit]:
             nonlocal near
             near = self._common(levels).best(near)
-            return None if near is None else near.ramp.height
+            return None if near is None else (near.ramp.height, near)
 
         reached = self._largest(0.9 * scale, searched)
-        if reached is None or near is None:
+        if reached is None:
             return None
-        one = near
-        if (
-            self._common(self._levels(reached)).keeps_floor(one)
-            or len(self._ratios) > SETTINGS.most_mixed
-        ):
+        scale, one = reached
+        keeps = self._common(self._levels(scale)).keeps_floor(one)
+        if not keeps and len(self._ratios) <= MOST_MIXED:
+            return self._by_mixture(0.97 * scale, one)  # about what the floor costs
 
-            def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
-                nonlocal one
-                common = self._common(levels)
-                one = common.best(one) or one
-                part = common.single(one)
-                return None if part is None else ([part], "ramp")
+        def single(levels: FloatArray, *, sure: bool) -> Part | None:
+            nonlocal one
+            common = self._common(levels)
+            one = common.best(one) or one
+            return common.single(one, sure=sure)
 
-            return self._by_secants(reached, drawn)
-        return self._by_mixture(_LOWER * reached, one)
+        # Of many attributes all pairs take longer than all else: they are looked at once, at last.
+        for sure in (False, True):
+            found = self._drawn(scale, partial(single, sure=sure), "ramp")
+            if found is None or keep_floor([found.parts[0].law], self._floor):
+                return found
+        return None
 
     def _by_mixture(self, scale: float, near: Fit) -> _Reached | None:
         """Return what mixtures of ramps buy: first of ramps about single ones, then of those that
@@ -338,28 +321,24 @@ class _TotalSearch:
             near: a ramp for something similar.
         """
 
-        def epsilon(levels: FloatArray) -> float | None:
+        def mixture(levels: FloatArray) -> _Found[None]:
             found = self._common(levels).mixture(pool)
-            return None if found is None else found.epsilon
+            return None if found is None else (found.epsilon, None)
 
         pool = self._pool(scale, near)
-        for _ in range(_POOLS):
-            cost = epsilon(self._levels(scale))
-            if cost is None or cost <= self._total:
+        for _ in range(3):
+            found = mixture(self._levels(scale))
+            if found is None or found[0] <= self._total:
                 break
-            scale *= 0.98 * self._total / cost  # the ramps would be steeper than the caps there
+            scale *= 0.98 * self._total / found[0]  # the ramps would be steeper than the caps there
             pool = self._pool(scale, near)
-        for rounds in _ROUNDS:
+        for rounds in (ROUNDS // 2, ROUNDS // 2):
             self._common(self._levels(scale)).price(pool, rounds)
-            scale = max(scale, self._largest(scale, epsilon) or scale)
+            reached = self._largest(scale, mixture)
+            scale = max(scale, reached[0]) if reached is not None else scale
+        return self._drawn(scale, lambda levels: self._common(levels).mixed(pool), "ramp")
 
-        def drawn(levels: FloatArray) -> tuple[list[Part], Method] | None:
-            part = self._common(levels).mixed(pool)
-            return None if part is None else ([part], "ramp")
-
-        return self._by_secants(scale, drawn)
-
-    def _pool(self, scale: float, near: Fit) -> MixedPool:
+    def _pool(self, scale: float, near: Fit) -> Pool:
         """Return ramps to mix at a scale."""
         common = self._common(self._levels(scale))
         return common.pool(common.best(near))

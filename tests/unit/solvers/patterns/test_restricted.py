@@ -87,7 +87,6 @@ def test_wrong_multipliers_still_prove_a_true_bound(monkeypatch: pytest.MonkeyPa
         return right(*others, noisy, reached)
 
     monkeypatch.setattr(restricted, "_excess_bound", disturbed)
-    monkeypatch.setattr(restricted, "_MAX_ROUNDS", 3)
     bounds = []
     for _ in range(20):
         solution = solve_restricted(

@@ -5,20 +5,26 @@
 is the density of a pattern S relative to the pattern in which nothing is changed: 1 as long as the
 changes cost at most `start` nats, e^{−E} from start + E on. C_i = 1 if attribute i is changed, and
 all means are under the uniform law μ, under which attribute i is kept with probability r_i = 1/a_i.
+Attributes that are alike make a group, with one slope.
 
-Two ways to the same numbers. `OrbitRamps` sums over all patterns, up to exchange of attributes that
-are alike (`orbits`): exact, and quick up to a few thousand orbits. `GridRamps` sums by Fourier
-inversion, for any number of attributes. Nothing is stated from these numbers: the law as drawn is
-evaluated again with error bounds (`quantize`).
+F − e^{−E} vanishes from the bottom on, so that
+
+    E_μ[F] = e^{−E} + E_μ[F − e^{−E}],    E_μ[F C_i] = (1 − r_i) e^{−E} + E_μ[(F − e^{−E}) C_i],
+
+and each mean on the right is a sum of terms in which attributes are independent: over frequencies
+of the cost t (`FourierSums`, for any number of attributes, in which searches are made), or over
+patterns up to exchange of alike attributes (`PatternSums`, exact). Nothing is stated from these
+numbers: the law as drawn is evaluated again with error bounds (`quantize`).
 
 With P = E_μ[F Y_i], N = E_μ[F C_i] (sums of positive numbers), the delivered level is
 ln(P/N) + ln(a_i − 1), and its derivative by anything is dP/P − dN/N.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +32,13 @@ from numpy.typing import NDArray
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import saddle_tilt
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.patterns.ramps.settings import SETTINGS
 
-ComplexArray = NDArray[np.complex128]
+TermArray = NDArray[Any]
+"""Of real numbers by pattern, of complex ones by frequency."""
+
+STATES = 400
+"""Of the grid from cost 0 to a ramp's bottom, up to 60 attributes. Heights differ by 3e-4 nats
+between 400 states and all patterns; what is drawn is solved for again."""
 
 
 class Ramp(NamedTuple):
@@ -94,7 +104,7 @@ class Prices(NamedTuple):
 
     Attributes:
         none, all, total: as above.
-        changed: of the groups, shape (m,).
+        changed: of the mean over a group, shape (m,).
         pairs: of attributes of two groups, shape (m, m), symmetric; on the diagonal of two
             attributes of one group.
     """
@@ -120,6 +130,52 @@ class Worth(NamedTuple):
     mass_by: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """A ramp's functions of the cost, as terms of their means under μ.
+
+    All in units of e^log_scale, the larger of e^{−E} and what E_μ[F] is about.
+
+    Attributes:
+        log_scale, height: ln of the unit; E.
+        excess: of F − e^{−E}, shape (n,).
+        on_ramp: of F where it is falling, shape (n,).
+        above: of e^{−E} where F is above it, shape (n,).
+        changed: what multiplies a term for C_i, shape (n, m).
+        others: the same for C_i of another attribute of a group of whose attributes one is changed,
+            shape (n, m); independent of that, if None.
+    """
+
+    log_scale: float
+    height: float
+    excess: TermArray
+    on_ramp: TermArray
+    above: TermArray
+    changed: TermArray
+    others: TermArray | None = None
+
+    @property
+    def scale(self) -> float:
+        """The unit."""
+        return math.exp(self.log_scale)
+
+    @property
+    def bottom(self) -> float:
+        """e^{−E}."""
+        return math.exp(-self.height - self.log_scale)
+
+    def moments(self, terms: TermArray) -> FloatArray:
+        """Return the means of h and of h C_i, shape (1 + m,)."""
+        return np.append(terms.sum().real, (terms @ self.changed).real)
+
+    def pairs(self, terms: TermArray) -> FloatArray:
+        """Return the means of h C_i C_j, i ≠ j, shape (m, m)."""
+        pairs = (self.changed.T @ (terms[:, None] * self.changed)).real
+        if self.others is not None:
+            np.fill_diagonal(pairs, terms @ (self.changed * self.others))
+        return np.asarray(pairs)
+
+
 class RampResponse(Protocol):
     """What Newton's method needs to know of ramps, for one set of groups of attributes."""
 
@@ -131,114 +187,24 @@ class RampResponse(Protocol):
         ...
 
 
-class RampSums(RampResponse, Protocol):
-    """Sums over all patterns: what the search for a ramp, and for a mixture, needs besides."""
+class RampSums(ABC):
+    """What ramps deliver, by sums of terms.
 
-    n_categories: FloatArray
-    """a_i of each group, shape (m,)."""
-
-    def delivered(self, ramp: Ramp, *, finely: bool = False) -> Delivered:
-        """Return what the ramp brings to a mixture; `finely`: with digits enough for pairs."""
-        ...
-
-    def worth(self, prices: Prices) -> Callable[[Ramp], Worth]:
-        """Return what says what ramps are worth at these prices."""
-        ...
-
-
-class OrbitRamps:
-    """Sums over orbits, shape (n,): patterns up to exchange of alike attributes."""
-
-    def __init__(self, orbits: Orbits) -> None:
-        self.orbits = orbits
-        self.size = orbits.size.astype(np.float64)
-        self.n_categories = orbits.groups.n_categories
-        self._changed = np.ascontiguousarray(orbits.changed_fraction.T)
-        self._kept = np.ascontiguousarray(orbits.kept_fraction.T)
-
-    def density(self, ramp: Ramp) -> FloatArray:
-        """Return F of every orbit, shape (n,)."""
-        cost = self._changed @ (ramp.slopes * self.size)
-        return np.asarray(np.exp(np.clip(ramp.start - cost, -ramp.height, 0.0)))
-
-    def response(self, ramp: Ramp) -> Response:
-        below = ramp.start - self._changed @ (ramp.slopes * self.size)
-        mass = np.exp(np.clip(below, -ramp.height, 0.0)) * self.orbits.chance
-        changed, kept = mass @ self._changed, mass @ self._kept
-        on_ramp = np.flatnonzero((below < 0.0) & (below > -ramp.height))
-        at_bottom = np.where(below <= -ramp.height, -mass, 0.0)
-        on, changed_on, kept_on = mass[on_ramp], self._changed[on_ramp], self._kept[on_ramp]
-        by_log_slope = -changed_on * (on[:, None] * (self.size * ramp.slopes))
-        return Response(
-            np.log(kept) + np.log(self.n_categories - 1.0) - np.log(changed),
-            kept_on.T @ by_log_slope / kept[:, None]
-            - changed_on.T @ by_log_slope / changed[:, None],
-            kept_on.T @ on / kept - changed_on.T @ on / changed,
-            at_bottom @ self._kept / kept - at_bottom @ self._changed / changed,
-        )
-
-    def delivered(self, ramp: Ramp, *, finely: bool = False) -> Delivered:
-        del finely  # sums over orbits are exact
-        density = self.density(ramp)
-        return self.sums_of(density * self.orbits.chance, math.log(float(density[-1])))
-
-    def sums_of(self, mass: FloatArray, log_end: float) -> Delivered:
-        """Return the same of any density times the orbits' chance, shape (n,)."""
-        sign = self._kept - self._changed / (self.n_categories - 1.0)
-        pairs = sign.T @ (sign * mass[:, None])
-        for group in range(len(self.size)):
-            pairs[group, group] = math.nan
-            if self.size[group] > 1:
-                pairs[group, group] = mass @ self.orbits.pair_attenuation(group, group)
-        return Delivered(log_end, float(mass.sum()), mass @ self._changed, pairs)
-
-    def worth(self, prices: Prices) -> Callable[[Ramp], Worth]:
-        sign = self._kept - self._changed / (self.n_categories - 1.0)
-        apart = prices.pairs - np.diag(np.diag(prices.pairs))
-        each = prices.total + self._changed @ prices.changed
-        each = each + 0.5 * ((sign @ apart) * sign).sum(axis=1)
-        for group in np.flatnonzero(np.diag(prices.pairs)).tolist():
-            each += prices.pairs[group, group] * self.orbits.pair_attenuation(group, group)
-        each *= self.orbits.chance
-        each[0] += prices.none
-        each[-1] += prices.all
-        by = np.column_stack([each, self.orbits.chance])
-
-        def worth(ramp: Ramp) -> Worth:
-            below = ramp.start - self._changed @ (ramp.slopes * self.size)
-            density = np.exp(np.clip(below, -ramp.height, 0.0))[:, None] * by
-            falling = np.where(((below < 0.0) & (below > -ramp.height))[:, None], density, 0.0)
-            bottom = density[below <= -ramp.height].sum(axis=0)
-            value, mass = density.sum(axis=0).tolist()
-            by_slope = -(self._changed.T @ falling) * self.size[:, None]
-            moves = np.vstack([by_slope, falling.sum(axis=0), -bottom])
-            return Worth(value, moves[:, 0], mass, moves[:, 1])
-
-        return worth
-
-
-class GridRamps:
-    """Sums by Fourier inversion; every attribute is a group of its own, shapes (k,).
-
-    F − e^{−E} vanishes from the bottom on, so that costs beyond are left out without loss:
-
-        E_μ[F] = e^{−E} + E_μ[F − e^{−E}],    E_μ[F C_i] = (1 − r_i) e^{−E} + E_μ[(F − e^{−E}) C_i].
+    Args:
+        n_categories: a_i of each group, shape (m,).
+        size: how many attributes each group has, shape (m,).
     """
 
-    def __init__(self, n_categories: FloatArray) -> None:
-        self.size = np.ones(len(n_categories))
-        self.n_categories = n_categories
+    def __init__(self, n_categories: FloatArray, size: FloatArray) -> None:
+        self.n_categories, self.size = n_categories, size
 
-    def _sums(self, ramp: Ramp, states: int) -> "_Frequencies":
-        if len(self.n_categories) > SETTINGS.most_on_a_grid:
-            sums = _continuous(ramp, self.n_categories)
-            if sums is not None:
-                return sums
-        return _on_a_grid(ramp, self.n_categories, states)
+    @abstractmethod
+    def _terms(self, ramp: Ramp) -> _Terms: ...
 
     def response(self, ramp: Ramp) -> Response:
-        sums = self._sums(ramp, SETTINGS.states)
-        excess, on, above = sums.moments(np.stack([sums.excess, sums.on_ramp, sums.above]))
+        """Return levels and derivatives."""
+        sums = self._terms(ramp)
+        excess, on, above = map(sums.moments, (sums.excess, sums.on_ramp, sums.above))
         uniform = sums.bottom * np.append(1.0, 1.0 - 1.0 / self.n_categories)
         mass, beneath = uniform + excess, uniform - above
         kept, changed = mass[0] - mass[1:], mass[1:]
@@ -248,106 +214,118 @@ class GridRamps:
             shape = (-1,) + (1,) * (part.ndim - 1)
             return np.asarray((whole - part) / kept.reshape(shape) - part / changed.reshape(shape))
 
+        # C_i and the number that is changed of a group: of i's own group, i itself and the others.
+        counted = sums.pairs(sums.on_ramp) * self.size
+        own = counted.diagonal() / self.size * (self.size - 1.0) + on[1:]
+        np.fill_diagonal(counted, own)
         return Response(
             np.log(kept) + np.log(self.n_categories - 1.0) - np.log(changed),
-            moved(-on[1:], -sums.pairs(sums.on_ramp)) * ramp.slopes,
+            moved(-on[1:] * self.size, -counted) * ramp.slopes,
             moved(on[0], on[1:]),
             moved(-beneath[0], -beneath[1:]),
         )
 
-    def delivered(self, ramp: Ramp, *, finely: bool = False) -> Delivered:
-        sums = self._sums(ramp, SETTINGS.states_for_pairs if finely else SETTINGS.states)
-        excess, both = sums.moments(sums.excess[None])[0], sums.pairs(sums.excess)
+    def delivered(self, ramp: Ramp) -> Delivered:
+        """Return what the ramp brings to a mixture."""
+        sums = self._terms(ramp)
+        excess, both = sums.moments(sums.excess), sums.pairs(sums.excess)
         # h_i = 1 − C_i/(1 − r_i); E_μ[h_i] = 0, so that the constant part of F drops out of pairs.
         lie = self.n_categories / (self.n_categories - 1.0)
         single = excess[0] - lie * excess[1:]
         pairs = (single[:, None] - lie * excess[1:] + np.outer(lie, lie) * both) * sums.scale
-        np.fill_diagonal(pairs, math.nan)
-        log_end = max(min(ramp.start - float(ramp.slopes.sum()), 0.0), -ramp.height)
+        pairs[np.diag_indices_from(pairs)] = np.where(self.size > 1, pairs.diagonal(), math.nan)
         changed = (sums.bottom / lie + excess[1:]) * sums.scale
-        return Delivered(log_end, (sums.bottom + float(excess[0])) * sums.scale, changed, pairs)
+        total = (sums.bottom + float(excess[0])) * sums.scale
+        return Delivered(self._log_end(ramp), total, changed, pairs)
+
+    def _log_end(self, ramp: Ramp) -> float:
+        """Return ln F where everything is changed."""
+        return max(min(ramp.start - float(ramp.slopes @ self.size), 0.0), -ramp.height)
+
+
+class PatternSums(RampSums):
+    """Sums over all patterns, up to exchange of alike attributes, shape (n,): exact."""
+
+    def __init__(self, orbits: Orbits) -> None:
+        super().__init__(orbits.groups.n_categories, orbits.size.astype(np.float64))
+        self.orbits = orbits
+        self._changed = orbits.changed_fraction.T
+        self._others = (orbits.changed - 1.0) / np.maximum(self.size - 1.0, 1.0)
+
+    def density(self, ramp: Ramp) -> FloatArray:
+        """Return F of every orbit, shape (n,)."""
+        return np.asarray(np.exp(np.clip(self._below(ramp), -ramp.height, 0.0)))
+
+    def _below(self, ramp: Ramp) -> FloatArray:
+        return np.asarray(ramp.start - self.orbits.changed @ ramp.slopes)
+
+    def _terms(self, ramp: Ramp) -> _Terms:
+        below, bottom = self._below(ramp), math.exp(-ramp.height)
+        density, chance, above = self.density(ramp), self.orbits.chance, below > -ramp.height
+        excess = np.where(above, density - bottom, 0.0) * chance
+        on_ramp = np.where(above & (below < 0.0), density, 0.0) * chance
+        high = np.where(above, bottom, 0.0) * chance
+        return _Terms(0.0, ramp.height, excess, on_ramp, high, self._changed, self._others)
+
+
+class FourierSums(RampSums):
+    """Sums over frequencies of the cost of changes."""
+
+    def __init__(self, n_categories: FloatArray, size: FloatArray | None = None) -> None:
+        super().__init__(n_categories, np.ones(len(n_categories)) if size is None else size)
+
+    def _terms(self, ramp: Ramp) -> _Terms:
+        return _fourier(ramp, self.n_categories, self.size)
 
     def worth(self, prices: Prices) -> Callable[[Ramp], Worth]:
-        a, changed = self.n_categories, prices.changed
+        """Return what says what ramps are worth at these prices."""
+        a = self.n_categories
         lie = a / (a - 1.0)
-        everywhere = prices.total + float(changed @ (1.0 / lie))
+        pairs = prices.pairs + np.diag(np.diag(prices.pairs))  # of one group h_i h_j, not half
+        everywhere = prices.total + float(prices.changed @ (1.0 / lie))
 
         def worth(ramp: Ramp) -> Worth:
-            sums = self._sums(ramp, SETTINGS.states_for_prices)
-            # What the attributes' fates are worth at a frequency; and with attribute l changed:
+            sums = self._terms(ramp)
+            # What the attributes' fates are worth at a frequency; and with an attribute l changed:
             # its own terms out, and in again with C_l = 1, h_l = −1/(a_l − 1).
             signed = 1.0 - lie * sums.changed
-            both = signed @ prices.pairs
-            each = prices.total + sums.changed @ changed + 0.5 * (signed * both).sum(axis=1)
-            if_changed = each[:, None] + changed * (1.0 - sums.changed)
-            if_changed -= (signed + 1.0 / (a - 1.0)) * both
+            both = signed @ pairs
+            each = prices.total + sums.changed @ prices.changed + 0.5 * (signed * both).sum(axis=1)
+            own = prices.changed * (1.0 - sums.changed) - (signed + 1.0 / (a - 1.0)) * both
             lost = sums.changed * sums.on_ramp[:, None]
-            value = sums.bottom * everywhere + float((sums.excess @ each).real)
-            mass = sums.bottom + float(sums.excess.sum().real)
+            falls = np.append(self.size, -1.0)  # how fast the last pattern's cost grows
             value_by = np.concatenate(
                 [
-                    -(lost * if_changed).sum(axis=0).real,
+                    -(lost * (each[:, None] * self.size + own)).sum(axis=0).real,
                     [(sums.on_ramp @ each).real],
                     [(sums.above @ each).real - sums.bottom * everywhere],
                 ]
             )
             mass_by = np.concatenate(
                 [
-                    -lost.sum(axis=0).real,
+                    -lost.sum(axis=0).real * self.size,
                     [sums.on_ramp.sum().real],
                     [sums.above.sum().real - sums.bottom],
                 ]
             )
-            end = ramp.start - float(ramp.slopes.sum())
-            falls = min(max(end, -ramp.height), 0.0)
-            all_changed = prices.all * math.exp(falls)
+            value = sums.bottom * everywhere + float((sums.excess @ each).real)
+            mass = sums.bottom + float(sums.excess.sum().real)
+            end = self._log_end(ramp)
+            all_changed = prices.all * math.exp(end)
             value, value_by = value * sums.scale + prices.none + all_changed, value_by * sums.scale
-            if -ramp.height < end < 0.0:
-                value_by[:-2] -= all_changed
-                value_by[-2] += all_changed
-            elif end <= -ramp.height:
+            if end <= -ramp.height:
                 value_by[-1] -= all_changed
+            elif end < 0.0:
+                value_by[:-1] -= all_changed * falls
             return Worth(value, value_by, mass * sums.scale, mass_by * sums.scale)
 
         return worth
 
 
-@dataclass(frozen=True, eq=False)
-class _Frequencies:
-    """A ramp's functions of the cost t, as terms by frequency of their means under μ.
-
-    All in units of `scale`, the larger of e^{−E} and what E_μ[F] is about.
-
-    Attributes:
-        scale: the unit.
-        bottom: e^{−E}.
-        excess: of F − e^{−E}, shape (n,).
-        on_ramp: of F where it is falling, shape (n,).
-        above: of e^{−E} where F is above it, shape (n,).
-        changed: what multiplies a term for C_i, shape (n, k).
-    """
-
-    scale: float
-    bottom: float
-    excess: ComplexArray
-    on_ramp: ComplexArray
-    above: ComplexArray
-    changed: ComplexArray
-
-    def moments(self, terms: ComplexArray) -> FloatArray:
-        """Return the means of functions h and of h C_i, shape (number of functions, 1 + k)."""
-        return np.column_stack([terms.sum(axis=1).real, (terms @ self.changed).real])
-
-    def pairs(self, terms: ComplexArray) -> FloatArray:
-        """Return the means of h C_i C_j, shape (k, k)."""
-        pairs = (self.changed.T @ (terms[:, None] * self.changed)).real
-        np.fill_diagonal(pairs, (terms @ self.changed).real)
-        return np.asarray(pairs)
-
-
-def _tilt(keep: FloatArray, costs: FloatArray, start: float) -> float:
+def _tilt(keep: FloatArray, size: FloatArray, costs: FloatArray, start: float) -> float:
     """Return the tilt, per unit of cost, under which changes cost `start` on average: where the
     plateau ends the mass is."""
+    keep, costs = np.repeat(keep, size.astype(int)), np.repeat(costs, size.astype(int))
     total = float(costs.sum())
     if total <= 0.0:
         return 0.0
@@ -355,41 +333,45 @@ def _tilt(keep: FloatArray, costs: FloatArray, start: float) -> float:
     return saddle_tilt(keep, costs, kept)
 
 
-def _on_a_grid(ramp: Ramp, a: FloatArray, states: int) -> _Frequencies:
-    """Sum over a grid of costs from 0 to the bottom.
+def _fourier(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
+    """Sum by frequency, over a grid of costs from 0 to the bottom.
 
     A cost between two states is rounded to one of them at random ("dither"), so that e^{−cost} is
     right on average: what a change is worth on the ramp. With φ_i the transform of what attribute i
     adds under the tilt β, E_μ[h(t)] is (1/P) Σ_n ĥ(ω_n) ∏ φ_i(ω_n), ω_n = 2π n/P, h times e^{βt}:
-    what lies P or more beyond comes in times e^{−βP}.
+    what lies P or more beyond comes in times e^{−βP}. Of many attributes the cost is all but
+    normal, and the product vanishes after a few dozen frequencies.
     """
     bottom = ramp.start + ramp.height
+    states = int(STATES * max(1.0, float(size.sum()) / 60.0))  # every dither adds its noise
     unit, keep = bottom / states, 1.0 / a
     costs = np.minimum(ramp.slopes / unit, states + 1.0)  # of more, F is at its bottom
     whole = np.floor(costs)
     dither = np.expm1(-unit * (costs - whole)) / math.expm1(-unit)
     live, spent = costs < states, ramp.start / unit
-    most = float((whole + (dither > 0.0)).sum()) + 1.0
-    tilt = max(
-        _tilt(keep[live], costs[live], spent), (ramp.height + SETTINGS.damped) / (4 * states)
-    )
-    tilt = min(tilt, SETTINGS.steepest_tilt * unit)
-    needed = min(most, (ramp.height + SETTINGS.damped) / tilt)
-    period = 1 << math.ceil(math.log2(max(needed, states + 1.0)))
-    frequencies = np.arange(period // 2 + 1)
+    most = float(size @ (whole + (dither > 0.0))) + 1.0
+    fall = ramp.height + 34.0  # what lies a period beyond is damped to rounding, e^{−34}
+    tilt = max(_tilt(keep[live], size[live], costs[live], spent), fall / (4 * states))
+    tilt = min(
+        tilt, 0.95 * unit
+    )  # tilted as steeply as a ramp falls, its lower part is rounded away
+    period = 1 << math.ceil(math.log2(max(min(most, fall / tilt), states + 1.0)))
     turns = np.exp((-2j * math.pi / period) * np.arange(period))
-    step = math.exp(-tilt) * turns[frequencies]
-    n = whole.astype(np.int64)[:, None]
-    lost = turns[n * frequencies % period] * np.exp(-tilt * whole)[:, None]
-    lost *= (1.0 - dither)[:, None] + dither[:, None] * step
-    lost *= (1.0 - keep)[:, None]
-    factor = keep[:, None] + lost
-    size = factor[:, 0].real  # the largest of each row
-    factor[np.abs(factor) < 1e-100] = 1e-100  # divided by below
-    law = np.prod(factor / size[:, None], axis=0) * (2.0 / period)
-    law[0] *= 0.5  # the other frequencies count twice: n and −n
-    law[-1] *= 0.5
-    log_factor = float(np.log(size).sum()) + tilt * spent
+    for count in (64, period):
+        frequencies = np.arange(min(count, period // 2 + 1))
+        lost = turns[whole.astype(np.int64)[:, None] * frequencies % period]
+        lost *= (np.exp(-tilt * whole) * (1.0 - keep))[:, None]
+        step = math.exp(-tilt) * turns[frequencies]
+        lost *= (1.0 - dither)[:, None] + dither[:, None] * step
+        factor = keep[:, None] + lost
+        largest_factor = factor[:, 0].real
+        factor[np.abs(factor) < 1e-100] = 1e-100  # divided by below
+        law = np.prod((factor / largest_factor[:, None]) ** size[:, None], axis=0)
+        if np.abs(law[-12:]).max() <= 1e-13:
+            break
+    law *= 2.0 / period
+    law[[0, -1]] *= 0.5  # the frequencies between count twice: n and −n
+    log_factor = float(np.log(largest_factor) @ size) + tilt * spent
     largest = max(-ramp.height, log_factor)
     t = np.arange(states + 1)
     weight = tilt * (t - spent) + (log_factor - largest)
@@ -397,44 +379,5 @@ def _on_a_grid(ramp: Ramp, a: FloatArray, states: int) -> _Frequencies:
     above = np.exp(weight - ramp.height)
     fallen = np.exp(weight + below)
     values = np.stack([fallen - above, np.where(below < 0.0, fallen, 0.0), above])
-    excess, on_ramp, high = np.conj(np.fft.rfft(values, period)) * law
-    bottom = math.exp(-ramp.height - largest)
-    changed = np.asarray((lost / factor).T, dtype=np.complex128)
-    return _Frequencies(math.exp(largest), bottom, excess, on_ramp, high, changed)
-
-
-def _continuous(ramp: Ramp, a: FloatArray) -> _Frequencies | None:
-    """Sum over frequencies of the cost as it is; None if its law takes too many.
-
-    With u = t − start and the law tilted by τ, E_μ[h] = e^{L} (1/P) Σ_n ĝ(ω_n) E[e^{i ω_n u}],
-    g = h e^{τ u}, ω_n = 2π n/P, up to what lies P away.
-    """
-    c, height, keep = ramp.slopes, ramp.height, 1.0 / a
-    tilt = min(max(_tilt(keep, c, ramp.start), 0.05), SETTINGS.steepest_tilt)
-    odds = (a - 1.0) * np.exp(-tilt * c)
-    chance = odds / (1.0 + odds)
-    deviation = math.sqrt(float(c**2 @ (chance * (1.0 - chance))))
-    period = 16.0 * deviation + SETTINGS.damped / tilt + min(SETTINGS.damped / (1.0 - tilt), height)
-    step = 2.0 * math.pi / period
-    for last in SETTINGS.frequencies:
-        ends = step * np.arange(last - 12, last)
-        spread = 2.0 * chance * (1.0 - chance) * (np.cos(np.outer(ends, c)) - 1.0)
-        if 0.5 * float(np.log1p(spread).sum(axis=1).max()) <= math.log(SETTINGS.negligible):
-            break
-    else:
-        return None
-    omega = step * np.arange(last)
-    turn = np.exp(1j * np.outer(omega, c))
-    factor = 1.0 - chance + chance * turn
-    law = np.exp(np.log(factor).sum(axis=1) - 1j * omega * ramp.start) * (2.0 / period)
-    law[0] *= 0.5  # the other frequencies count twice: n and −n
-    log_factor = float((np.log1p(odds) - np.log(a)).sum()) + tilt * ramp.start
-    largest = max(-height, log_factor)
-    law *= math.exp(log_factor - largest)
-    s = tilt - 1j * omega
-    ended = np.exp((s - 1.0) * height)
-    above, on_ramp = law * ended / s, law * (ended - 1.0) / (s - 1.0)
-    bottom = math.exp(-height - largest)
-    excess = law / s + on_ramp - above
-    changed = np.asarray(chance * turn / factor, dtype=np.complex128)
-    return _Frequencies(math.exp(largest), bottom, excess, on_ramp, above, changed)
+    excess, on_ramp, high = np.conj(np.fft.rfft(values, period))[:, : len(law)] * law
+    return _Terms(largest, ramp.height, excess, on_ramp, high, (lost / factor).T)

@@ -8,7 +8,10 @@ change: `top` moves E only to second order at the best ramp. For a given top the
 and E solve
 
     delivered level of i = requested level of i,     i = 1..k,
-    max_i c_i/γ_i = a share of the caps, 1 if nothing stands against it.
+    max_i c_i/γ_i = a share of the caps, 1 if nothing stands against it,
+
+or the last gives way to a slope that rests just above the bottom: the case of one level far above
+the others, which then decides E by itself.
 
 For given top and E the levels alone determine the c_i: they make a convex function stationary
 (docs/proofs/clipped.md, section 4). The same system with the derivative by the top on its right
@@ -22,8 +25,11 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.ramps.evaluate import Ramp, RampResponse
-from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
+
+_STALLED = 5
+"""Steps in a row that may pass without the miss falling by a third. Without it tight caps take 1.6
+times as long, and one level of 20 nats ends at a ramp that is half again as high."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +43,6 @@ class Fit:
         slopes_by_top: d ln c/d top along them, shape (m,).
         miss: largest miss of a level, as a part of it where it is below one nat, and of the share.
         share: of the caps that its steepest slope reaches.
-        beyond: whether a slope may rest above the bottom instead of a cap being reached.
         from_zero: whether it falls from the first change on, start = 0: no pair's ratio is then
             below 1 (docs/proofs/clipped.md, Proposition 6).
     """
@@ -48,7 +53,6 @@ class Fit:
     slopes_by_top: FloatArray
     miss: float
     share: float
-    beyond: bool
     from_zero: bool
 
 
@@ -84,8 +88,6 @@ class RampFit:
         height: float,
         top: float | None,
         share: float = 1.0,
-        *,
-        beyond: bool = True,
     ) -> Fit | None:
         """Return the ramp with this top whose steepest slope reaches this share of its cap.
 
@@ -93,30 +95,27 @@ class RampFit:
             slopes, height: where the steps start.
             top: of the ramp, in nats; None for one that falls from the first change on.
             share: of the caps, above 0.
-            beyond: whether a slope may rest just above the bottom, instead of a cap being reached:
-                the case of one level far above the others, which then decides E by itself.
 
         Returns:
             None if the steps do not settle.
         """
-        now = best = _Point(self, slopes, height, top, share, beyond)
+        now = best = _Point(self, slopes, height, top, share)
         since_better = 0
-        for _ in range(SETTINGS.newton_steps):
+        for _ in range(24):  # of 130 ramps that settled none took more than 17
             if now.miss <= self._tolerance:
                 return now.fit()
-            if since_better > SETTINGS.stalled or not math.isfinite(now.miss):
+            if since_better > _STALLED or not math.isfinite(now.miss):
                 break
             move = now.newton()
             if move is None:
                 break
-            for length in (1.0, 0.4, 0.16, 0.064):
+            for length in (1.0, 0.3):
                 new = _Point(
                     self,
                     now.slopes * np.exp(length * move[:-1]),
                     now.height + length * float(move[-1]),
                     top,
                     share,
-                    beyond,
                 )
                 if new.miss < 1.5 * now.miss:
                     break
@@ -124,6 +123,11 @@ class RampFit:
             since_better = 0 if now.miss < 0.7 * best.miss else since_better + 1
             best = min(best, now, key=lambda point: point.miss)
         return best.fit() if best.miss <= self._stalled else None
+
+    def again(self, fit: Fit) -> Fit | None:
+        """Return the ramp with the same top and share; None if the steps from it do not settle."""
+        top = None if fit.from_zero else fit.top
+        return self.at(fit.ramp.slopes, fit.ramp.height, top, fit.share)
 
 
 class _Point:
@@ -136,10 +140,9 @@ class _Point:
         height: float,
         top: float | None,
         share: float,
-        beyond: bool,
     ) -> None:
         self._sums, self.slopes, self.height = fit.sums, slopes, height
-        self._share, self._may_rest, self._from_zero = share, beyond, top is None
+        self._share, self._from_zero = share, top is None
         # What each slope adds to the average cost of changes, and its derivative by ln c.
         self._average = slopes * fit.sums.size * fit.problem.change_probability
         average = float(self._average.sum())
@@ -151,18 +154,18 @@ class _Point:
             return
         with np.errstate(all="ignore"):  # far off, numbers leave their range: the miss is infinite
             self._got = fit.sums.response(self.ramp)
-        caps = share * (1.0 - SETTINGS.rounding) * fit.caps
+        caps = share * (1.0 - 1e-10) * fit.caps  # but for rounding
         bound = np.where(caps < height, caps, np.inf)
         if not np.isfinite(bound).any():
-            bound = np.full_like(caps, SETTINGS.vote * height)
+            # Nothing fixes the slopes: those of 1.2 E are a vote but for 1e-3 of ε.
+            bound = np.full_like(caps, 1.2 * height)
         used = np.log(slopes) - np.log(bound)
-        power = fit.sums.size * np.exp(SETTINGS.norm * (used - used.max()))
-        self._parts = power / power.sum()
-        over = float(used.max()) + math.log(float(power.sum())) / SETTINGS.norm
-        self._steepest = int(np.argmax(slopes))
+        self._tightest, self._steepest = int(np.argmax(used)), int(np.argmax(slopes))
+        over = float(used[self._tightest])
         bottom = self.ramp.start + height
-        above = math.log(float(slopes[self._steepest]) / bottom) - SETTINGS.above_bottom
-        self._rests = beyond and above > over
+        # A slope that rests may be any size above the bottom.
+        above = math.log(float(slopes[self._steepest]) / bottom) - 0.003
+        self._rests = above > over
         level = fit.problem.attribute_epsilon
         self._residual = np.append(self._got.level - level, above if self._rests else over)
         miss = np.append(np.abs(self._residual[:-1]) / fit.unit, abs(float(self._residual[-1])))
@@ -179,7 +182,7 @@ class _Point:
             matrix[m] = np.append(-start_by, -1.0) / (self.ramp.start + self.height)
             matrix[m, self._steepest] += 1.0
         else:
-            matrix[m] = np.append(self._parts, 0.0)
+            matrix[m] = np.eye(1, m + 1, self._tightest)
         return matrix
 
     def newton(self) -> FloatArray | None:
@@ -187,10 +190,8 @@ class _Point:
         move = _solved(self._matrix(), -self._residual)
         if move is None:
             return None
-        reach = min(0.4 * self.height, SETTINGS.longest_rise)
-        longest = max(
-            float(np.abs(move[:-1]).max()) / SETTINGS.longest_move, abs(float(move[-1])) / reach
-        )
+        reach = min(0.4 * self.height, 1.0)  # further off the equations are not linear
+        longest = max(float(np.abs(move[:-1]).max()) / 0.8, abs(float(move[-1])) / reach)
         return move / max(1.0, longest)
 
     def fit(self) -> Fit:
@@ -205,7 +206,6 @@ class _Point:
             along[:-1],
             self.miss,
             self._share,
-            self._may_rest,
             self._from_zero,
         )
 

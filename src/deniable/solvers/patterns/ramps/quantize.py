@@ -2,13 +2,13 @@
 
 Up to `MOST_IN_TABLE` attributes the law is a table of patterns, in exact integers. Beyond, a ramp
 is a gated sum (`deniable.laws.votes.gated`), whose slopes lie on a grid, and a mixture of ramps a
-blend of these. A single ramp is solved for once more on that grid, with the derivatives of the ramp
-in real numbers, until the law as drawn meets every level; what is mixed is evaluated as it is drawn
-before it is mixed (`mixture`).
+blend of these. A single ramp is solved for once more as it is drawn, until it meets every level;
+what is mixed is evaluated as it is drawn before it is mixed (`mixture`).
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,15 +18,15 @@ from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, MOST_STATES, GatedSum
 from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.optimal import Part, table_part
+from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.ramps.evaluate import (
     Delivered,
-    GridRamps,
-    OrbitRamps,
+    FourierSums,
+    PatternSums,
     Ramp,
     Response,
 )
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
-from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
 
 MOST_IN_TABLE = 16
@@ -35,6 +35,47 @@ from as fast as one, and written into a record."""
 
 LANDED_TO = 2e-10
 """How near its level, in nats, a law as drawn comes; levels are aimed at twice that lower."""
+
+UNITS_OF_PART = 1000
+"""Of the grid up to the bottom of a ramp that is mixed."""
+
+_MOST_UNITS = 60_000.0
+"""The same of a single ramp, at most: where changes are rare the deviation of their cost would ask
+for millions."""
+
+_BEYOND_BOTTOM = 1.003
+"""A slope above this many times the bottom does what one of this size does."""
+
+
+class Tables:
+    """Laws as tables of all patterns.
+
+    Args:
+        orbits: of patterns.
+    """
+
+    def __init__(self, orbits: Orbits) -> None:
+        self._sums = PatternSums(orbits)
+        self._counts = orbits.groups.counts[orbits.group_of].tolist()
+        self.delivered = self._sums.delivered
+
+    def single(self, problem: Problem, caps: FloatArray, fit: Fit) -> Part | None:
+        """Return the law of a ramp that meets every level as it is drawn; None if none settles.
+
+        Args:
+            problem, caps: levels and γ of the groups, in nats, shape (m,).
+            fit: the ramp in real numbers.
+        """
+        settled = RampFit(self._sums, problem, caps, 1e-12, 1e-11).again(fit)
+        return None if settled is None else self.mixed([settled.ramp], np.ones(1))
+
+    def mixed(self, ramps: Sequence[Ramp], shares: FloatArray) -> Part:
+        """Return the mixture of ramps with these shares, each 1 where nothing is changed.
+
+        What is promised is right to parts in 10^12: exact levels are worked out elsewhere.
+        """
+        density = shares @ [self._sums.density(ramp) for ramp in ramps]
+        return table_part(self._counts, self._sums.orbits, density)
 
 
 def gated(n_categories: Sequence[int], ramp: Ramp, unit: float) -> GatedSum:
@@ -47,7 +88,7 @@ def gated(n_categories: Sequence[int], ramp: Ramp, unit: float) -> GatedSum:
         InputError: if the ramp is steeper or higher than a law can be.
     """
     bottom = ramp.start + ramp.height
-    slopes = np.minimum(ramp.slopes, SETTINGS.beyond_bottom * bottom)
+    slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
     whole = np.floor(slopes / unit)
     dither = np.expm1(np.maximum(slopes - whole * unit, 0.0)) / math.expm1(unit)
     dither = np.where(dither < LEAST_DITHER, 0.0, np.minimum(dither, 1.0 - 2.0**-50))
@@ -68,113 +109,45 @@ def gated(n_categories: Sequence[int], ramp: Ramp, unit: float) -> GatedSum:
     )
 
 
-def alike_gated(n_categories: Sequence[int], ramp: Ramp) -> GatedSum:
-    """Return a ramp with one slope for all: only how many attributes are changed matters."""
-    k, unit = len(n_categories), float(ramp.slopes[0])
-    return gated(n_categories, ramp._replace(slopes=np.full(k, unit)), unit)
-
-
-def landed(problem: Problem, caps: FloatArray, fit: Fit, *, alike: bool) -> GatedSum | None:
-    """Return the gated sum of a ramp that meets every level as it is drawn; None if none settles.
-
-    Args:
-        problem: levels of every attribute, shape (k,).
-        caps: γ in nats, infinite for none, shape (k,).
-        fit: the ramp in real numbers, with a slope for every attribute.
-        alike: whether all attributes are.
-    """
-    sums = _DrawnRamps(problem, fit.ramp, alike=alike)
-    again = RampFit(sums, problem, caps, LANDED_TO, relative=False)
-    ramp = fit.ramp
-    top = None if fit.from_zero else fit.top
-    try:
-        settled = again.at(ramp.slopes, ramp.height, top, fit.share, beyond=fit.beyond)
-    except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
-        return None
-    return None if settled is None else sums.law(settled.ramp)
-
-
-class _DrawnRamps:
-    """What a ramp delivers on the grid of its law; derivatives of the ramp in real numbers."""
-
-    def __init__(self, problem: Problem, ramp: Ramp, *, alike: bool) -> None:
-        self.size = np.ones(problem.n_attributes)
-        self._counts, self._alike = problem.counts, alike
-        self._real = GridRamps(problem.n_categories)
-        bottom = ramp.start + ramp.height
-        slopes = np.minimum(ramp.slopes, SETTINGS.beyond_bottom * bottom)
-        variance = problem.keep_probability * problem.change_probability
-        deviation = math.sqrt(float(slopes**2 @ variance))
-        # One unit for all steps: where slopes fall on the grid moves the levels.
-        self._unit = max(
-            2.0 * deviation / default_resolution(len(slopes)),
-            float(slopes.sum()) * (math.sqrt(len(slopes)) + 8.0) / (0.9 * MOST_STATES),
-            bottom / SETTINGS.most_below,
-        )
-        self._last: tuple[FloatArray, Response] | None = None
-
-    def law(self, ramp: Ramp) -> GatedSum:
-        if self._alike:
-            return alike_gated(self._counts.tolist(), ramp)
-        return gated(self._counts.tolist(), ramp, self._unit)
-
-    def response(self, ramp: Ramp) -> Response:
-        logs = np.log(ramp.slopes)
-        if self._last is None or np.abs(logs - self._last[0]).max() > SETTINGS.same:
-            self._last = logs, self._real.response(ramp)
-        about = self._last[1]
-        level = self.law(ramp).moments().levels(self._counts)
-        return Response(level, about.by_slope, about.by_start, about.by_height)
-
-
-class MixedTables:
-    """Mixtures of ramps over all patterns, as tables.
+class Sums:
+    """Laws as gated sums and blends of these.
 
     Args:
         n_categories: a_i, shape (k,).
-        sums: over the orbits of patterns.
-    """
-
-    def __init__(self, n_categories: Sequence[int], sums: OrbitRamps) -> None:
-        self._counts, self._sums = n_categories, sums
-
-    def delivered(self, place: int, ramp: Ramp) -> Delivered:
-        """Return what a ramp brings to a mixture, to rounding."""
-        del place
-        return self._sums.delivered(ramp)
-
-    def part(self, ramps: Sequence[Ramp], places: Sequence[int], shares: FloatArray) -> Part:
-        """Return the mixture of some of the ramps with these shares."""
-        each = [
-            share * self._sums.density(ramps[p]) for p, share in zip(places, shares, strict=True)
-        ]
-        return table_part(self._counts, self._sums.orbits, np.sum(each, axis=0))
-
-
-class MixedSums:
-    """Mixtures of ramps as blends of gated sums, each evaluated as it is drawn.
-
-    Args:
-        n_categories: a_i, shape (k,).
-        group_of: the group of each attribute, shape (k,): a ramp has one slope for each.
+        group_of: the group of each attribute, shape (k,).
     """
 
     def __init__(self, n_categories: Sequence[int], group_of: IntArray) -> None:
         self._counts, self._group_of = n_categories, group_of
-        _, self._first, size = np.unique(group_of, return_index=True, return_counts=True)
+        _, self._first, self.size = np.unique(group_of, return_index=True, return_counts=True)
         # A second attribute of each group, or the first again where there is none.
-        self._alone = size < 2
+        self._alone = self.size < 2
         self._second = len(group_of) - 1 - np.unique(group_of[::-1], return_index=True)[1]
-        self._laws: dict[int, GatedSum] = {}
 
-    def delivered(self, place: int, ramp: Ramp) -> Delivered:
+    def law(self, ramp: Ramp, unit: float) -> GatedSum:
+        """Return the law of a ramp on a grid of this unit, in nats."""
+        return gated(self._counts, ramp._replace(slopes=ramp.slopes[self._group_of]), unit)
+
+    def levels(self, law: GatedSum) -> FloatArray:
+        """Return a law's level of each group, shape (m,), in nats."""
+        return np.asarray(law.moments().levels(np.asarray(self._counts))[self._first])
+
+    def single(self, problem: Problem, caps: FloatArray, fit: Fit) -> Part | None:
+        """Return the law of a ramp: see `Tables.single`."""
+        sums = _DrawnRamps(self, problem, fit.ramp)
+        try:
+            settled = RampFit(sums, problem, caps, LANDED_TO, relative=False).again(fit)
+        except (InputError, ValueError):  # on the way a ramp was steeper than a law can be
+            return None
+        if settled is None:
+            return None
+        law = sums.law(settled.ramp)
+        return Part(tuple(range(len(self._counts))), law, law.account)
+
+    def delivered(self, ramp: Ramp) -> Delivered:
         """Return what a ramp brings to a mixture, its pairs rounded down by what they may be off
         for certain."""
-        law = self._laws[place] = gated(
-            self._counts,
-            ramp._replace(slopes=ramp.slopes[self._group_of]),
-            (ramp.start + ramp.height) / SETTINGS.units_of_part,
-        )
+        law = self._part(ramp)
         moments = law.moments()
         pairs, wrong = law.bounded_pair_attenuations()
         total = math.exp(moments.log_normalizer - law.height)
@@ -184,14 +157,45 @@ class MixedSums:
         np.fill_diagonal(grouped, within)
         return Delivered(-law.height, total, total * moments.change[self._first], grouped)
 
-    def part(self, ramps: Sequence[Ramp], places: Sequence[int], shares: FloatArray) -> Part:
-        """Return the mixture of some of the ramps with these shares, each 1 where nothing is
-        changed."""
-        del ramps
-        used = [
-            (p, share) for p, share in zip(places, shares, strict=True) if share > SETTINGS.left_out
-        ]
-        parts = tuple(self._laws[place] for place, _ in used)
-        logs = np.log([share for _, share in used]) - 0.5 * np.array([p.height for p in parts])
+    def _part(self, ramp: Ramp) -> GatedSum:
+        return self.law(ramp, (ramp.start + ramp.height) / UNITS_OF_PART)
+
+    def mixed(self, ramps: Sequence[Ramp], shares: FloatArray) -> Part:
+        """Return the mixture of ramps with these shares: see `Tables.mixed`.
+
+        Raises:
+            InputError: if there are too many, or shares too far apart, for one law.
+        """
+        used = np.flatnonzero(shares > 1e-25)  # a smaller share is below rounding in every sum
+        parts = tuple(self._part(ramps[place]) for place in used.tolist())
+        logs = np.log(shares[used]) - 0.5 * np.array([part.height for part in parts])
         law = VoteBlend(parts, np.exp(logs - logs.max()), np.ones(len(self._counts)))
         return Part(tuple(range(len(self._counts))), law, law.account)
+
+
+class _DrawnRamps:
+    """What a ramp delivers on the grid of its law; derivatives of the ramp in real numbers."""
+
+    def __init__(self, drawn: Sums, problem: Problem, ramp: Ramp) -> None:
+        self._drawn, self.size = drawn, drawn.size.astype(np.float64)
+        self._real = FourierSums(problem.n_categories, self.size)
+        bottom, k = ramp.start + ramp.height, float(self.size.sum())
+        slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
+        variance = problem.keep_probability * problem.change_probability
+        # One unit for all steps: where slopes fall on the grid moves the levels.
+        self._unit = max(
+            2.0 * math.sqrt(float(slopes**2 * variance @ self.size)) / default_resolution(int(k)),
+            float(slopes @ self.size) * (math.sqrt(k) + 8.0) / (0.9 * MOST_STATES),
+            bottom / _MOST_UNITS,
+        )
+        self._last: tuple[FloatArray, Response] | None = None
+
+    def law(self, ramp: Ramp) -> GatedSum:
+        """Return the law; of one slope for all only how many attributes are changed matters."""
+        return self._drawn.law(ramp, self._unit if len(ramp.slopes) > 1 else float(ramp.slopes[0]))
+
+    def response(self, ramp: Ramp) -> Response:
+        logs = np.log(ramp.slopes)
+        if self._last is None or np.abs(logs - self._last[0]).max() > 0.02:  # else as good as new
+            self._last = logs, self._real.response(ramp)
+        return replace(self._last[1], level=self._drawn.levels(self.law(ramp)))

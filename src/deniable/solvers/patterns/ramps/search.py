@@ -13,8 +13,18 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns.ramps.evaluate import RampSums
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
-from deniable.solvers.patterns.ramps.settings import SETTINGS
 from deniable.solvers.problem import Problem
+
+RAISED = 1.4
+"""Times the top in a step up: between ramps that are mixed, for a floor on pairs, and under tight
+caps. Mixtures of ramps half as far apart are 0.1 % better, in 1.3 times the time."""
+
+LOOSER = 1.5, 3.0
+"""How many times looser caps a ramp is looked for, and followed from, where no start settles.
+Without them caps of 1.3 times the levels leave independent responses at 30 attributes."""
+
+_STRIDE = 0.12
+"""Longest step in ln(share of the caps) on the way."""
 
 
 class RampSearch:
@@ -25,20 +35,11 @@ class RampSearch:
         problem: the groups' levels.
         caps: γ in nats, infinite for none, shape (m,).
         height: about the record's ε, in nats, where the search starts.
-        tolerance, stalled: see :class:`~deniable.solvers.patterns.ramps.newton.RampFit`.
     """
 
-    def __init__(
-        self,
-        sums: RampSums,
-        problem: Problem,
-        caps: FloatArray,
-        height: float,
-        tolerance: float,
-        stalled: float = 0.0,
-    ) -> None:
+    def __init__(self, sums: RampSums, problem: Problem, caps: FloatArray, height: float) -> None:
         self._sums = sums
-        self._fit = RampFit(sums, problem, caps, tolerance, stalled)
+        self._fit = RampFit(sums, problem, caps, 1e-7, 1e-5)  # what is drawn is solved for again
         self._level, self._caps, self._height = problem.attribute_epsilon, caps, height
 
     def best(self, near: Fit | None = None) -> Fit | None:
@@ -52,22 +53,21 @@ class RampSearch:
             found = self._from(near, near.top, 1.0) or self._followed(near)
         if found is None:
             found = next(_settled(self._starts(1.0)), None)
-        for looser in SETTINGS.looser:
+        for looser in LOOSER:
             if found is not None:
                 break
             first = next(_settled(self._starts(looser)), None)
             found = None if first is None else self._followed(first)
         return None if found is None else self._placed(found)
 
-    def raised(self, fit: Fit, times: float) -> Iterator[Fit]:
-        """Yield ramps with the top moved up step by step, `times` each, as long as they settle; at
-        last one that falls from the first change on, which keeps every floor on pairs."""
+    def raised(self, fit: Fit) -> Iterator[Fit]:
+        """Yield ramps with the top moved up step by step, as long as they settle; at last one that
+        falls from the first change on, which keeps every floor on pairs."""
         now: Fit | None = fit
         while now is not None:
-            end = now.ramp.start + now.top
-            if times * now.top >= end:
+            if RAISED * now.top >= now.ramp.start + now.top:
                 break
-            now = self.moved(now, times * now.top)
+            now = self.moved(now, RAISED * now.top)
             if now is not None:
                 fit = now
                 yield fit
@@ -81,15 +81,16 @@ class RampSearch:
             fit: the best ramp without it.
         """
         low, kept = fit, None
-        for raised in self.raised(fit, SETTINGS.raised):
+        for raised in self.raised(fit):
             if self.least_ratio(raised) >= floor:
                 kept = raised
                 break
             low = raised
-        for _ in range(SETTINGS.halved if kept is not None else 0):
-            assert kept is not None
+        for _ in range(5):  # halving the step leaves a hundredth of the top
+            if kept is None or kept.from_zero:
+                break
             middle = self.moved(low, 0.5 * (low.top + kept.top))
-            if middle is None or kept.from_zero:
+            if middle is None:
                 break
             if self.least_ratio(middle) >= floor:
                 kept = middle
@@ -99,42 +100,36 @@ class RampSearch:
 
     def least_ratio(self, fit: Fit) -> float:
         """Return the least φ_ij/(φ_i φ_j)."""
-        got = self._sums.delivered(fit.ramp, finely=True)
-        return float(got.ratios(self._sums.n_categories).min())
+        return float(self._sums.delivered(fit.ramp).ratios(self._sums.n_categories).min())
 
     def _from_zero(self, fit: Fit) -> Iterator[Fit | None]:
         """Yield ramps that fall from the first change on: from one, and from the product law."""
         yield self._from(fit, None, fit.share)
         total = float(self._level @ self._sums.size)
         for part in (1.0, 0.9, 0.8, 0.7):
-            yield self._fit.at(1.02 * self._level, part * total, None, fit.share, beyond=False)
+            yield self._fit.at(1.02 * self._level, part * total, None, fit.share)
 
     def _starts(self, share: float) -> Iterator[Fit | None]:
-        """Yield ramps with tops and slopes that have proved good starts: from one nat or two above
+        """Yield ramps from tops and slopes that have proved good starts: from one nat or two above
         the mean, of slopes half again the levels."""
-        slopes, height = self._first_slopes(share), self._height
-        tops = (min(1.5, 0.45 * height), min(2.3, 0.6 * height), min(0.4, 0.15 * height))
-        for beyond in (True, False):
-            for top in tops:
-                yield self._fit.at(slopes, height, top, share, beyond=beyond)
-
-    def _first_slopes(self, share: float) -> FloatArray:
-        level = self._level
-        return np.minimum(np.minimum(1.5 * level, level + 1.0), 0.97 * share * self._caps)
+        level, height = self._level, self._height
+        slopes = np.minimum(np.minimum(1.5 * level, level + 1.0), 0.97 * share * self._caps)
+        for top in (min(1.5, 0.45 * height), min(2.3, 0.6 * height), min(0.4, 0.15 * height)):
+            yield self._fit.at(slopes, height, top, share)
 
     def _followed(self, fit: Fit) -> Fit | None:
         """Go from a ramp to one that uses all of the caps in small steps, and up with the top."""
         ramp = fit.ramp
         used = float((ramp.slopes / np.minimum(self._caps, ramp.height)).max())
         now = self._from(fit, fit.top, used)
-        step, raises = SETTINGS.stride, SETTINGS.raises
+        step, raises = _STRIDE, 8
         while now is not None and used != 1.0:
-            if step <= SETTINGS.shortest:
+            if step <= _STRIDE / 6.0:
                 # The caps are the tightest that a ramp with this top keeps: go on above it.
-                raised = self.moved(now, SETTINGS.raised * now.top) if raises else None
+                raised = self.moved(now, RAISED * now.top) if raises else None
                 if raised is None:
                     return None
-                now, step, raises = raised, SETTINGS.stride, raises - 1
+                now, step, raises = raised, _STRIDE, raises - 1
             left = -math.log(used)
             share = 1.0 if abs(left) <= step else used * math.exp(math.copysign(step, left))
             new = self._from(now, now.top, share)
@@ -142,27 +137,26 @@ class RampSearch:
                 step *= 0.5
                 continue
             if new.by_top < -0.1:  # a higher top is better by more than rounding
-                new = self.moved(new, SETTINGS.raised * new.top) or new
-            now, used, step = new, share, min(1.5 * step, SETTINGS.stride)
+                new = self.moved(new, RAISED * new.top) or new
+            now, used, step = new, share, min(1.5 * step, _STRIDE)
         return now
 
     def moved(self, fit: Fit, top: float) -> Fit | None:
-        """Return the ramp with another top, from where the derivatives say it is."""
+        """Return the ramp with another top, from about where the derivatives say it is."""
         move = top - fit.top
-        along = np.nan_to_num(fit.slopes_by_top * move)
-        slopes = fit.ramp.slopes * np.exp(np.clip(along, -SETTINGS.furthest, SETTINGS.furthest))
-        height = fit.ramp.height + float(np.clip(np.nan_to_num(fit.by_top * move), -0.3, 0.3))
-        return self._fit.at(slopes, height, top, fit.share, beyond=fit.beyond)
+        along = np.clip(np.nan_to_num(fit.slopes_by_top * move), -0.3, 0.3)
+        up = float(np.clip(np.nan_to_num(fit.by_top * move), -0.3, 0.3))
+        return self._fit.at(fit.ramp.slopes * np.exp(along), fit.ramp.height + up, top, fit.share)
 
     def _from(self, fit: Fit, top: float | None, share: float) -> Fit | None:
-        return self._fit.at(fit.ramp.slopes, fit.ramp.height, top, share, beyond=fit.beyond)
+        return self._fit.at(fit.ramp.slopes, fit.ramp.height, top, share)
 
     def _placed(self, fit: Fit) -> Fit:
         """Move the top to where E is least: where its derivative changes its sign."""
         best = now = fit
         ends: dict[bool, Fit] = {}  # by whether E rises with the top
         step = 0.3 * fit.top
-        for _ in range(SETTINGS.tops):
+        for _ in range(14):
             if not math.isfinite(now.by_top) or now.from_zero:
                 break
             ends[now.by_top > 0.0] = now
@@ -173,20 +167,16 @@ class RampSearch:
             else:
                 top = max(now.top + (-step if now.by_top > 0.0 else step), 0.3 * now.top)
                 step *= 1.7
-            if abs(now.by_top * (top - now.top)) < SETTINGS.gain * max(now.ramp.height, 0.1):
-                break
+            if abs(now.by_top * (top - now.top)) < 1e-4 * max(now.ramp.height, 0.1):
+                break  # a step gains less than a ten-thousandth of ε
             new = self.moved(now, top)
             if new is None:
                 step *= 0.2
                 if step < 0.01 * now.top or len(ends) == 2:
                     break
                 continue
-            best, now = min(best, new, key=_height), new
+            best, now = min(best, new, key=lambda one: one.ramp.height), new
         return best
-
-
-def _height(fit: Fit) -> float:
-    return fit.ramp.height
 
 
 def _settled(fits: Iterable[Fit | None]) -> Iterator[Fit]:

@@ -8,9 +8,9 @@ import pytest
 from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.blend import VoteBlend
-from deniable.solvers.patterns.orbits import orbits
+from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps import quantize
-from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps, Ramp
+from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.search import RampSearch
 from deniable.solvers.problem import checked_problem
 from unit.laws.votes import whole_law as oracle
@@ -40,9 +40,8 @@ def test_a_ramp_that_is_too_high_for_a_law_is_refused() -> None:
 
 def test_a_table_states_what_enumeration_says() -> None:
     problem = checked_problem(*request(1, 5))
-    sums = OrbitRamps(orbits(problem))
     ramp = Ramp(1.3 * problem.attribute_epsilon, 0.4, 1.9)
-    part = quantize.table_part(problem.counts.tolist(), sums.orbits, sums.density(ramp))
+    part = quantize.Tables(orbits(problem)).mixed([ramp], np.ones(1))
     assert isinstance(part.law, PatternTable)
     every = Enumerated(problem.n_categories)
     density, account = every.density(ramp), part.account
@@ -54,35 +53,34 @@ def test_a_table_states_what_enumeration_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "levels", "alike"),
-    [
-        (*request(2, 18), False),
-        (*request(3, 24), False),
-        ([4] * 20, [0.6] * 20, True),
-    ],
+    ("counts", "levels"),
+    [request(1, 7), request(2, 18), request(3, 24), ([4] * 20, [0.6] * 20), ([4] * 9, [0.6] * 9)],
 )
-def test_a_landed_law_meets_every_level_as_it_is_drawn(
-    counts: list[int], levels: list[float], alike: bool
+def test_a_law_of_one_ramp_meets_every_level_as_it_is_drawn(
+    counts: list[int], levels: list[float]
 ) -> None:
-    problem = checked_problem(counts, levels)
-    caps = 2.0 * problem.attribute_epsilon
-    height = 0.35 * math.fsum(levels)
-    best = RampSearch(GridRamps(problem.n_categories), problem, caps, height, 1e-7, 1e-5).best()
+    problem, k = checked_problem(counts, levels), len(counts)
+    groups, size, group_of = alike(problem)
+    caps = 2.0 * groups.attribute_epsilon
+    sums = FourierSums(groups.n_categories, size.astype(float))
+    best = RampSearch(sums, groups, caps, 0.35 * math.fsum(levels)).best()
     assert best is not None
-    law = quantize.landed(problem, caps, best, alike=alike)
-    assert law is not None
-    above, below = law.attribute_bounds()
-    assert np.abs(np.array([above, below]) - levels).max() <= 4e-10
-    assert (law.account.epsilon_given_rest <= caps).all()
-    assert law.account.epsilon == pytest.approx(best.ramp.height, abs=2e-3)
+    drawn = quantize.Tables(orbits(problem)) if k < 16 else quantize.Sums(counts, group_of)
+    part = drawn.single(groups, caps, best)
+    assert part is not None
+    account = part.account
+    assert np.abs(account.attribute_epsilon - levels).max() <= 4e-10
+    assert np.abs(account.attribute_epsilon_floor - levels).max() <= 4e-10
+    assert (account.epsilon_given_rest <= 2.0 * problem.attribute_epsilon).all()
+    assert account.epsilon == pytest.approx(best.ramp.height, abs=5e-3)
 
 
 def test_mixtures_of_gated_sums_deliver_what_is_said_of_their_parts() -> None:
     ramps = [RAMP, RAMP._replace(start=0.0), Ramp(np.full(5, 0.4), 0.2, 1.5)]
-    drawn = quantize.MixedSums(COUNTS, np.arange(5))
-    got = [drawn.delivered(place, ramp) for place, ramp in enumerate(ramps)]
+    drawn = quantize.Sums(COUNTS, np.arange(5))
+    got = [drawn.delivered(ramp) for ramp in ramps]
     shares = np.array([0.5, 0.2, 0.3])
-    part = drawn.part(ramps, [0, 1, 2], shares)
+    part = drawn.mixed(ramps, shares)
     # Where nothing is changed dither may leave a part a little below its end.
     assert isinstance(part.law, VoteBlend)
     density = oracle.density(part.law)
@@ -101,10 +99,10 @@ def test_mixtures_of_gated_sums_deliver_what_is_said_of_their_parts() -> None:
 
 
 def test_groups_of_alike_attributes_are_mixed_as_one() -> None:
-    drawn = quantize.MixedSums([3, 3, 5], np.array([0, 0, 1]))
+    drawn = quantize.Sums([3, 3, 5], np.array([0, 0, 1]))
     ramp = Ramp(np.array([0.5, 0.9]), 0.3, 1.2)
-    got = drawn.delivered(0, ramp)
-    law = drawn.part([ramp], [0], np.ones(1)).law
+    got = drawn.delivered(ramp)
+    law = drawn.mixed([ramp], np.ones(1)).law
     assert isinstance(law, VoteBlend)
     density = oracle.density(law)
     density *= np.exp(got.log_end) / density[-1]
@@ -114,10 +112,10 @@ def test_groups_of_alike_attributes_are_mixed_as_one() -> None:
 
 def test_mixtures_over_tables_are_sums_of_densities() -> None:
     problem = checked_problem(COUNTS, [0.5] * 5)
-    sums = OrbitRamps(orbits(problem, range(5)))
-    tables = quantize.MixedTables(COUNTS, sums)
-    ramps = [RAMP, RAMP._replace(start=0.0)]
-    part = tables.part(ramps, [1, 0], np.array([0.25, 0.75]))
-    density = 0.25 * sums.density(ramps[1]) + 0.75 * sums.density(ramps[0])
+    sums = PatternSums(orbits(problem, range(5)))
+    tables = quantize.Tables(sums.orbits)
+    ramps = [RAMP._replace(start=0.0), RAMP]
+    part = tables.mixed(ramps, np.array([0.25, 0.75]))
+    density = 0.25 * sums.density(ramps[0]) + 0.75 * sums.density(ramps[1])
     assert part.account.epsilon == pytest.approx(-math.log(float(density.min())), rel=2e-12)
-    assert tables.delivered(0, RAMP).total == pytest.approx(sums.delivered(RAMP).total)
+    assert tables.delivered(RAMP).total == pytest.approx(sums.delivered(RAMP).total)

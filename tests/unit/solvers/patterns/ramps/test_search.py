@@ -5,7 +5,7 @@ import pytest
 
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramps.evaluate import GridRamps, OrbitRamps
+from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums
 from deniable.solvers.patterns.ramps.newton import RampFit
 from deniable.solvers.patterns.ramps.search import RampSearch
 from deniable.solvers.problem import Problem, checked_problem
@@ -13,10 +13,10 @@ from unit.solvers.patterns.requests import request
 
 
 def searched(problem: Problem, times: float, height: float) -> tuple[RampSearch, RampFit]:
-    sums = OrbitRamps(orbits(problem))
+    sums = PatternSums(orbits(problem))
     caps = times * problem.attribute_epsilon
     fit = RampFit(sums, problem, caps, 1e-12)
-    return RampSearch(sums, problem, caps, height, 1e-12, 1e-11), fit
+    return RampSearch(sums, problem, caps, height), fit
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -28,7 +28,7 @@ def test_no_other_top_costs_less(seed: int, times: float) -> None:
     assert best is not None
     for top in best.top * np.array([0.7, 0.9, 1.1, 1.4]):
         other = fit.at(best.ramp.slopes, best.ramp.height, top)
-        assert other is None or other.ramp.height >= best.ramp.height * (1 - 2e-5)
+        assert other is None or other.ramp.height >= best.ramp.height * (1 - 1e-4)
 
 
 def test_a_ramp_for_something_similar_is_a_start() -> None:
@@ -46,7 +46,7 @@ def test_tops_are_moved_up_until_every_pair_keeps_more_than_its_singles_leave() 
     search, _ = searched(problem, 2.0, 3.0)
     best = search.best()
     assert best is not None
-    raised = list(search.raised(best, 1.4))
+    raised = list(search.raised(best))
     assert [ramp.top for ramp in raised] == sorted(ramp.top for ramp in raised)
     assert raised[-1].from_zero
     assert search.least_ratio(raised[-1]) >= 1.0 - 1e-12
@@ -66,7 +66,7 @@ def test_a_ramp_settles_on_a_grid_too(k: int, low: float, high: float) -> None:
     problem = checked_problem(counts, random.uniform(low, high, k).tolist())
     caps = 2.0 * problem.attribute_epsilon
     height = limit_epsilon(problem) + 0.3
-    best = RampSearch(GridRamps(problem.n_categories), problem, caps, height, 1e-7, 1e-5).best()
+    best = RampSearch(FourierSums(problem.n_categories), problem, caps, height).best()
     assert best is not None
     assert best.ramp.height < float(problem.attribute_epsilon.sum())
     assert (best.ramp.slopes <= caps).all()
@@ -75,7 +75,7 @@ def test_a_ramp_settles_on_a_grid_too(k: int, low: float, high: float) -> None:
 def test_caps_so_tight_that_no_start_settles_are_reached_from_looser_ones() -> None:
     level = np.random.default_rng(0).uniform(0.3, 3.0, 30)
     problem = checked_problem([5] * 30, level.tolist())
-    search = RampSearch(GridRamps(problem.n_categories), problem, 1.05 * level, 15.0, 1e-7, 1e-5)
+    search = RampSearch(FourierSums(problem.n_categories), problem, 1.05 * level, 15.0)
     best = search.best()
     assert best is not None
     assert best.ramp.height < 0.6 * level.sum()
