@@ -294,10 +294,8 @@ def keep_masses(orbits: Orbits, excess: FloatArray) -> tuple[FloatArray, FloatAr
     Shape (m,) each. They are equal where the level is met; their difference over the second is
     e^{achieved − requested} − 1.
     """
-    mass = orbits.chance * (1.0 + excess)
-    kept = orbits.groups.change_probability * np.sum(orbits.kept_fraction * mass, axis=1)
-    changed = orbits.groups.keep_probability * np.sum(orbits.changed_fraction * mass, axis=1)
-    return kept, changed
+    kept, changed = orbits.fates(orbits.chance * (1.0 + excess))
+    return orbits.groups.change_probability * kept, orbits.groups.keep_probability * changed
 
 
 def met(orbits: Orbits, excess: FloatArray) -> bool:

@@ -237,7 +237,7 @@ def test_every_promise_holds_with_caps_and_floors(
         solution = linear.solve(*instance, given_rest_cap=caps, pair_floor=floor)
         check_promises(instance, solution, caps, floor)
         free = linear.solve(*instance).epsilon
-        assert solution.epsilon >= free * (1 - 1e-9) - 1e-15
+        assert solution.epsilon >= free * (1 - 1e-6) - 1e-15  # what is free is proved to 1e-6
 
 
 def test_a_looser_cap_never_costs_more_and_none_costs_least() -> None:
