@@ -18,7 +18,6 @@ from deniable.laws.patterns import FloatArray, IntArray, other_outputs
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, MOST_STATES, GatedSum
 from deniable.laws.votes.vote_law import Account
-from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.optimal import Part
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.ramps.evaluate import (
@@ -30,6 +29,7 @@ from deniable.solvers.patterns.ramps.evaluate import (
 )
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
 from deniable.solvers.patterns.ramps.settings import SETTINGS
+from deniable.solvers.patterns.votes_dual import default_resolution
 from deniable.solvers.problem import Problem
 
 MOST_IN_TABLE = 16
