@@ -346,9 +346,7 @@ class VoteSearch:
         scale = float(vote.weights @ vote.value)
         return np.asarray(scale * self.problem.keep_excess - vote.value)
 
-    def step(
-        self, vote: VotePoint | LogisticVote, curvature: FloatArray, damping: float
-    ) -> tuple[FloatArray, float]:
+    def step(self, vote: LogisticVote, damping: float) -> tuple[FloatArray, float]:
         """Return a Levenberg–Newton step in ln λ at λ·d = 1, (k,), and the fall that it promises.
 
         The curvature in ln λ is λ_i λ_j H_ij, and −λ_i miss_i on the diagonal, of which only what
@@ -357,7 +355,7 @@ class VoteSearch:
         weights, gain = vote.weights, self.problem.keep_excess
         k = len(weights)
         slope, reward = weights * self.miss(vote), weights * gain
-        quadratic = curvature * np.outer(weights, weights)
+        quadratic = vote.curvature * np.outer(weights, weights)
         own = np.maximum(np.diag(quadratic), 0.0)
         damped = own + np.maximum(-slope, 0.0)
         damped += damping * (own + float(weights @ vote.value) * reward)
@@ -387,36 +385,29 @@ class VoteSearch:
         softness = 0.7 / usual_tilt(self.problem, weights)
         damping = 1e-2
         votes: list[LogisticVote] = []
-        factor = 0.75
-        while True:
-            vote = logistic_vote(self.problem, weights, softness)
-            if not vote.resolved:
-                if factor == 0.75:
-                    return votes
-                softness, factor = softness / factor * 0.75, 0.75
-                continue
-            vote, damping, steps = self.descend(vote, damping)
+        while (vote := logistic_vote(self.problem, weights, softness)).resolved:
+            vote, damping = self.descend(vote, damping)
             votes.append(vote)
             weights = vote.weights
             budget = float(weights @ self.problem.change_probability)
             unit = shared(weights, budget) / LEAST_RESOLUTION
             if self.above(vote) <= gap or 4.0 * softness < unit:
-                return votes
-            factor = 0.4 if steps <= 4 else 0.55 if steps <= 8 else 0.75
-            softness *= factor
+                break
+            softness *= 0.5
+        return votes
 
     def above(self, vote: LogisticVote) -> float:
         """Return how far the height that this vote needs is above what its λ proves, in nats."""
         return float(np.logaddexp(0.0, self.log_height(vote)) - np.logaddexp(0.0, -vote.objective))
 
-    def descend(self, vote: LogisticVote, damping: float) -> tuple[LogisticVote, float, int]:
+    def descend(self, vote: LogisticVote, damping: float) -> tuple[LogisticVote, float]:
         """Take Newton steps at one T until v is near proportional to d."""
         damping = max(damping, 1e-4)
-        for count in range(14):
+        for _ in range(14):
             miss, scale = self.miss(vote), float(vote.weights @ vote.value)
             if float(np.abs(miss / self.problem.keep_excess).max()) < 2e-3 * scale:
-                return vote, damping, count
-            move, promise = self.step(vote, vote.curvature, damping)
+                break
+            move, promise = self.step(vote, damping)
             new = self.normed(vote.weights * np.exp(np.clip(move, -2.0, 2.0)))
             trial = logistic_vote(self.problem, new, vote.softness)
             fall = vote.objective - trial.objective
@@ -425,7 +416,7 @@ class VoteSearch:
                 vote = trial
             else:
                 damping *= 8.0
-        return vote, damping, 14
+        return vote, damping
 
     def fit(self, settled: bool) -> VoteFit:
         """Return the best vote that was evaluated."""

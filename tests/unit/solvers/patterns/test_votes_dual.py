@@ -162,7 +162,7 @@ def test_a_newton_step_stays_where_the_reward_is_the_same_and_leads_downhill() -
     weights = search.normed(problem.attribute_epsilon)
     softness = 0.5 / usual_tilt(problem, weights)
     vote = logistic_vote(problem, weights, softness)
-    move, promise = search.step(vote, vote.curvature, 1e-2)
+    move, promise = search.step(vote, 1e-2)
     reward = weights * problem.keep_excess
     assert abs(reward @ move) < 1e-9 * (reward @ np.abs(move))
     nearer = logistic_vote(problem, search.normed(weights * np.exp(move)), softness)
