@@ -77,7 +77,7 @@ def test_a_golden_frontier_is_read_and_its_matrices_give_the_numbers_that_it_sta
     frontier = read_frontier(path)
     assert {row.method for row in frontier.rows} == {"warner", "bound"}
     for row in frontier.rows:
-        assert frontier.load(row).shape[1] == 3  # compares every number, and proves the bound
+        assert frontier.load(row).shape[1] == 3
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*/study/study.json")), ids=name)

@@ -7,7 +7,7 @@ have one row per true category, as ``--matrix`` reads them.
 import csv
 import io
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,14 +22,13 @@ from deniable.errors import InputError
 from deniable.frontier.methods import BOUND, METHODS
 from deniable.frontier.priors import Prior
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
-from deniable.frontier.tracing import Frontier, Request, Row
+from deniable.frontier.tracing import Frontier, Request, Row, measured
 from deniable.frontier.wrong_priors import wrong_priors
 from deniable.laws.patterns import FloatArray
-from deniable.mechanism.privacy import finite_or_none
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
-from deniable.solvers.matrices.certificate import MAX_EXACT_CATEGORIES
+from deniable.solvers.matrices.certificate import MAX_EXACT_CATEGORIES, Certificate
 
 FORMAT = "deniable frontier"
 FORMAT_VERSION = 1
@@ -47,9 +46,6 @@ _FILES = {
 
 # Read back on another machine, sums may be added up in another order.
 _AGREE = 1e-6
-
-_OF_MATRIX = (*("privacy", "mse", "worst_posterior", "epsilon", "condition", "outputs", "ratio"),)
-"""What a row states of its matrix; nothing where there is none."""
 
 
 def check_output(path: Path, *, overwrite: bool) -> None:
@@ -104,23 +100,7 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
 
 def row_to_plain(row: Row) -> dict[str, Any]:
     """Return a row as it stands in ``frontier.json``."""
-    return {
-        "method": row.method,
-        "level": row.level,
-        "privacy": row.privacy,
-        "mse": row.mse,
-        "worst_posterior": row.worst_posterior,
-        "lower_bound": row.lower_bound,
-        "ratio": row.ratio,
-        "bound": row.bound,
-        "epsilon": row.epsilon,
-        "condition": row.condition,
-        "outputs": row.outputs,
-        "iterative_mse": row.iterative_mse,
-        "iterative_standard_error": row.iterative_standard_error,
-        "matrix": None,
-        "certificate": None,
-    }
+    return msgspec.structs.asdict(row) | {"matrix": None, "certificate": None}
 
 
 def _file_text(level: float) -> str:
@@ -227,22 +207,9 @@ class StoredAbout(msgspec.Struct, forbid_unknown_fields=True):
     hypervolume_share: float | None
 
 
-class StoredRow(msgspec.Struct, forbid_unknown_fields=True):
+class StoredRow(Row, frozen=True, forbid_unknown_fields=True):
     """A row of ``frontier.json``: one method at one level, and where its matrix and proof are."""
 
-    method: str
-    level: float
-    privacy: float | None
-    mse: float | None
-    worst_posterior: float | None
-    lower_bound: float
-    ratio: float | None
-    bound: str
-    epsilon: float | None
-    condition: float | None
-    outputs: int | None
-    iterative_mse: float | None
-    iterative_standard_error: float | None
     matrix: Annotated[str, msgspec.Meta(pattern=r"^matrices/[a-z-]+-[0-9.]+\.json$(?!\n)")] | None
     certificate: Annotated[str, msgspec.Meta(pattern=r"^certificates/[0-9.]+\.json$(?!\n)")] | None
 
@@ -259,6 +226,7 @@ class StoredFrontier:
         n_records: N.
         rows: as ``frontier.json`` lists them. :func:`read` checks all; what was simulated
             (``iterative_mse``) is stated, not checked.
+        certificates: those that were verified, by file: methods share that of their level.
     """
 
     path: Path
@@ -267,20 +235,20 @@ class StoredFrontier:
     most_posterior: float | None
     n_records: int
     rows: tuple[StoredRow, ...]
+    certificates: dict[str, Certificate] = field(default_factory=dict)
 
     def load(self, row: StoredRow) -> FloatArray:
-        """Return the matrix of a row, M[y, x] = Pr[y | x], after checking what its row states.
+        """Return the matrix of a row, M[y, x] = Pr[y | x].
 
         Raises:
-            InputError: if there is none, or as :func:`read`.
+            InputError: if there is none.
         """
-        matrix = self.check(row)
-        if matrix is None:
+        if row.matrix is None:
             raise InputError(f"{self.path}: method {row.method} has a bound there, but no matrix")
-        return matrix
+        return self._matrix(self.path / row.matrix)
 
-    def check(self, row: StoredRow) -> FloatArray | None:
-        """Check what a row states, and return its matrix, if it has one.
+    def check(self, row: StoredRow) -> None:
+        """Check what a row states.
 
         Raises:
             InputError: if a file is missing, a number is not what the matrix gives, the matrix is
@@ -288,11 +256,9 @@ class StoredFrontier:
         """
         self._check_bound(row)
         matrix = None if row.matrix is None else self._matrix(self.path / row.matrix)
-        true: dict[str, float | None] = dict.fromkeys(_OF_MATRIX)
-        if matrix is not None:
-            true = self._measured(matrix, row.lower_bound)
-            if not self._within(matrix, row.level):
-                raise self._altered(row, "the matrix is not within the limits")
+        if matrix is not None and not self._within(matrix, row.level):
+            raise self._altered(row, "the matrix is not within the limits")
+        true = measured(matrix, np.array(self.prior.shares), self.n_records, row.lower_bound)
         for key, value in true.items():
             stated = getattr(row, key)
             if not _close(value, stated, true["condition"] if key == "condition" else None):
@@ -303,20 +269,6 @@ class StoredFrontier:
             raise self._altered(row, "there is no such method")
         if row.bound != "proven" and len(self.prior.shares) > MAX_EXACT_CATEGORIES:
             raise self._altered(row, "the bound of so many categories is not exact")
-        return matrix
-
-    def _measured(self, matrix: FloatArray, bound: float) -> dict[str, float | None]:
-        prior = np.array(self.prior.shares)
-        mse = float(response.record_mse(matrix, prior)) / self.n_records
-        return {
-            "privacy": float(response.privacy(matrix, prior)),
-            "mse": mse,
-            "worst_posterior": float(response.worst_posterior(matrix, prior)),
-            "epsilon": finite_or_none(float(response.epsilon(matrix))),
-            "condition": finite_or_none(float(response.condition(matrix))),
-            "outputs": len(matrix),
-            "ratio": mse / bound if bound > 0 else None,
-        }
 
     def _within(self, matrix: FloatArray, level: float) -> bool:
         """Whether a matrix keeps what the bound of its level is for."""
@@ -347,10 +299,12 @@ class StoredFrontier:
         if row.certificate is None:
             raise self._altered(row, "nothing proves the bound")
         file = self.path / row.certificate
-        try:
-            certificate = certificate_from_plain(read_json(file))
-        except InputError as error:
-            raise InputError(f"{file}: {error}") from None
+        if row.certificate not in self.certificates:
+            try:
+                self.certificates[row.certificate] = certificate_from_plain(read_json(file))
+            except InputError as error:
+                raise InputError(f"{file}: {error}") from None
+        certificate = self.certificates[row.certificate]
         limits = certificate.limits
         level = limits.epsilon if self.local else 1.0 - (limits.success or 0.0)
         same = (

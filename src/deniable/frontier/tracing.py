@@ -6,7 +6,9 @@ A pure function of a request; the same request gives the same frontier.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -14,6 +16,7 @@ from deniable.errors import InputError
 from deniable.frontier.methods import BOUND, METHODS, SEARCH, Trial
 from deniable.frontier.priors import Prior
 from deniable.laws.patterns import FloatArray
+from deniable.mechanism.privacy import finite_or_none
 from deniable.solvers.matrices import response, search
 from deniable.solvers.matrices.certificate import (
     MAX_EXACT_CATEGORIES,
@@ -119,8 +122,7 @@ class Request:
         return [average_limits(self.prior.shares, level, self.most_posterior) for level in levels]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One method at one level. Errors are of the estimated shares of N records.
 
     Args:
@@ -131,6 +133,7 @@ class Row:
             there is a bound but no mechanism.
         worst_posterior: how sure of a category the most telling answer makes.
         lower_bound: no mechanism within the limits of this level has a smaller ``mse``.
+        ratio: ``mse`` over ``lower_bound``.
         bound: "exact" if that is the least possible, "proven" if it may be lower.
         epsilon: ε in nats; None if unbounded.
         condition: of the matrix.
@@ -145,17 +148,32 @@ class Row:
     mse: float | None
     worst_posterior: float | None
     lower_bound: float
+    ratio: float | None
     bound: str
-    epsilon: float | None = None
-    condition: float | None = None
-    outputs: int | None = None
-    iterative_mse: float | None = None
-    iterative_standard_error: float | None = None
+    epsilon: float | None
+    condition: float | None
+    outputs: int | None
+    iterative_mse: float | None
+    iterative_standard_error: float | None
 
-    @property
-    def ratio(self) -> float | None:
-        """``mse`` over ``lower_bound``."""
-        return None if self.mse is None else self.mse / self.lower_bound
+
+def measured(
+    matrix: FloatArray | None, prior: FloatArray, n_records: int, lower_bound: float
+) -> dict[str, Any]:
+    """Return what a row states of its matrix; nothing where there is none."""
+    if matrix is None:
+        names = ("privacy", "mse", "worst_posterior", "ratio", "epsilon", "condition", "outputs")
+        return dict.fromkeys(names)
+    mse = float(response.record_mse(matrix, prior)) / n_records
+    return {
+        "privacy": float(response.privacy(matrix, prior)),
+        "mse": mse,
+        "worst_posterior": float(response.worst_posterior(matrix, prior)),
+        "ratio": mse / lower_bound if lower_bound > 0 else None,
+        "epsilon": finite_or_none(float(response.epsilon(matrix))),
+        "condition": finite_or_none(float(response.condition(matrix))),
+        "outputs": len(matrix),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,17 +411,9 @@ class _Tracing:
         self, name: str, level: float, limits: Limits, bound: float, matrix: FloatArray | None
     ) -> None:
         n_records = self.request.n_records
-        kind = "exact" if self.exact else "proven"
         lower = bound / n_records
-        self.matrices.append(matrix)
-        if matrix is None:
-            self.rows.append(Row(name, level, None, None, None, lower, kind))
-            return
-        error = float(response.record_mse(matrix, limits.prior)) / n_records
-        epsilon = float(response.epsilon(matrix))
-        condition = float(response.condition(matrix))
         simulated = None
-        if self.request.n_simulations:
+        if matrix is not None and self.request.n_simulations:
             simulated = simulated_mse(
                 matrix,
                 limits.prior,
@@ -411,19 +421,15 @@ class _Tracing:
                 self.request.n_simulations,
                 self._generator(name, len(self.rows), 1),
             )
+        self.matrices.append(matrix)
         self.rows.append(
             Row(
-                name,
-                level,
-                float(response.privacy(matrix, limits.prior)),
-                error,
-                float(response.worst_posterior(matrix, limits.prior)),
-                lower,
-                kind,
-                epsilon if math.isfinite(epsilon) else None,
-                condition if math.isfinite(condition) else None,
-                len(matrix),
-                None if simulated is None else simulated.mse,
-                None if simulated is None else simulated.standard_error,
+                method=name,
+                level=level,
+                lower_bound=lower,
+                bound="exact" if self.exact else "proven",
+                iterative_mse=None if simulated is None else simulated.mse,
+                iterative_standard_error=None if simulated is None else simulated.standard_error,
+                **measured(matrix, limits.prior, n_records, lower),
             )
         )

@@ -43,6 +43,9 @@ def test_every_row_says_what_its_matrix_gives(found: Frontier) -> None:
         assert row.mse == pytest.approx(float(response.record_mse(matrix, prior)) / 1000)
         assert row.worst_posterior == pytest.approx(float(response.worst_posterior(matrix, prior)))
         assert row.outputs == len(matrix)
+        epsilon, condition = float(response.epsilon(matrix)), float(response.condition(matrix))
+        assert row.epsilon == (pytest.approx(epsilon) if np.isfinite(epsilon) else None)
+        assert row.condition == (pytest.approx(condition) if np.isfinite(condition) else None)
         assert row.privacy is not None
         assert row.privacy >= row.level - 1e-11
 

@@ -46,14 +46,6 @@ MOST_KINDS = 1 << 18
 """Kinds of rows that are compared: 16 categories have up to 1.7 · 10⁵ rows (65,535 sets, and with a
 worst posterior between 1/9 and 1/8 102,960 rows with a part)."""
 
-MAX_EPSILON = 30.0
-"""Above this many nats e^−ε leaves no trace in floating-point rows; it protects nothing either."""
-
-_LEAST_ROOM = 1e-6
-"""A and δ are at least so far above the least possible, max p, as a fraction of 1 − max p: nearer,
-the program has no interior left to speak of."""
-
-
 Groups = npt.NDArray[np.intp]
 
 
@@ -107,7 +99,8 @@ def average_limits(
     """
     p = checked_prior(prior)
     most = float(p.max())
-    least = most + _LEAST_ROOM * (1.0 - most)
+    # Nearer to the least possible, max p, the program has no interior left to speak of.
+    least = most + 1e-6 * (1.0 - most)
     if not 0.0 <= privacy <= 1.0 - least:
         raise InputError(
             f"privacy: it must be from 0 to {1.0 - least:.8g}; above that the prior alone "
@@ -131,14 +124,15 @@ def local_limits(prior: npt.ArrayLike, epsilon: float) -> Limits:
 
     Args:
         prior: p, shape (n,), entries above 0 that sum to 1.
-        epsilon: level in nats, above 0 and at most `MAX_EPSILON`.
+        epsilon: level in nats, from 0.001 to 30: above, e^−ε leaves no trace in floating-point
+            rows, and protects nothing either.
 
     Raises:
         InputError: if the prior is no distribution or the level is out of range.
     """
     p = checked_prior(prior)
-    if not 1e-3 <= epsilon <= MAX_EPSILON:
-        raise InputError(f"epsilon: the level must be from 0.001 to {MAX_EPSILON:g} nats")
+    if not 1e-3 <= epsilon <= 30.0:
+        raise InputError("epsilon: the level must be from 0.001 to 30 nats")
     return Limits(p, None, None, float(epsilon))
 
 
@@ -316,11 +310,6 @@ def _local_agreement(limits: Limits, square: float) -> float:
     return max(best, float(values[inside].max(initial=0.0)))
 
 
-_CLAIM_SLACK = 1e-12
-"""A claim is so much below the bound, as a fraction: another machine may add up in another order,
-and its own rigorous bound then differs by some hundred roundings of 2⁻⁵³."""
-
-
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """A claimed lower bound with what proves it.
@@ -357,7 +346,9 @@ def certify(
     Raises:
         InputError: as `proven_bound`.
     """
-    claim = proven_bound(limits, directions, multipliers, groups) * (1.0 - _CLAIM_SLACK)
+    # Another machine may add up in another order, and its own rigorous bound then differs by some
+    # hundred roundings of 2⁻⁵³.
+    claim = proven_bound(limits, directions, multipliers, groups) * (1.0 - 1e-12)
     return Certificate(limits, directions, multipliers, claim, groups)
 
 

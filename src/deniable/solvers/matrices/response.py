@@ -39,7 +39,7 @@ def checked_prior(prior: npt.ArrayLike) -> FloatArray:
         total = float(values.sum())
     if abs(total - 1.0) > _SUM_TOLERANCE:
         raise InputError(f"prior: its entries sum to {total:.9g}, not to 1")
-    return values / total
+    return _to_sum_to_one(values, total)
 
 
 def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
@@ -64,7 +64,14 @@ def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
     if off.any():
         column = int(np.argwhere(off)[0][-1])
         raise InputError(f"response matrix: column {column + 1} does not sum to 1")
-    return np.asarray(values / totals)
+    return _to_sum_to_one(values, totals)
+
+
+def _to_sum_to_one(values: FloatArray, totals: FloatArray | float) -> FloatArray:
+    """Divide by totals, unless they are off 1 by no more than adding up rounds: what was divided
+    once stays as it is."""
+    rounding = 2.0**-52 * values.shape[0 if values.ndim == 1 else -2]
+    return np.asarray(np.where(np.abs(totals - 1.0) <= rounding, values, values / totals))
 
 
 def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:

@@ -13,9 +13,6 @@ import numpy.typing as npt
 
 from deniable.laws.patterns import FloatArray
 
-_FAR = 1e3
-"""Distances are cut here, in widths of the front: nearly singular matrices have any error."""
-
 
 def dominance(privacy: FloatArray, error: FloatArray) -> npt.NDArray[np.bool_]:
     """d[i, j]: i is no worse than j in both objectives and better in one, shape (m, m).
@@ -46,7 +43,8 @@ def scaled(privacy: FloatArray, error: FloatArray) -> FloatArray:
         return np.zeros_like(points)
     low, high = points[front].min(axis=0), points[front].max(axis=0)
     width = np.where(high > low, high - low, 1.0)
-    return np.asarray(np.clip((points - low) / width, -_FAR, _FAR))
+    # Nearly singular matrices have any error: distances are cut at a thousand widths of the front.
+    return np.asarray(np.clip((points - low) / width, -1e3, 1e3))
 
 
 def fitness(privacy: FloatArray, error: FloatArray, neighbour: int = 1) -> FloatArray:

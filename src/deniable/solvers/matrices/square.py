@@ -39,15 +39,6 @@ from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import epsilon, privacy, record_mse, worst_posterior
 from deniable.solvers.matrices.schemes import EPSILON_MARGIN, frapp, warner, warner_at
 
-_BACKTRACKS = 25
-"""Halvings of a step before a start is given up: 2⁻²⁵ of a step is no step."""
-
-_TO_BOUNDARY = 0.995
-"""The part of the way to the nearest limit that a step goes, as is usual for interior points."""
-
-_COST_OF_ZEROS = 1e-5
-"""Entries near zero are made zero if the error grows by less than this fraction of it."""
-
 
 @dataclass(frozen=True, eq=False)
 class SquareDesign:
@@ -114,14 +105,15 @@ def solve(
 def _with_zeros(design: SquareDesign) -> SquareDesign:
     """Set the entries to zero that are on their way there, if that costs next to nothing."""
     limits = design.limits
-    for least in NEARLY_ZERO:
+    # Interior points leave near 1e−8 of zeros, but near 1e−6 in the column of a rare category.
+    for least in (1e-4, 1e-5, 1e-6):
         matrix = without_below(design.matrix, least)
         if np.count_nonzero(matrix) == matrix.size or (inside := roomy(matrix > 0, limits)) is None:
             continue
         fraction = _kept_fraction(matrix[None], limits, inside)[0]
         matrix = fraction * matrix + (1.0 - fraction) * inside
         error = float(record_mse(matrix, limits.prior))
-        if error <= design.record_mse * (1.0 + _COST_OF_ZEROS):
+        if error <= design.record_mse * (1.0 + 1e-5):
             return replace(design, matrix=matrix, record_mse=error)
     return design
 
@@ -318,7 +310,7 @@ class _Iteration:
         barrier = value - target * np.log(slack).sum(axis=1)
         accepted = np.zeros(len(point), dtype=bool)
         new, new_value = point, value
-        for _ in range(_BACKTRACKS):
+        for _ in range(25):  # 2⁻²⁵ of a step is no step
             new = point + step[:, None] * move
             new_value = self._value(new)
             new_slack = slack + step[:, None] * slack_move
@@ -398,12 +390,7 @@ class _Iteration:
 def _reach(value: FloatArray, change: FloatArray) -> FloatArray:
     """The longest step up to 1 that keeps `value` positive, with a margin, shape (b,)."""
     ratio = np.divide(-value, change, out=np.full_like(value, np.inf), where=change < 0)
-    return np.asarray(np.minimum(1.0, _TO_BOUNDARY * ratio.min(axis=1)))
-
-
-NEARLY_ZERO = (1e-4, 1e-5, 1e-6)
-"""Below which of these, tried in turn, probabilities are taken for zeros. What interior points
-leave is near 1e−8, but near 1e−6 in the column of a rare category."""
+    return np.asarray(np.minimum(1.0, 0.995 * ratio.min(axis=1)))  # usual for interior points
 
 
 def without_below(matrix: FloatArray, least: float) -> FloatArray:

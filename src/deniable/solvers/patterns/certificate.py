@@ -20,7 +20,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import UNIT
-from deniable.solvers.patterns.complement import complement
+from deniable.solvers.patterns.complement import of_whole, rounded
 from deniable.solvers.problem import Problem, checked_problem
 
 MAX_ENUMERATED = 20
@@ -78,10 +78,7 @@ def weighted_bound(
 
     The mean is a sum over all patterns up to `MAX_ENUMERATED` attributes. Beyond, z is written as a
     budget less the costs λ_i of the changed attributes, of which only sums up to the budget matter
-    (`deniable.solvers.patterns.complement`). λ that are whole numbers are used as they are; others
-    are put on a grid of integers n_i with a random rounding B_i of what is left, E B_i = λ_i − n_i.
-    Given the pattern the rounded z' has mean z, and (·)_+ is convex, so E (z')_+ ≥ E z_+ (Jensen):
-    the bound stays a bound, a little lower.
+    (`deniable.solvers.patterns.complement`), and λ are rounded to whole numbers.
 
     Args:
         n_categories: a_i, shape (k,).
@@ -131,8 +128,8 @@ def _weighted(problem: Problem, weights: Sequence[float] | FloatArray) -> float:
 
 
 def _weighted_by_sums(problem: Problem, weights: FloatArray) -> float:
-    """Return the bound from the law of the dithered costs, in nats; see `weighted_bound`."""
-    form = complement(problem, weights)
+    """Return the bound from the law of the sum of whole costs, in nats; see `weighted_bound`."""
+    form = of_whole(problem, rounded(problem, weights))
     log_ratio = math.log(form.gain) - form.log_positive_part()
     if math.isinf(log_ratio):
         return 0.0

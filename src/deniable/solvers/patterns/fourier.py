@@ -26,20 +26,11 @@ from deniable.laws.votes.sums import saddle_tilt
 from deniable.solvers.patterns.complement import spared
 from deniable.solvers.problem import Problem
 
-MOST_NODES = 6000
+MOST_NODES = 8192
 """Frequencies at most; a gate so steep that it needs more is not resolved."""
 
-_BLOCK, _SMALL_BLOCK = 256, 32
-"""Frequencies at a time: with pairs, for the sake of products of matrices; and without."""
-
 _TAIL = 26.0
-"""Nats at which a tail is left out, of z or of the frequencies: e^−26 is 5e-12."""
-
-_SURELY = 30.0
-"""Widths T of a gate above its middle, from where on it is 1: e^−30 is 1e-13."""
-
-_NEGLIGIBLE = 1e-11
-"""A block of frequencies that adds less than this part of the largest is the last."""
+"""Nats at which a tail is left out, of z, of the gate or of the frequencies: e^−26 is 5e-12."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +73,12 @@ def usual_tilt(problem: Problem, weights: FloatArray, budget: float | None = Non
     return max(tilt, 0.3 / budget)
 
 
-def usual_deviation(problem: Problem, weights: FloatArray) -> float:
-    """Return the standard deviation of z under the usual tilt."""
-    change = _changed(problem, weights, usual_tilt(problem, weights))[1]
-    return math.sqrt(float(weights**2 @ (change * (1.0 - change))))
+def usual_deviation(problem: Problem, weights: FloatArray, budget: float | None = None) -> float:
+    """Return the standard deviation of z under the usual tilt, of changes that can be afforded."""
+    budget = budget or float(weights @ problem.change_probability)
+    change = _changed(problem, weights, usual_tilt(problem, weights, budget))[1]
+    live = weights < budget
+    return math.sqrt(float((weights**2 * change * (1.0 - change))[live].sum()))
 
 
 def _changed(problem: Problem, weights: FloatArray, tilt: float) -> tuple[FloatArray, FloatArray]:
@@ -101,7 +94,6 @@ def logistic_vote(
     softness: float,
     *,
     pairs: bool = True,
-    most_nodes: int = MOST_NODES,
 ) -> LogisticVote:
     """Evaluate one vote.
 
@@ -110,13 +102,12 @@ def logistic_vote(
         weights: λ ≥ 0 with λ·d = 1, shape (k,).
         softness: T > 0.
         pairs: whether the whole curvature is asked for, and not only its diagonal.
-        most_nodes: frequencies at most.
     """
     q = problem.change_probability
     budget = float(weights @ q)
     # As in `complement.of_whole`: where keeping attribute i alone brings z so far up that the gate
     # is 1, a weight that is lower by c leaves the gate as it is, and E_μ[Φ_T] falls by c r_i.
-    cut = spared(weights, budget - _SURELY * softness)
+    cut = spared(weights, budget - _TAIL * softness)
     costs, budget = weights - cut, budget - float(cut.sum())
     tilt = min(usual_tilt(problem, costs, budget), 0.9 / softness)
     total, change = _changed(problem, costs, tilt)
@@ -130,8 +121,8 @@ def logistic_vote(
     smooth, gate, bend = 0.0, 0.0, 0.0
     size = k if pairs else 0
     gate_changed, bend_changed, both_changed = np.zeros(k), np.zeros(k), np.zeros((size, size))
-    largest, done, block = 0.0, False, _BLOCK if pairs else _SMALL_BLOCK
-    for first in range(0, min(needed, most_nodes), block):
+    largest, done, block = 0.0, False, 256 if pairs else 32  # large for products of matrices
+    for first in range(0, min(needed, MOST_NODES), block):
         omega = spacing * np.arange(first, first + block)
         turned = np.exp(-1j * np.outer(omega, costs)) * change
         both = (1.0 - change) + turned
@@ -152,7 +143,7 @@ def logistic_vote(
             both_changed += part.real.T @ weighed.real - part.imag.T @ weighed.imag
         sizes = np.abs(bent)
         largest = max(largest, float(sizes.max()))
-        done = float(sizes[-block // 4 :].max()) < _NEGLIGIBLE * largest
+        done = float(sizes[-block // 4 :].max()) < math.exp(-_TAIL) * largest
         if done:
             break
     diagonal = q**2 * bend - 2.0 * q * bend_changed + bend_changed
@@ -172,5 +163,5 @@ def logistic_vote(
         (q * gate - gate_changed) / smooth,
         diagonal / smooth,
         curvature / smooth,
-        done or needed <= most_nodes,
+        done or needed <= MOST_NODES,
     )

@@ -42,16 +42,6 @@ from deniable.solvers.problem import Problem, SolverError, checked_problem
 MAX_EXACT = 16
 """Attributes up to which the law is a table of all patterns, as `quantize.MOST_IN_TABLE`."""
 
-MANY = 1000
-"""Attributes from which λ is tried as whole numbers, too: what is left of a real one by chance, on
-so many, costs the bound more than another λ near it (of 10,000 attributes 0.027 of 6 nats)."""
-
-WHOLE = 90.0, 4e5, 9e5
-"""What can be afforded, in such units: so many for each attribute, but at least and at most."""
-
-FAR = 0.05
-"""A gap, as a part of ε, beyond which independent blocks may be nearer."""
-
 FAINT = 1e-9
 """Levels below this, in nats, are less than what a law may miss another by: the attributes answer
 independently, which costs no more than that."""
@@ -185,8 +175,10 @@ def _at_places(parts: Sequence[Part], places: Sequence[int]) -> list[Part]:
 
 
 def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
-    """Fit one soft vote, mix several where it is too far from the optimum, follow it by Newton
-    steps where they are, or answer in blocks; or, if these are not wanted, everyone alone."""
+    """Fit one soft vote by the fixed point; while it is not near the optimum, mix several where
+    that is quick, follow it by Newton steps, mix several from there, and answer in blocks; or, if
+    these are not wanted, everyone alone."""
+    k = problem.n_attributes
     fit = fit_vote(problem, gap=gap)
     tried = _landed_vote(problem, fit)
 
@@ -197,20 +189,19 @@ def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
     def above() -> float:
         return min((one.epsilon for one in tried), default=math.inf) - known()
 
-    first = blends.mixed_first(problem)
-    if above() > _enough(gap, known()) and first:
-        tried += _landed_blend(problem, fit, _enough(gap, known()))
-    newton = not fit.settled and problem.n_attributes <= LARGEST_NEWTON
-    if above() > _enough(gap, known()) and newton:
+    def enough() -> float:
+        return max(gap, GOOD_ENOUGH * known())
+
+    if above() > enough() and blends.mixed_first(problem):
+        tried += _landed_blend(problem, fit, enough())
+    if above() > enough() and not fit.settled and k <= LARGEST_NEWTON:
         fit = follow_vote(problem, fit, gap=gap)
         tried += _landed_vote(problem, fit)
-    last = problem.n_attributes <= blends.MAX_ATTRIBUTES
-    if above() > _enough(gap, known()) and last:
-        tried += _landed_blend(problem, fit, _enough(gap, known()))
-    if above() > max(1.0, FAR * known()):
+    if above() > enough() and k <= blends.MAX_ATTRIBUTES:
+        tried += _landed_blend(problem, fit, enough())
+    if above() > max(1.0, 0.05 * known()):  # else two laws cost more than one
         try:
-            everyone = range(problem.n_attributes)
-            alone = [independent(problem, everyone)]
+            alone = [independent(problem, range(k))]
             parts = _in_blocks(problem, known(), gap) if blocks else alone
             tried.append(_certified(problem, parts, fit.lower_bound_weights, "blocks"))
         except SolverError:
@@ -225,11 +216,6 @@ def _with_best_proof(problem: Problem, tried: Sequence[OptimalSolution]) -> Opti
     others = [one for one in tried if one is not best]
     proofs = [_certified(problem, best.parts, one.weights, best.method) for one in others]
     return max([best, *proofs], key=lambda solution: solution.lower_bound)
-
-
-def _enough(gap: float, bound: float) -> float:
-    """Return the gap at which no other search is begun."""
-    return max(gap, GOOD_ENOUGH * bound)
 
 
 def _landed_vote(problem: Problem, fit: VoteFit) -> list[OptimalSolution]:
@@ -330,15 +316,9 @@ def _whole(problem: Problem, law: VoteLaw) -> Part:
 def _certified(
     problem: Problem, parts: Sequence[Part], weights: FloatArray, method: Method
 ) -> OptimalSolution:
-    proofs = [weights]
-    if problem.n_attributes >= MANY:
-        each, least, most = WHOLE
-        units = min(max(each * problem.n_attributes, least), most)
-        proofs.append(np.rint(weights * (units / float(weights @ problem.change_probability))))
     counts, levels = problem.counts.tolist(), delivered(parts).tolist()
-    bounds = [weighted_bound(counts, levels, proof.tolist()) for proof in proofs]
-    best = int(np.argmax(bounds))
-    return OptimalSolution(tuple(parts), proofs[best], bounds[best], method)
+    bound = weighted_bound(counts, levels, weights.tolist())
+    return OptimalSolution(tuple(parts), weights, bound, method)
 
 
 def _in_blocks(problem: Problem, bound: float, gap: float) -> list[Part]:

@@ -17,9 +17,9 @@ Steps:
 `follow_vote`: Newton steps in ln λ where that does not settle (levels that differ by orders of
   magnitude, or of many nats), on a logistic gate, Φ_T' = σ(z/T), with the whole curvature by
   Fourier inversion, T falling from a width at which everything is smooth; each T starts from the λ
-  of the last. A gate that is linear in pieces would do for neither: strips of z without a pattern
-  make its curvature singular. A few more such steps with a gate that can be drawn, linear or
-  a mixture of such, on its grid (`sums`).
+  of the last. A gate that is linear in pieces would not do: strips of z without a pattern make its
+  curvature singular. What can be drawn is a mixture of linear gates that is about the logistic one,
+  for which the fixed point goes on from there.
 
 The proofs are in docs/proofs/optimal.md, Theorem 9.
 """
@@ -27,6 +27,7 @@ The proofs are in docs/proofs/optimal.md, Theorem 9.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -35,16 +36,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import MOST_STATES, GatedSum
 from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
-from deniable.solvers.patterns.complement import (
-    ABOVE,
-    LEAST_RESOLUTION,
-    complement,
-    default_resolution,
-    shared,
-    spared,
-    units_of_budget,
-    wins_alone,
-)
+from deniable.solvers.patterns.complement import shared, spared
 from deniable.solvers.patterns.fourier import (
     LogisticVote,
     logistic_vote,
@@ -60,57 +52,34 @@ LARGEST_NEWTON = 1500
 GOOD_ENOUGH = 2e-5
 """A gap, as a part of ε, at which no other search is begun: a tenth of what is promised."""
 
-NEARER = 3e-6
-"""The same of Newton steps, which come near so quickly that little time is saved by fewer."""
-
-STEEP, STEEP_NODES = 0.01, 8192
-"""T of the gate that is as good as a step, as a part of 1/ρ and of half of what z deviates,
-whichever is less; and frequencies for it at most."""
-
-SETTLED = 1e-6
-"""How far v may be from proportional to d there, relatively."""
-
-COARSE, FINEST = 200.0, 2000.0
-"""Standard deviation of z in units of a grid that can be afforded, and of the law's then. Of 10,000
-attributes at ε = 7.5 the dither costs 5e-4 nats so, and 1.4e-3 at 1,200, which are drawn in two
-thirds of the time."""
-
-WIDER = 4
-"""So many of the last logistic votes are tried on the grid of the law, the narrowest first."""
-
-_COARSE = 10_000.0
-"""Units of θ with which λ are compared on the way."""
+LEAST_RESOLUTION = 20_000
+"""Units of the grid in the budget θ, at least."""
 
 
-@dataclass(frozen=True, eq=False)
-class Gate:
-    """A mixture of linear gates about one middle: widths, on the scale of λ, and shares."""
+def default_resolution(n_attributes: int) -> float:
+    """Return the standard deviation of z in units of the grid: fine enough, and 10^8 additions.
 
-    widths: FloatArray
-    shares: FloatArray
-
-
-NARROWEST = Gate(np.zeros(1), np.ones(1))
+    The dither adds at most k/4 to the variance of z: at 20 √k a relative 1/1600 at worst.
+    """
+    return max(20.0 * math.sqrt(n_attributes), min(6e3, 1.5e6 / n_attributes))
 
 
-def linear(softness: float) -> Gate:
-    """Return the linear gate as steep as a logistic one of this T."""
-    return Gate(np.array([4.0 * softness]), np.ones(1))
-
-
-def mixed(softness: float) -> Gate:
-    """Return about the logistic gate of this T, tails and all: of 196 attributes at 4 to 5 nats the
-    vote ends 0.6 % nearer to the optimum than with the linear one.
+def linear_gates(softness: float) -> tuple[FloatArray, FloatArray]:
+    """Return widths and shares of linear gates whose mixture is about the logistic gate of this T,
+    tails and all; for T = 0 one of width 0. The linear gate as steep as the logistic one ends 0.4 %
+    further from the optimum (100 attributes of two categories at 1 to 10 nats; 196 at 4 to 5).
 
     A linear gate rises by a uniform density; the logistic density f falls on either side: it is a
     mixture of uniform ones on [−a, a], with −2 a f'(a) da of a; up to A there are
     2 (σ(A) − 1/2) − 2 A f(A).
     """
+    if softness == 0.0:
+        return np.zeros(1), np.ones(1)
     ends = np.array([0.0, 1.5, 3.0, 4.5, 6.5, 9.0, 13.0, 20.0, 30.0])
     risen = 1.0 / (1.0 + np.exp(-ends))
     below = 2.0 * (risen - 0.5) - 2.0 * ends * risen * (1.0 - risen)
     shares = np.diff(below)
-    return Gate(softness * (ends[1:] + ends[:-1]), shares / shares.sum())
+    return softness * (ends[1:] + ends[:-1]), shares / shares.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +91,8 @@ class VoteGrid:
         unit: of the grid, on the same scale.
         on_grid: what the kept attributes count, in units; a change that loses by itself, or one
             that is kept and wins, counts no more than that takes. Shape (k,).
-        middle: of the gate, in units of the kept attributes' sum.
-        gate: its widths in units.
+        middle: of the gates, in units of the kept attributes' sum.
+        widths, shares: of the linear gates that are mixed, the widths in units.
         more: by how much E_μ[z_+] is larger for λ than for what is counted, on the scale of λ.
     """
 
@@ -131,7 +100,8 @@ class VoteGrid:
     unit: float
     on_grid: FloatArray
     middle: float
-    gate: Gate
+    widths: FloatArray
+    shares: FloatArray
     more: float
 
     def law(self, problem: Problem, log_height: float) -> GatedSum | VoteBlend:
@@ -142,11 +112,11 @@ class VoteGrid:
         """
         parts = [
             vote_of(problem, self.on_grid, self.middle - width / 2, width, log_height)
-            for width in self.gate.widths.tolist()
+            for width in self.widths.tolist()
         ]
         if len(parts) == 1:
             return parts[0]
-        return VoteBlend(tuple(parts), self.gate.shares, np.ones(problem.n_attributes))
+        return VoteBlend(tuple(parts), self.shares, np.ones(problem.n_attributes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +124,9 @@ class VotePoint(VoteGrid):
     """A soft vote on its grid, evaluated, and what it and its λ prove.
 
     Attributes:
-        objective: ln E_μ[Φ_T(z)].
-        value: v_i over E_μ[Φ_T(z)], shape (k,).
-        diagonal: of the curvature over E_μ[Φ_T(z)], shape (k,).
+        objective: ln E_μ[z_+].
+        value: v_i over E_μ[z_+], shape (k,).
+        diagonal: of the curvature over E_μ[z_+], shape (k,).
         lower_bound: what λ proves, in nats.
     """
 
@@ -232,85 +202,74 @@ class VoteSearch:
         least = float((vote.value / self.problem.keep_excess).min())
         return -math.log(least) - vote.objective if least > 0 else math.inf
 
-    def prove(self, weights: FloatArray, resolution: float | None = None) -> None:
-        """Remember what λ proves, if it is more than what is known."""
-        form = complement(self.problem, weights, resolution)
-        bound = float(np.logaddexp(0.0, math.log(form.gain) - form.log_positive_part()))
-        if bound > self.lower_bound:
-            self.lower_bound, self.lower_bound_weights = bound, weights
-
-    def place(self, weights: FloatArray, gate: Gate, unit: float | None = None) -> VoteGrid:
-        """Put linear gates of these widths, and at least one unit, on the grid; see `at`."""
+    def place(self, weights: FloatArray, softness: float, unit: float | None = None) -> VoteGrid:
+        """Put a vote on the grid; see `at`."""
         problem = self.problem
         budget = math.fsum((weights * problem.change_probability).tolist())
-        widest = min(float(gate.widths.max()), budget)
-        # Whoever keeps an attribute that wins alone is above the gate, though it is rounded down.
-        above = widest / 2 + max(ABOVE * shared(weights, budget), 2.0 * (unit or 0.0))
+        widths, shares = linear_gates(softness)
+        widest = min(float(widths.max()), budget)
+        # Whoever keeps an attribute that wins alone is above the gate, though all are rounded.
+        above = widest / 2 + max(0.01 * shared(weights, budget), 2.0 * (unit or 0.0))
         cut = spared(weights, budget - above)
         counted, budget = weights - cut, budget - float(cut.sum())
-        unit = unit or budget / units_of_budget(problem, counted, self.resolution, budget=budget)
+        if not unit:
+            unit = budget / LEAST_RESOLUTION
+            if softness == 0.0:
+                unit = min(unit, usual_deviation(problem, counted, budget) / self.resolution)
         # A law holds no more states than this.
         most = 0.9 * MOST_STATES / (math.sqrt(problem.n_attributes) + 8)
         unit = max(unit, float(np.minimum(counted, budget + widest).sum()) / most)
-        widths, budget = np.clip(gate.widths, unit, budget) / unit, budget / unit
+        widths, budget = np.clip(widths, unit, budget) / unit, budget / unit
         costs = counted / unit
         # Whoever changes an attribute of this cost loses, though all others are rounded up.
         loses = math.floor(budget + widths.max() / 2) + 1.0
         loses += np.count_nonzero(costs < loses)
         on_grid = np.minimum(costs, loses)
-        threshold = math.fsum(on_grid.tolist()) - budget
+        middle = math.fsum(on_grid.tolist()) - budget
         more = float(cut @ problem.uniform_keep)
-        return VoteGrid(weights, unit, on_grid, threshold, Gate(widths, gate.shares), more)
+        return VoteGrid(weights, unit, on_grid, middle, widths, shares, more)
 
-    def at(self, weights: FloatArray, gate: Gate, unit: float | None = None) -> VotePoint:
-        """Evaluate linear gates of these widths, and at least one unit, on the grid.
+    def at(
+        self, weights: FloatArray, softness: float = 0.0, unit: float | None = None
+    ) -> VotePoint:
+        """Evaluate a vote on the grid.
 
         Args:
             weights: λ ≥ 0, with λ·d = 1, shape (k,).
-            gate: widths, on the scale of λ, and shares.
-            unit: of the grid, on the scale of λ; by default as fine as `resolution` asks for.
+            softness: T of the logistic gate that is meant; 0 for a gate one unit wide.
+            unit: of the grid, on the scale of λ; by default as fine as `resolution` asks for, and
+                as coarse as may be for a gate that is wide.
         """
         problem = self.problem
         keep, change = problem.keep_probability, problem.change_probability
-        grid = self.place(weights, gate, unit)
-        unit, on_grid, threshold, gate = grid.unit, grid.on_grid, grid.middle, grid.gate
-        n = np.floor(on_grid).astype(np.int64)
-        tilt = saddle_tilt(problem.uniform_keep, on_grid, threshold)
-        steps = tilted_sum(problem.uniform_keep, n, on_grid - n, tilt)
-        law = SumLaw(steps, floor=math.floor(threshold - gate.widths.max() / 2))
-        z = law.support - threshold
-        tilted_back = np.exp(np.clip(-tilt * z, -740.0, 600.0))
-        slope, bend, smooth = np.zeros(len(z)), np.zeros(len(z)), np.zeros(len(z))
-        for width, share in zip(gate.widths.tolist(), gate.shares.tolist(), strict=True):
-            risen = np.clip(z + width / 2, 0.0, width)
-            slope += share / width * risen
+        grid = self.place(weights, softness, unit)
+        n = np.floor(grid.on_grid).astype(np.int64)
+        tilt = saddle_tilt(problem.uniform_keep, grid.on_grid, grid.middle)
+        steps = tilted_sum(problem.uniform_keep, n, grid.on_grid - n, tilt)
+        law = SumLaw(steps, floor=math.floor(grid.middle - grid.widths.max() / 2))
+        z = law.support - grid.middle
+        slope, bend = np.zeros(len(z)), np.zeros(len(z))
+        for width, share in zip(grid.widths.tolist(), grid.shares.tolist(), strict=True):
+            slope += share * np.clip(z / width + 0.5, 0.0, 1.0)
             bend += share / width * (np.abs(z) < width / 2)
-            smooth += share * np.where(z > width / 2, z, risen**2 / (2 * width))
-        slope, bend = slope * tilted_back, bend * tilted_back
-        got = law.expectations(np.stack([slope, bend]))
+        tilted_back = np.exp(np.clip(-tilt * z, -740.0, 600.0))
+        got = law.expectations(np.stack([slope, bend]) * tilted_back)
         # E[h (Y_i − p_i)] as (1−p) E[h; kept] − p E[h; changed]: d_i may be tiny beside p_i.
         value = change * got.kept[0] - keep * got.changed[0]
         diagonal = change**2 * got.kept[1] + keep**2 * got.changed[1]
-        mean = float(smooth * tilted_back @ law.mass)
-        excess = float(np.maximum(z, 0.0) * tilted_back @ law.mass)
-        missing = law.dropped * float((np.maximum(z, 0.0) * tilted_back).max(initial=0.0))
-        if not excess > 1e9 * missing:  # what matters was dropped: not usable
-            mean, excess = math.nan, math.nan
-        log_factor = steps.log_scale - tilt * threshold + math.log(unit)
-        if grid.more:
-            more = grid.more * float(np.exp(-log_factor))
-            mean, excess = mean + more, excess + more
+        positive = np.maximum(z, 0.0) * tilted_back
+        mean = float(positive @ law.mass)
+        if not mean > 1e9 * law.dropped * float(positive.max(initial=0.0)):
+            mean = math.nan  # what matters was dropped: not usable
+        log_factor = steps.log_scale - tilt * grid.middle + math.log(grid.unit)
+        mean += grid.more * float(np.exp(-log_factor))
+        objective = math.log(mean) + log_factor
         point = VotePoint(
-            weights,
-            unit,
-            on_grid,
-            threshold,
-            gate,
-            grid.more,
-            math.log(mean) + log_factor,
-            value / mean / unit,
-            np.maximum(diagonal / mean / unit**2, 1e-300),
-            float(np.logaddexp(0.0, -math.log(excess) - log_factor)),
+            **vars(grid),
+            objective=objective,
+            value=value / mean / grid.unit,
+            diagonal=np.maximum(diagonal / mean / grid.unit**2, 1e-300),
+            lower_bound=float(np.logaddexp(0.0, -objective)),
         )
         if point.lower_bound > self.lower_bound:
             self.lower_bound, self.lower_bound_weights = point.lower_bound, weights
@@ -330,7 +289,7 @@ class VoteSearch:
         """Run the accelerated fixed point on one kind of gate; return where it settled."""
         logs: list[FloatArray] = []
         moves: list[FloatArray] = []
-        best_miss, first_miss, worse = math.inf, 0.0, 0
+        best_miss, worse = math.inf, 0
         best: _Vote | None = None
         weights = self.normed(weights)
         for _ in range(steps):
@@ -344,10 +303,7 @@ class VoteSearch:
                 worse += 1
             if size <= target or self.gap <= gap:
                 return point
-            first_miss = first_miss or size
-            # Off by more than a fifth of what it was at first, or of d, it will not settle.
-            hopeless = len(logs) >= 5 and best_miss > 0.2 * min(first_miss, 1.0)
-            if worse == 5 or hopeless or not math.isfinite(size):
+            if worse == 5 or not math.isfinite(size):
                 break
             move = np.log(np.clip(1.0 + miss / (point.diagonal * weights), 0.5, 2.0))
             logs.append(np.log(weights))
@@ -366,31 +322,20 @@ class VoteSearch:
         """Return the vote on a gate that is as good as a step, or None where the fixed point does
         not settle on it."""
         start = self.normed(weights)
+        # A hundredth of what z, or its tilted density, takes to change.
         wide = 0.5 * usual_deviation(self.problem, start)
-        softness = STEEP * min(1.0 / usual_tilt(self.problem, start), wide)
-
-        def evaluate(weights: FloatArray) -> LogisticVote:
-            return logistic_vote(
-                self.problem, weights, softness, pairs=False, most_nodes=STEEP_NODES
-            )
-
-        vote = self.accelerate(start, evaluate, SETTLED, 0.0, 24)
+        softness = 0.01 * min(1.0 / usual_tilt(self.problem, start), wide)
+        logistic = partial(logistic_vote, self.problem, softness=softness, pairs=False)
+        vote = self.accelerate(start, logistic, 1e-6, 0.0, 24)
         return vote if vote is not None and vote.resolved else None
 
     def finest(self, vote: LogisticVote) -> VoteFit:
-        """Return a vote as a law can have it, on a grid too fine to search on.
-
-        Attributes count on it what λ says: under the tilt ρ one that counts n + B, B = 1 with
-        probability θ, is kept as often as one that counts n + ln(1 + θ (e^ρ − 1))/ρ.
-        """
+        """Return a vote as a law can have it, on a grid too fine to search on."""
         problem, weights = self.problem, vote.weights
         budget = float(weights @ problem.change_probability)
-        unit = budget / (FINEST / COARSE * units_of_budget(problem, weights, COARSE))
-        grid = self.place(weights, NARROWEST, unit)
-        tilt = saddle_tilt(problem.uniform_keep, grid.on_grid, grid.middle)
-        counted = grid.on_grid % 1.0
-        dither = np.expm1(tilt * counted) / math.expm1(tilt)
-        grid = self.place(weights + (dither - counted) * grid.unit, NARROWEST, grid.unit)
+        # Of 10,000 attributes at ε = 7.5 the dither costs 5e-4 nats at this resolution.
+        unit = min(budget / LEAST_RESOLUTION, usual_deviation(problem, weights) / 2000.0)
+        grid = self.place(weights, 0.0, unit)
         lower = float(np.logaddexp(0.0, -vote.objective))
         height = self.log_height(vote)
         upper = float(np.logaddexp(0.0, height))
@@ -401,9 +346,7 @@ class VoteSearch:
         scale = float(vote.weights @ vote.value)
         return np.asarray(scale * self.problem.keep_excess - vote.value)
 
-    def step(
-        self, vote: VotePoint | LogisticVote, curvature: FloatArray, damping: float
-    ) -> tuple[FloatArray, float]:
+    def step(self, vote: LogisticVote, damping: float) -> tuple[FloatArray, float]:
         """Return a Levenberg–Newton step in ln λ at λ·d = 1, (k,), and the fall that it promises.
 
         The curvature in ln λ is λ_i λ_j H_ij, and −λ_i miss_i on the diagonal, of which only what
@@ -412,7 +355,7 @@ class VoteSearch:
         weights, gain = vote.weights, self.problem.keep_excess
         k = len(weights)
         slope, reward = weights * self.miss(vote), weights * gain
-        quadratic = curvature * np.outer(weights, weights)
+        quadratic = vote.curvature * np.outer(weights, weights)
         own = np.maximum(np.diag(quadratic), 0.0)
         damped = own + np.maximum(-slope, 0.0)
         damped += damping * (own + float(weights @ vote.value) * reward)
@@ -442,37 +385,29 @@ class VoteSearch:
         softness = 0.7 / usual_tilt(self.problem, weights)
         damping = 1e-2
         votes: list[LogisticVote] = []
-        factor = 0.75
-        while True:
-            vote = logistic_vote(self.problem, weights, softness)
-            if not vote.resolved:
-                if factor == 0.75:
-                    return votes
-                softness, factor = softness / factor * 0.75, 0.75
-                continue
-            vote, damping, steps = self.descend(vote, damping)
-            self.prove(vote.weights, _COARSE)
+        while (vote := logistic_vote(self.problem, weights, softness)).resolved:
+            vote, damping = self.descend(vote, damping)
             votes.append(vote)
             weights = vote.weights
-            unit = float(weights @ self.problem.change_probability) / LEAST_RESOLUTION
+            budget = float(weights @ self.problem.change_probability)
+            unit = shared(weights, budget) / LEAST_RESOLUTION
             if self.above(vote) <= gap or 4.0 * softness < unit:
-                return votes
-            factor = 0.4 if steps <= 4 else 0.55 if steps <= 8 else 0.75
-            softness *= factor
+                break
+            softness *= 0.5
+        return votes
 
     def above(self, vote: LogisticVote) -> float:
-        """Return how far the height that this vote needs is above the lower bound, in nats."""
-        return float(np.logaddexp(0.0, self.log_height(vote))) - self.lower_bound
+        """Return how far the height that this vote needs is above what its λ proves, in nats."""
+        return float(np.logaddexp(0.0, self.log_height(vote)) - np.logaddexp(0.0, -vote.objective))
 
-    def descend(self, vote: LogisticVote, damping: float) -> tuple[LogisticVote, float, int]:
+    def descend(self, vote: LogisticVote, damping: float) -> tuple[LogisticVote, float]:
         """Take Newton steps at one T until v is near proportional to d."""
         damping = max(damping, 1e-4)
-        for count in range(14):
+        for _ in range(14):
             miss, scale = self.miss(vote), float(vote.weights @ vote.value)
-            near = float(np.abs(vote.weights * miss).sum()) < 1e-3 * scale
-            if near and float(np.abs(miss / self.problem.keep_excess).max()) < 0.05 * scale:
-                return vote, damping, count
-            move, promise = self.step(vote, vote.curvature, damping)
+            if float(np.abs(miss / self.problem.keep_excess).max()) < 2e-3 * scale:
+                break
+            move, promise = self.step(vote, damping)
             new = self.normed(vote.weights * np.exp(np.clip(move, -2.0, 2.0)))
             trial = logistic_vote(self.problem, new, vote.softness)
             fall = vote.objective - trial.objective
@@ -481,58 +416,13 @@ class VoteSearch:
                 vote = trial
             else:
                 damping *= 8.0
-        return vote, damping, 14
-
-    def polish(self, vote: LogisticVote, gate: Gate, gap: float, steps: int = 12) -> bool:
-        """Take steps with a gate that can be drawn; return whether they led to the optimum for it.
-
-        Args:
-            vote: where to start, and the curvature.
-            gate: about the logistic gate of that vote.
-            gap: the distance of the bounds, in nats, at which to stop.
-            steps: so many at most.
-        """
-        self.resolution = 0.0  # the gate is wide: as few units as may be
-        point, damping, failed = self.at(vote.weights, gate), 1e-6, 0
-        for _ in range(steps):
-            if self.off(point) < 1e-9 or self.gap <= gap or failed == 3:
-                break
-            if not math.isfinite(point.objective):
-                return False
-            move, _ = self.step(point, vote.curvature, damping)
-            new = self.normed(point.weights * np.exp(np.clip(move, -1, 1)))
-            trial = self.at(new, gate, point.unit)  # on another grid E[Φ] is another, by 1e-6
-            fall = point.objective - trial.objective
-            if fall > 1e-9 or (fall > -1e-5 and self.off(trial) < 0.9 * self.off(point)):
-                damping, point, failed = max(0.2 * damping, 1e-12), trial, 0
-            else:
-                damping, failed = 30.0 * damping, failed + 1
-        return self.off(point) < 1e-4
-
-    def off(self, vote: VotePoint | LogisticVote) -> float:
-        """Return how far v is from being proportional to d, relatively."""
-        miss = np.abs(self.miss(vote) / self.problem.keep_excess)
-        return float(miss.max()) / float(vote.weights @ vote.value)
+        return vote, damping
 
     def fit(self, settled: bool) -> VoteFit:
         """Return the best vote that was evaluated."""
         assert self.best is not None
         bounds = self.lower_bound, self.lower_bound_weights, self.upper_bound
         return VoteFit(self.best, self.log_height(self.best), *bounds, settled)
-
-
-def starts(problem: Problem) -> list[FloatArray]:
-    """Return λ to start from: the levels, also cut, also the largest raised to a share of θ."""
-    level, change = problem.attribute_epsilon, problem.change_probability
-    points = [level, np.minimum(level, 2.0)]
-    order = np.argsort(-level)
-    for count in (1, 2, 4, 8):
-        if 2 * count < len(level):
-            most, raised = order[:count], level.copy()
-            rest = float((level * change).sum() - (level * change)[most].sum())
-            raised[most] = np.maximum(level[most], 0.5 * rest / count / change[most])
-            points.append(raised)
-    return points
 
 
 @np.errstate(all="ignore")  # steps that lead out of range come to nothing, and are taken back
@@ -550,9 +440,9 @@ def fit_vote(problem: Problem, *, gap: float = 1e-7, resolution: float | None = 
         steep = search.steep(level)
         if steep is not None:
             return search.finest(steep)
-    # Where the levels let one attribute win the vote alone, their λ is orders of magnitude off.
-    steps = 1 if k <= LARGEST_NEWTON and level.max() > wins_alone(problem, level) else 24
-    settled = search.accelerate(level, lambda at: search.at(at, NARROWEST), 1e-11, gap, steps)
+    # Where an attribute wins by itself at λ = ε, the λ that are sought are orders of magnitude off.
+    far = k <= LARGEST_NEWTON and spared(level, float(level @ problem.change_probability)).any()
+    settled = search.accelerate(level, search.at, 1e-11, gap, 1 if far else 24)
     return search.fit(settled is not None)
 
 
@@ -567,20 +457,15 @@ def follow_vote(problem: Problem, fit: VoteFit, *, gap: float = 1e-7) -> VoteFit
     """
     search = VoteSearch(problem, default_resolution(problem.n_attributes))
     search.lower_bound, search.lower_bound_weights = fit.lower_bound, fit.lower_bound_weights
-    for weights in starts(problem):
-        search.prove(weights, _COARSE)
-    enough = max(gap, NEARER * search.lower_bound)
-    # The law's own grid may be too coarse for the last gates.
+    enough = max(gap, GOOD_ENOUGH * search.lower_bound)
     settled = False
-    for vote in search.follow(enough)[: -1 - WIDER : -1]:
-        gates = linear(vote.softness), mixed(vote.softness)
-        settled = any(search.polish(vote, gate, enough) for gate in gates)
+    for vote in search.follow(enough)[::-1]:  # the law's own grid may be too coarse for the last
+        wide = partial(search.at, softness=vote.softness)
+        settled = search.accelerate(vote.weights, wide, 1e-9, enough, 24) is not None
         if settled or search.gap <= 10.0 * enough:
             break
     if search.best is None:
         return fit
-    if search.gap > enough:
-        search.prove(search.best.weights)
     bounds = search.lower_bound, search.lower_bound_weights
     if search.upper_bound > fit.upper_bound:
         return replace(fit, lower_bound=bounds[0], lower_bound_weights=bounds[1])

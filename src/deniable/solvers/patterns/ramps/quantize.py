@@ -16,7 +16,6 @@ from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, MOST_STATES, GatedSum
-from deniable.solvers.patterns.complement import default_resolution
 from deniable.solvers.patterns.optimal import Part, table_part
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.ramps.evaluate import (
@@ -27,6 +26,7 @@ from deniable.solvers.patterns.ramps.evaluate import (
     Response,
 )
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
+from deniable.solvers.patterns.votes_dual import default_resolution
 from deniable.solvers.problem import Problem
 
 MOST_IN_TABLE = 16
