@@ -150,7 +150,7 @@ def solve(
         return _beside_faint(problem, gap, blocks)
     if problem.n_attributes <= MAX_EXACT:
         with suppress(SolverError):  # beside a level of many nats no law of many votes is drawn
-            return _exactly(problem, gap)
+            return _exactly(problem)
     return _by_search(problem, gap, blocks)
 
 
@@ -248,12 +248,12 @@ def _a_hair_below(problem: Problem) -> Problem:
     return checked_problem(problem.counts.tolist(), below.tolist())
 
 
-def _exactly(problem: Problem, gap: float) -> OptimalSolution:
+def _exactly(problem: Problem) -> OptimalSolution:
     """Mix votes over all patterns, into a table of them."""
     below = _a_hair_below(problem)  # rounding to the table's integers takes less
     counts, grouped = problem.counts.tolist(), orbits(below)
     guess = best_known_bound(counts, below.attribute_epsilon.tolist())
-    found = solve_columns(grouped, guess, gap=gap)
+    found = solve_columns(grouped, guess)
     part = table_part(counts, grouped, 1.0 + found.excess)
     shared = (found.weights / grouped.size)[grouped.group_of]
     return _certified(problem, [part], shared, "program")
