@@ -52,25 +52,26 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("moved[0] -= np.add.reduce(moved[1:]", "moved[0] += np.add.reduce(moved[1:]"),
     ],
     ("laws/votes/choices", "unit/laws/votes/choices"): [
-        ("first[:] = smaller * 2.0**_BITS", "first[:] = smaller * 2.0**_BITS - 1"),
-        ("- first, source) != flip", "- first, source) == flip"),
+        ("first = smaller.astype(np.uint16)", "first = (smaller + 1).astype(np.uint16)"),
+        ("source) != (weights[0] > weights[1])", "source) == (weights[0] > weights[1])"),
         ("return drawn < digit", "return drawn > digit"),
-        ("np.where(flip, 1.0 - smaller, smaller), np", "np.where(flip, smaller, smaller), np"),
+        ("yes > no, 1.0 - smaller, smaller), np", "yes > no, smaller, smaller), np"),
     ],
     (
         "laws/votes/sampling",
         "unit/laws/votes/sampling "
         "unit/laws/votes/gated unit/laws/votes/as_drawn",
     ): [
-        ("plain / a + extra / a", "plain / a + extra"),
-        ("return extra, plain", "return plain, extra"),
-        ("return before - low, high - low, beyond", "return before - low, high - low - 1, beyond"),
+        ("(shift + n, kept * plain), (", "(shift + n, kept * extra), ("),
+        ("yes * (a / (a - 1)), no * a", "yes * a, no * a"),
         ("(shift + n + 1, kept * extra)", "(shift + n, kept * extra)"),
-        ("- (np.cumsum(sizes) - sizes)", "- np.cumsum(sizes)"),
+        ("shift + first - start", "shift + first"),
+        ("state - self._starts[place] + table", "state + table"),
+        ("_dither.draw(state[some], source)", "_dither.draw(some, source)"),
         ("target[-1] += mass[last:].sum()", "target[-1] += 0.0"),
     ],
     ("laws/votes/sampling", "statistical/attribute_by_attribute"): [
-        ("gain += dither.draw(now, source) & kept", "gain += dither.draw(now, source)"),
+        ("_dither.draw(state, source) & kept", "_dither.draw(state, source)"),
     ],
     ("randomness", "unit/randomness"): [
         ("low_half > (1 << 16) - limit)", "low_half > (1 << 16) - limit + 1)"),

@@ -127,6 +127,27 @@ def test_whatever_is_held_the_probabilities_are_the_same_to_the_last_bit(
         assert next(sampler._built())._change is next(sampler._built())._change or sampler is none
 
 
+def test_every_state_of_every_sum_has_the_probabilities_of_that_sum_alone() -> None:
+    blend = next(law for seed in range(9) if len((law := oracle.random_blend(seed, 5)).parts) > 2)
+    joint, laws = SumSampler(blend.parts, blend.alpha.tolist())._built(), blend.parts
+    alone = zip(*(SumSampler([law])._built() for law in laws), strict=True)
+    for stage, singles in zip(joint, alone, strict=True):
+        for one, both in ((stage._change, "_change"), (stage._dither, "_dither")):
+            each = [getattr(single, both) for single in singles]
+            expected = [choice.probability(s) for choice in each for s in range(choice.n_states)]
+            assert [one.probability(s) for s in range(one.n_states)] == expected
+
+
+def test_a_sum_with_dither_beside_one_without_draws_it_by_its_own_states() -> None:
+    # All three are kept, but for e^-40: the first sum, with half a unit of dither at the second
+    # attribute, wins at 4 only, the other at 3.
+    ones, dither = np.ones(3, dtype=np.int64), np.array([0.0, 0.5, 0.0])
+    with_dither = GatedSum((2, 2, 2), ones, dither, "vote", 3, 1, 40.0, np.ones(3))
+    without = GatedSum((2, 2, 2), ones, 0.0 * dither, "vote", 2, 1, 40.0, np.ones(3))
+    sampler = SumSampler([with_dither, without], [1.0, 1.0])
+    assert not np.any([*sampler.walk(500, SeededRandomness(1))])
+
+
 @pytest.mark.parametrize("piece", [1 << 16, 64])
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_of_all_votes_together_go_where_each_vote_says(
