@@ -102,10 +102,14 @@ def test_the_smallest_epsilon_known_is_given_where_a_solver_is_out_of_reach() ->
     assert made.epsilon_lower_bound <= made.optimal_epsilon <= made.epsilon
 
 
-def test_where_a_soft_vote_is_no_gated_sum_another_law_is_found() -> None:
-    # A gate narrower than a unit of its sum was an error that reached the user.
-    made = design(Schema.anonymous([2, 2, 2, 2]), attribute_epsilon=[600.0, 1.0, 1.0, 1.0])
-    assert made.epsilon < 603.0
+@pytest.mark.parametrize(
+    ("levels", "most"),
+    [([600.0, 1, 1, 1], 602.0), ([500.0, 300, 1, 1, 1], 803.0), ([600.0] + [1e-6] * 20, 600.1)],
+)
+def test_beside_levels_of_hundreds_of_nats_a_law_is_found(levels, most) -> None:
+    # Gates narrower than a unit of their sum, and λ below every double, were errors of the user's.
+    made = design(Schema.anonymous([2] * len(levels)), attribute_epsilon=levels)
+    assert made.epsilon < most
 
 
 def test_the_smallest_epsilon_known_is_given_where_a_total_is_divided_independently() -> None:

@@ -142,7 +142,10 @@ class _Votes(Columns):
         used = np.flatnonzero(self.mixture > 1e-16 * float(self.mixture.sum()))
         # At 19 nats the two ways to a column differ by more than a level may.
         columns = np.array([self._delivered(self._parts[c]) for c in used]).T
-        mixture = self.mixture[used] / float((columns @ self.mixture[used]).min())
+        least = float((columns @ self.mixture[used]).min())
+        if not least > 0.0:  # at hundreds of nats
+            raise NoBlendError("a level is lost to rounding in the blend of votes that was found")
+        mixture = self.mixture[used] / least
         height = float(np.logaddexp(0.0, math.log(float(mixture.sum())) + self.unit))
         parts = tuple(self._parts[c].at_height(height) for c in used)
         return _settled(self.problem, VoteBlend(parts, mixture / mixture.sum(), np.ones(k)))

@@ -313,8 +313,13 @@ class VoteSearch:
             if len(logs) > 1:
                 d_log, d_move = np.diff(logs, axis=0).T, np.diff(moves, axis=0).T
                 metric = np.sqrt(point.diagonal) * weights
-                mix = np.linalg.lstsq(d_move * metric[:, None], move * metric, rcond=1e-9)[0]
+                known = np.column_stack([d_move, move]) * metric[:, None]
+                if not np.isfinite(known).all():
+                    break
+                mix = np.linalg.lstsq(known[:, :-1], known[:, -1], rcond=1e-9)[0]
                 new = new - (d_log + d_move) @ mix
+            if not np.isfinite(new).all():
+                break  # beside a level of hundreds of nats what others add is below every double
             weights = self.normed(np.exp(logs[-1] + np.clip(new - logs[-1], -0.7, 0.7)))
         return best if best_miss < 1e-6 else None
 
@@ -385,7 +390,10 @@ class VoteSearch:
         softness = 0.7 / usual_tilt(self.problem, weights)
         damping = 1e-2
         votes: list[LogisticVote] = []
-        while (vote := logistic_vote(self.problem, weights, softness)).resolved:
+        for _ in range(40):  # then T is a part in 10^12; ordinary levels take 10 to 20
+            vote = logistic_vote(self.problem, weights, softness)
+            if not vote.resolved:
+                break
             vote, damping = self.descend(vote, damping)
             votes.append(vote)
             weights = vote.weights
