@@ -181,10 +181,11 @@ def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
     k = problem.n_attributes
     fit = fit_vote(problem, gap=gap)
     tried = _landed_vote(problem, fit)
+    least = best_known_bound(problem.counts.tolist(), problem.attribute_epsilon.tolist())
 
     def known() -> float:
-        # What the fit states may be an estimate; what was certified is none.
-        return max((one.lower_bound for one in tried), default=fit.lower_bound)
+        # What the fit states may be an estimate, and is -inf where a vote's numbers are lost.
+        return max((one.lower_bound for one in tried), default=max(fit.lower_bound, least))
 
     def above() -> float:
         return min((one.epsilon for one in tried), default=math.inf) - known()

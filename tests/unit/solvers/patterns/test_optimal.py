@@ -523,3 +523,14 @@ def test_attributes_at_faint_levels_alone_answer_independently() -> None:
     solution = optimal.solve([2, 3, 5], [1e-12, 2e-11, 1e-13])
     assert solution.method == "blocks"
     assert 0 <= solution.gap <= solution.epsilon < 3e-11
+
+
+@pytest.mark.slow
+def test_where_no_vote_can_be_evaluated_two_laws_are_found() -> None:
+    # Nothing was known of the bound then: an error that reached the user.
+    random = np.random.default_rng(0)
+    counts, levels = random.integers(2, 7, 1000), random.uniform(1.0, 5.0, 1000)
+    solution = optimal.solve(counts.tolist(), levels.tolist())
+    assert solution.method == "blocks"
+    assert 0.0 < solution.gap < 12.0
+    assert np.abs(solution.delivered - levels).max() < 1e-9
