@@ -23,14 +23,12 @@ TOLERANCE = 9e-10
 """A level that is met lies at most this far (nats) below the request, and never above it."""
 
 
-def land(problem: Problem, law: Law, *, relative: bool = False) -> Law:
+def land(problem: Problem, law: Law) -> Law:
     """Return the law with its height and retention set so that every level is met.
 
     Args:
         problem: the levels.
         law: retention all 1, whose levels are near the requested ones.
-        relative: take `TOLERANCE` as a part of levels below one nat, if the error bounds allow: the
-            height that a level of 0.001 needs would otherwise be found to six digits only.
 
     Raises:
         SolverError: the levels cannot be met with this law.
@@ -38,12 +36,9 @@ def land(problem: Problem, law: Law, *, relative: bool = False) -> Law:
     level = problem.attribute_epsilon
     above, below = law.attribute_bounds()
     certain = float((above - below).max())
-    unit = np.ones_like(level)
-    if relative:
-        unit = np.minimum(level, 1.0).clip(min(2 * certain / TOLERANCE, 1.0))
-    margin = 0.5 * certain + 0.002 * TOLERANCE * float(unit.min())
+    margin = 0.5 * certain + 0.002 * TOLERANCE
     for _ in range(4):
-        landed = _land(problem, law, margin, unit * TOLERANCE)
+        landed = _land(problem, law, margin)
         over = float((landed.attribute_bounds()[0] - level).max())
         if over <= 0:
             return _precise(problem, landed)
@@ -67,18 +62,18 @@ def _precise(problem: Problem, law: Law) -> Law:
     return law
 
 
-def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> Law:
-    """Bring every level to at most ε_i − margin and at least ε_i − tolerance_i."""
-    if np.any(margin > 0.45 * tolerance):
+def _land(problem: Problem, law: Law, margin: float) -> Law:
+    """Bring every level to at most ε_i − margin and at least ε_i − TOLERANCE."""
+    if margin > 0.45 * TOLERANCE:
         raise _too_wide(problem, margin)
     target = problem.attribute_epsilon - margin
     over = law.moments().levels(problem.counts) - target
-    if np.all((-0.9 * tolerance + 2.0 * margin <= over) & (over <= 0.0)):
+    if np.all((-0.9 * TOLERANCE + 2.0 * margin <= over) & (over <= 0.0)):
         return law
-    law = _move_height(law, target, tolerance)
+    law = _move_height(law, target)
     moments = law.moments()
     over = moments.levels(problem.counts) - target
-    if np.any(over < -0.5 * tolerance):
+    if np.any(over < -0.5 * TOLERANCE):
         raise SolverError("this law cannot reach the requested levels")
     if float(over.max()) <= 0:
         return law
@@ -92,7 +87,7 @@ def _land(problem: Problem, law: Law, margin: float, tolerance: FloatArray) -> L
     return law.with_retention(np.where(over > 0, retention, 1.0))
 
 
-def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
+def _move_height(law: Law, target: FloatArray) -> Law:
     """Move E until the attribute that is furthest below its target is 0.4 tolerances below it.
 
     By secant steps within a bracket, every third of them in its middle: every level rises with E,
@@ -101,13 +96,13 @@ def _move_height(law: Law, target: FloatArray, tolerance: FloatArray) -> Law:
 
     def miss(at: Law) -> float:
         levels = at.moments().levels(at.counts)
-        return float(((levels - target) / tolerance).min()) + 0.4
+        return float((levels - target).min()) / TOLERANCE + 0.4
 
     low, high = 0.0, LARGEST_HEIGHT
     best, value = law, miss(law)
     best_value = value
-    slope = 1.0 / float(tolerance.max())
-    least_slope = 1e-6 / float(tolerance.max())
+    slope = 1.0 / TOLERANCE
+    least_slope = 1e-6 / TOLERANCE
     for step in range(120):
         if abs(best_value) <= 0.04:
             break

@@ -79,3 +79,19 @@ def test_caps_so_tight_that_no_start_settles_are_reached_from_looser_ones() -> N
     best = search.best()
     assert best is not None
     assert best.ramp.height < 0.6 * level.sum()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("floor", [0.8, 0.999])
+def test_floors_and_caps_are_kept_where_caps_leave_hardly_any_ramp(seed: int, floor: float) -> None:
+    # Seeds 0 and 4 leave only the ramp that falls from the first change on; 1, 2 and 5 are reached
+    # by going on from a higher top.
+    problem = checked_problem(*request(seed, 7))
+    search, _ = searched(problem, 1.03, 3.0)
+    best = search.best()
+    assert best is not None
+    kept = search.keeping(floor, best)
+    assert kept is not None
+    assert search.least_ratio(kept) >= floor
+    for fit in (best, kept):
+        assert (fit.ramp.slopes <= 1.03 * problem.attribute_epsilon * (1.0 + 1e-9)).all()
