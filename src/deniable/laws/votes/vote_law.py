@@ -162,10 +162,6 @@ class VoteLaw(BoundedLaw):
         """Return φ({i, j}) for all pairs, (k, k), NaN on the diagonal, and how far any may be off,
         drawing apart."""
 
-    def pair_attenuations(self) -> FloatArray:
-        """Return φ({i, j}) for all pairs, (k, k); the diagonal holds NaN."""
-        return self.bounded_pair_attenuations()[0]
-
     @property
     def n_attributes(self) -> int:
         """k."""

@@ -180,24 +180,6 @@ def row_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> RowKinds:
     )
 
 
-def extreme_rows(limits: Limits, *, inside: bool = False) -> FloatArray:
-    """Return every extreme allowed row, each of cost 1, shape (number of rows, n).
-
-    Rounding only ever widens the set of allowed rows (by at most 1e-12), so that a bound over these
-    rows is a bound. With `inside` the same rows under ε-LDP err on the other side, so that a
-    mechanism made of them keeps ε.
-
-    Raises:
-        InputError: if there are more than `MAX_EXACT_CATEGORIES` categories.
-    """
-    n = limits.n_categories
-    if n > MAX_EXACT_CATEGORIES:
-        raise InputError(
-            f"prior: extreme rows are listed for at most {MAX_EXACT_CATEGORIES} categories, not {n}"
-        )
-    return rows_of(limits, row_kinds(limits, np.ones(n, dtype=np.intp)).sums, inside=inside)
-
-
 def n_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> float:
     """At least the number of `row_kinds`, without making them.
 
@@ -217,12 +199,15 @@ def n_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> float:
     return number
 
 
-def rows_of(limits: Limits, named: FloatArray, *, inside: bool = True) -> FloatArray:
-    """The rows of cost 1 for v of `RowKinds`, shape (number of rows, n)."""
+def rows_of(limits: Limits, named: FloatArray) -> FloatArray:
+    """The rows of cost 1 for v of `RowKinds`, shape (number of rows, n).
+
+    Under ε-LDP they are rounded inwards, so that a mechanism made of them keeps ε.
+    """
     if limits.epsilon is None:
         return named
     # p∘(1 + (e^ε − 1) v), divided by e^ε; moved by a few units in the last place.
-    low = math.exp(-limits.epsilon) * (1.0 + (16.0 if inside else -4.0) * 2.0**-52)
+    low = math.exp(-limits.epsilon) * (1.0 + 16.0 * 2.0**-52)
     rows = np.where(named == 1.0, 1.0, low) * limits.prior
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 

@@ -25,6 +25,7 @@ from deniable.laws.votes.vote_law import Account
 from deniable.solvers.patterns import linear, optimal
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.optimal import (
+    MOST_IN_TABLE,
     OptimalSolution,
     Part,
     delivered,
@@ -34,7 +35,6 @@ from deniable.solvers.patterns.optimal import (
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
-from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
 from deniable.solvers.problem import Problem, SolverError, caps_given_rest
 
 EXACT_ORBITS = 1024

@@ -1,7 +1,7 @@
 """The record's smallest level at given attribute levels, for any number of attributes, with proof.
 
 One call chooses by size and structure: a formula for identical attributes (`_identical`), votes
-over all patterns (`columns`) up to `MAX_EXACT` attributes, one soft vote (`votes_dual`) beyond,
+over all patterns (`columns`) up to `MOST_IN_TABLE` attributes, one soft vote (`votes_dual`) beyond,
 several (`blends`) where one is too far from the optimum, and independent blocks where no single law
 does. A law of votes is landed on the levels (`landing`); every law is accounted for as it is drawn,
 and compared with a lower bound that is rounded down and knows nothing of the search
@@ -39,8 +39,9 @@ from deniable.solvers.patterns.votes_dual import (
 )
 from deniable.solvers.problem import Problem, SolverError, checked_problem
 
-MAX_EXACT = 16
-"""Attributes up to which the law is a table of all patterns, as `quantize.MOST_IN_TABLE`."""
+MOST_IN_TABLE = 16
+"""Most attributes for which the law is a table of all 2^k patterns: 65,536 probabilities are drawn
+from as fast as one, and written into a record."""
 
 FAINT = 1e-9
 """Levels below this, in nats, are less than what a law may miss another by: the attributes answer
@@ -148,7 +149,7 @@ def solve(
         return _certified(problem, [_whole(problem, _identical(problem))], weights, "identical")
     if problem.attribute_epsilon.min() < FAINT:
         return _beside_faint(problem, gap, blocks)
-    if problem.n_attributes <= MAX_EXACT:
+    if problem.n_attributes <= MOST_IN_TABLE:
         with suppress(SolverError):  # beside a level of many nats no law of many votes is drawn
             return _exactly(problem)
     return _by_search(problem, gap, blocks)

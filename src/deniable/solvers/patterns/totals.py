@@ -27,12 +27,17 @@ from deniable.solvers.patterns.balanced import (
 )
 from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
-from deniable.solvers.patterns.optimal import OptimalSolution, Part, independent, record_level
+from deniable.solvers.patterns.optimal import (
+    MOST_IN_TABLE,
+    OptimalSolution,
+    Part,
+    independent,
+    record_level,
+)
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.mixture import ROUNDS, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw, keep_floor
-from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE
 from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 UNSPENT = 1e-7

@@ -6,7 +6,13 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
+from deniable.solvers.matrices.certificate import (
+    Limits,
+    average_limits,
+    local_limits,
+    row_kinds,
+    rows_of,
+)
 
 Array = NDArray[np.float64]
 
@@ -42,6 +48,11 @@ def any_limits(draw: st.DrawFn, fewest: int) -> Limits:
     if kind == "average":
         return average_limits(prior, share * room)
     return average_limits(prior, share * room, prior.max() + draw(st.floats(0.05, 1.0)) * room)
+
+
+def extreme_rows(limits: Limits) -> Array:
+    """Every extreme allowed row, each of cost 1, shape (number of rows, n)."""
+    return rows_of(limits, row_kinds(limits, np.ones(limits.n_categories, dtype=np.intp)).sums)
 
 
 def within(matrix: Array, limits: Limits, margin: float = 1e-12) -> bool:

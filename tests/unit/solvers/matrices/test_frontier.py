@@ -11,7 +11,6 @@ from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
     closed_form_bound,
-    extreme_rows,
     local_limits,
     verify,
 )
@@ -21,6 +20,7 @@ from unit.solvers.matrices.priors import (
     SKEWED,
     UNIFORM_FIVE,
     error_by_definition,
+    extreme_rows,
     random_mechanism,
     subset_selection_record_mse,
     within,

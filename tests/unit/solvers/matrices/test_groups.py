@@ -9,10 +9,10 @@ from deniable.solvers.matrices.certificate import (
     Limits,
     average_limits,
     certify,
-    extreme_rows,
     local_limits,
     n_kinds,
 )
+from unit.solvers.matrices.priors import extreme_rows
 
 ALIKE = np.outer([0.2, 0.12, 0.1, 0.06, 0.02], [1.0, 1.1]).ravel() / 1.05
 PAIRS = np.arange(10) // 2

@@ -352,9 +352,8 @@ def _fourier(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
     most = float(size @ (whole + (dither > 0.0))) + 1.0
     fall = ramp.height + 34.0  # what lies a period beyond is damped to rounding, e^{−34}
     tilt = max(_tilt(keep[live], size[live], costs[live], spent), fall / (4 * states))
-    tilt = min(
-        tilt, 0.95 * unit
-    )  # tilted as steeply as a ramp falls, its lower part is rounded away
+    # Tilted as steeply as a ramp falls, its lower part is rounded away.
+    tilt = min(tilt, 0.95 * unit)
     period = 1 << math.ceil(math.log2(max(min(most, fall / tilt), states + 1.0)))
     turns = np.exp((-2j * math.pi / period) * np.arange(period))
     for count in (64, period):

@@ -13,12 +13,12 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.optimal import Part
+from deniable.solvers.patterns.optimal import MOST_IN_TABLE, Part
 from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.mixture import ROUNDS, Mixture, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
-from deniable.solvers.patterns.ramps.quantize import MOST_IN_TABLE, Sums, Tables
+from deniable.solvers.patterns.ramps.quantize import Sums, Tables
 from deniable.solvers.patterns.ramps.search import RampSearch
 from deniable.solvers.problem import Problem
 

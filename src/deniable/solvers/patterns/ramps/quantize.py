@@ -29,10 +29,6 @@ from deniable.solvers.patterns.ramps.newton import Fit, RampFit
 from deniable.solvers.patterns.votes_dual import default_resolution
 from deniable.solvers.problem import Problem
 
-MOST_IN_TABLE = 16
-"""Most attributes for which the law is a table of all 2^k patterns: 65,536 probabilities are drawn
-from as fast as one, and written into a record."""
-
 LANDED_TO = 2e-10
 """How near its level, in nats, a law as drawn comes; levels are aimed at twice that lower."""
 
