@@ -15,6 +15,7 @@ from typing import TextIO
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
+from deniable.cli import groups
 from deniable.cli.arguments import NO_OPTION
 from deniable.cli.typed import as_typed
 from deniable.errors import InputError, Notice
@@ -31,9 +32,16 @@ app = App(
     help="Share or collect sensitive records about people, with plausible deniability for each.",
     version=_version,
     help_format="plaintext",
+    help_formatter=groups.Drawn(),
+    group_commands=groups.HELP,
     suppress_keyboard_interrupt=False,  # it is said here
 )
-schema_app = App(name="schema", help="Work with schema files.")
+schema_app = App(
+    name="schema",
+    group_commands=groups.COMMANDS,
+    group=groups.BEFORE,
+    help="Work with schema files.",
+)
 app.command(schema_app)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from deniable.cli import console
+from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, Force, LedgerOptions, SignOptions
 from deniable.collect import check_installed
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 collect_app = App(
     name="collect",
+    group_commands=groups.COMMANDS,
+    group=groups.START,
     help="Collect answers that every respondent's own browser randomizes before it sends them.",
 )
 app.command(collect_app)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli import console
+from deniable.cli import console, groups
 from deniable.cli.app import app, schema_app
 from deniable.cli.arguments import (
     Anyway,
@@ -32,21 +32,28 @@ if TYPE_CHECKING:
     from deniable.collect.study import Study
 
 
-@app.command
+@app.command(group=groups.BEFORE)
 def design(
     *,
     schema: SchemaPath = None,
     categories: Annotated[
-        str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
+        str | None,
+        Parameter(
+            group=groups.SHARED, help="Numbers of categories, 5,5,3, when there is no schema yet."
+        ),
     ] = None,
     request: DesignOptions | None = None,
     rows: Annotated[
-        int | None, Parameter(help="Also what can be read from a release of so many rows.")
+        int | None,
+        Parameter(group=groups.SHOWN, help="Also what can be read from a release of so many rows."),
     ] = None,
     curve: Curve = False,
     output: Annotated[
         FileOrStream | None,
-        Parameter(help="Where to write the mechanism; with -, nothing else is on standard output."),
+        Parameter(
+            group=groups.SHOWN,
+            help="Where to write the mechanism; with -, nothing else is on standard output.",
+        ),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -97,20 +104,32 @@ def _schema(schema: Path | None, categories: str | None) -> Any:
     return Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
 
 
-@app.command
+@app.command(group=groups.BEFORE)
 def plan(
     *,
     schema: SchemaPath = None,
     categories: Annotated[
-        str | None, Parameter(help="Numbers of categories, 5,5,3, when there is no schema yet.")
+        str | None,
+        Parameter(
+            group=groups.SHARED, help="Numbers of categories, 5,5,3, when there is no schema yet."
+        ),
     ] = None,
-    rows: Annotated[int | None, Parameter(help="How many rows there will be.")] = None,
+    rows: Annotated[
+        int | None, Parameter(group=groups.SHARED, help="How many rows there will be.")
+    ] = None,
     error: Annotated[
         str | None,
-        Parameter(help="Wished standard error of a typical share: 2pt, which is 2% or 0.02."),
+        Parameter(
+            group=groups.SHARED,
+            help="Wished standard error of a typical share: 2pt, which is 2% or 0.02.",
+        ),
     ] = None,
-    epsilon: Annotated[float | None, Parameter(help="Total for the whole record, in nats.")] = None,
-    method: Annotated[str | None, Parameter(help="How the law is found; see design.")] = None,
+    epsilon: Annotated[
+        float | None, Parameter(group=groups.SHARED, help="Total for the whole record, in nats.")
+    ] = None,
+    method: Annotated[
+        str | None, Parameter(group=groups.SHARED, help="How the law is found; see design.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find what a purpose takes: of rows, error and ε give two, and get the third.
@@ -206,7 +225,7 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
     return result
 
 
-@app.command
+@app.command(group=groups.CHECKING)
 def inspect(
     source: Annotated[
         Path, Parameter(name="MECHANISM", help="mechanism.json, record.json, or its folder.")

@@ -4,13 +4,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from deniable.cli import groups
 from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
 from deniable.cli.estimating import print_answers
 from deniable.schema.names import split_names
 
 
-@app.command(name="test")
+@app.command(name="test", group=groups.READING)
 def independence(
     source: ReleaseSource = None,
     /,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from deniable.cli import console
+from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, FileOrStream, Force
 from deniable.errors import InputError
@@ -17,7 +17,12 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
 
-ledger_app = App(name="ledger", help="What all releases of a population come to together.")
+ledger_app = App(
+    name="ledger",
+    group_commands=groups.COMMANDS,
+    group=groups.CHECKING,
+    help="What all releases of a population come to together.",
+)
 app.command(ledger_app)
 
 Source = Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli import console
+from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
     AcceptDrafted,
@@ -35,17 +35,17 @@ from deniable.cli.designing import account_of, find_design
 from deniable.errors import InputError
 
 
-@app.command
+@app.command(group=groups.START)
 def share(
     sources: InputTables = None,
     /,
     *,
     schema: SchemaPath = None,
+    output: Annotated[Path, Parameter(group=groups.SHARED, help="Folder to make.")],
     mechanism: Annotated[
         Path | None,
-        Parameter(help="Use this mechanism, instead of finding one for a schema."),
+        Parameter(group=groups.SHARED, help="A mechanism that is there, instead of a schema."),
     ] = None,
-    output: Annotated[Path, Parameter(help="Folder to make.")],
     request: DesignOptions | None = None,
     curve: Curve = False,
     publish: PublishOptions | None = None,
@@ -53,6 +53,7 @@ def share(
     resume: Annotated[
         bool,
         Parameter(
+            group=groups.LARGE,
             negative=(),
             help="Continue a release in parts that was begun: parts that are made stay as they "
             "are. Say it again with --resume, or name nothing but --output.",
@@ -61,15 +62,14 @@ def share(
     only_begin: Annotated[
         bool,
         Parameter(
+            group=groups.LARGE,
             negative=(),
             help="Compare the tables with the schema and prepare the parts, for deniable work.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Randomize a table and write a folder to publish: rows, record, codebook, report.
-
-    Of several tables, or a large Parquet file, the rows are released in parts.
+    """Randomize a table and write a folder to publish (docs/howto/steward.md).
 
     Example: deniable share insurance.csv --schema insurance.toml \\
     --epsilon 4 --output release
@@ -230,18 +230,25 @@ def _resume(
 
 JobPath = Annotated[
     Path,
-    Parameter(name="JOB", help="What deniable share --only-begin has named, or the output's name."),
+    Parameter(
+        group=groups.LARGE,
+        name="JOB",
+        help="What deniable share --only-begin has named, or the output's name.",
+    ),
 ]
 
 
-@app.command
+@app.command(group=groups.RELEASE)
 def work(
     path: JobPath,
     /,
     *,
     part: Annotated[
         str,
-        Parameter(help="Which share of the units: 3/40 is the third of 40, for array jobs."),
+        Parameter(
+            group=groups.LARGE,
+            help="Which share of the units: 3/40 is the third of 40, for array jobs.",
+        ),
     ] = "1/1",
     as_json: AsJson = False,
 ) -> None:
@@ -288,7 +295,7 @@ def _share_of(text: str) -> tuple[int, int]:
     raise InputError("--part: expected two numbers such as 3/40, the third of 40")
 
 
-@app.command(name="finish")
+@app.command(name="finish", group=groups.RELEASE)
 def finish_(path: JobPath, /, *, key: SignOptions | None = None, as_json: AsJson = False) -> None:
     """Give a release in parts its name, when all its parts are made.
 
@@ -356,14 +363,17 @@ def _without_asides(words: list[str]) -> list[str]:
     return shown
 
 
-@app.command
+@app.command(group=groups.RELEASE)
 def randomize(
     source: InputTable,
     /,
     *,
-    mechanism: Annotated[Path, Parameter(help="mechanism.json, record.json, or its folder.")],
+    mechanism: Annotated[
+        Path, Parameter(group=groups.SHARED, help="mechanism.json, record.json, or its folder.")
+    ],
     output: Annotated[
-        FileOrStream, Parameter(help="Output table, or - for CSV on standard output.")
+        FileOrStream,
+        Parameter(group=groups.SHARED, help="Output table, or - for CSV on standard output."),
     ] = "-",
     drop_other_columns: DropOthers = False,
     accept_drafted: AcceptDrafted = False,
@@ -373,7 +383,7 @@ def randomize(
     memory: LedgerOptions | None = None,
     file: FileOptions | None = None,
 ) -> None:
-    """Randomize a table, or a single row, with a mechanism. Streams.
+    """Randomize a table, or one row, with a mechanism. Streams.
 
     Example: deniable randomize insurance.csv --mechanism release --output out.csv
     """
