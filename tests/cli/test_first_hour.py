@@ -212,3 +212,25 @@ def test_dates_are_read_as_the_file_writes_them(deniable, tmp_path):
     assert deniable(*drawn, *told).status == 0
     wrong = deniable("share", *accepted, *levels, "--output", "z", "--dates", "12.31.25")
     assert "the last day of 2025, such as 31.12.2025" in wrong.err
+
+
+def test_share_without_a_schema_shows_a_draft_and_the_ways_to_a_schema(deniable, tmp_path):
+    rows = "\n".join(f"p{i},{i % 3},{'yes' if i % 2 else 'no'}" for i in range(60))
+    (tmp_path / "t.csv").write_text(f"who,kids,smokes\n{rows}\n")
+    done = deniable("share", "t.csv", "--epsilon", "4", "--output", "r")
+    assert done.status == 2
+    shown = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "kids 3 0, 1, 2 yes" in shown
+    assert "smokes 2 no, yes yes" in shown
+    assert "who left out: an identifier, or text" in shown
+    assert done.err.startswith("deniable: there is no schema, so nothing was released.")
+    assert "deniable schema init t.csv --output draft.toml" in done.err
+    assert not (tmp_path / "r").exists()
+
+
+def test_share_without_a_schema_of_a_table_that_has_nothing_to_draft(deniable, tmp_path):
+    rows = "\n".join(f"person number {i} of them" for i in range(60))
+    (tmp_path / "t.csv").write_text(f"who\n{rows}\n")
+    done = deniable("share", "t.csv", "--epsilon", "4", "--output", "r")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("deniable: give either --schema FILE")

@@ -3,10 +3,11 @@
 import os
 import shlex
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -33,6 +34,9 @@ from deniable.cli.arguments import (
 )
 from deniable.cli.designing import account_of, find_design
 from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.schema import FileFormat
 
 
 @app.command(group=groups.START)
@@ -89,6 +93,8 @@ def share(
         raise InputError("--only-begin is for a release in parts; these rows are not divided")
     release.check_output(output, overwrite=publish.force)
     options = publish.options(repeatable(sources or [], schema or mechanism or Path(), output))
+    if schema is None and mechanism is None and files is None and source != "-":
+        _show_draft(source, publish.file_format())
     declared, result = _given(schema, mechanism, request)
     if options.population is not None:
         result = result or find_design(declared, request)
@@ -124,6 +130,43 @@ def share(
         record = finish(job, account, options.signer)
     times = None if as_json else rows_saved_by_forms(result)
     _show(record, output, options.population, times=times, as_json=as_json)
+
+
+def _show_draft(source: str, file_format: "FileFormat") -> None:
+    """Show what a schema of the table would be, if it were read off the data, and stop.
+
+    Raises:
+        InputError: that there is no schema, and the two ways to one.
+    """
+    from deniable.schema import Schema
+    from deniable.tables.drafting import draft_schema
+    from deniable.tables.reading import column_names
+
+    with console.progress("Reading") as advance:
+        plain = tomllib.loads(draft_schema(source, file_format, advance))
+    if "attribute" not in plain:  # nothing but identifiers and texts
+        return
+    draft = Schema.from_plain(plain)
+    rows = [
+        [
+            name,
+            str(one.n_categories),
+            ", ".join(map(one.label, one.categories)),
+            "yes" if one.drafted else "no",
+        ]
+        for name, one in zip(draft.names, draft.attributes, strict=True)
+    ]
+    left_out = set(column_names(source, file_format)) - set(draft.columns)
+    rows += [[name, "", "left out: an identifier, or text", ""] for name in sorted(left_out)]
+    headers = ["column", "number", "categories", "read off the data"]
+    console.show_table(headers, rows, text_columns=3, most=40, elsewhere="the draft", framed=False)
+    raise InputError(
+        "there is no schema, so nothing was released. Above is what a draft would hold, and what "
+        "of it was read off the data, which tells about the people in them. Either confirm a draft: "
+        f"deniable schema init {shlex.quote(source)} --output draft.toml, put the public codebook's "
+        "categories and bins in place of what was found, and share with --schema draft.toml; or "
+        "write the schema from the codebook alone (docs/schema.md)"
+    )
 
 
 def _note_replacing(output: Path, *, force: bool) -> None:
@@ -319,7 +362,10 @@ def _given(
     from deniable.schema import Schema
 
     if (schema is None) == (mechanism is None):
-        raise InputError("give either --schema FILE with levels or strengths, or --mechanism FILE")
+        raise InputError(
+            "give either --schema FILE, the public codebook of the table (deniable schema init "
+            "drafts one), or --mechanism FILE"
+        )
     if schema is not None:
         return Schema.from_toml(schema), None
     assert mechanism is not None
