@@ -277,7 +277,7 @@ def test_share_takes_a_schema_or_a_mechanism(deniable, place, traced):
     pick = ["frontier", "pick", "f", "--privacy", "0.3", "--name", "age", "--output", "m.json"]
     assert deniable(*pick).status == 0
     share = ["share", "t.csv", "--output", "release"]
-    refused(deniable(*share), "either --schema")
+    assert "there is no schema" in deniable(*share).err
     refused(deniable(*share, "--schema", "s.toml", "--mechanism", "m.json"), "either --schema")
     refused(deniable(*share, "--mechanism", "m.json", "--epsilon", "1"), "nothing left to design")
     assert not (place / "release").exists()

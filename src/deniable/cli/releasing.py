@@ -162,10 +162,10 @@ def _show_draft(source: str, file_format: "FileFormat") -> None:
     console.show_table(headers, rows, text_columns=3, most=40, elsewhere="the draft", framed=False)
     raise InputError(
         "there is no schema, so nothing was released. Above is what a draft would hold, and what "
-        "of it was read off the data, which tells about the people in them. Either confirm a draft: "
-        f"deniable schema init {shlex.quote(source)} --output draft.toml, put the public codebook's "
-        "categories and bins in place of what was found, and share with --schema draft.toml; or "
-        "write the schema from the codebook alone (docs/schema.md)"
+        "of it was read off the data, which tells about the people in them. Either confirm a "
+        f"draft: deniable schema init {shlex.quote(source)} --output draft.toml, put the public "
+        "codebook's categories and bins in place of what was found, and share with --schema "
+        "draft.toml; or write the schema from the codebook alone (docs/schema.md)"
     )
 
 
