@@ -335,6 +335,34 @@ def test_an_unknown_command_is_answered_with_a_whole_sentence(deniable):
     assert commands.endswith("…") or {"test", "reproduce"} <= set(commands.split(", "))
 
 
+def test_share_says_what_a_steward_must_know_in_eight_lines_and_the_rest_on_request(deniable):
+    share = ["share", EXAMPLES / "insurance.csv", "--schema", EXAMPLES / "insurance.toml"]
+    brief = deniable(*share, "--epsilon", "4", "--output", "r").out
+    assert len(brief.splitlines()) <= 8
+    for said in ("at most 54.6 times", "a typical share", "In tables of two", "--method forms",
+                 "within 2 points", "report.html"):  # fmt: skip
+        assert said in brief
+    assert "ε given rest" not in brief
+    full = deniable(*share, "--epsilon", "4", "--output", "r", "--force", "--verbose").out
+    assert "ε given rest" in full
+    assert "Independent randomization at the same ε" in full
+    assert set(brief.splitlines()) <= set(full.splitlines())
+
+
+def test_share_says_what_helps_most_where_nothing_can_be_read(deniable, tmp_path):
+    rows = (EXAMPLES / "insurance.csv").read_text().splitlines(keepends=True)[:600]
+    (tmp_path / "few.csv").write_text("".join(rows))
+    share = ["share", "few.csv", "--schema", EXAMPLES / "insurance.toml", "--epsilon", "2"]
+    said = deniable(*share, "--output", "r").out
+    assert len(said.splitlines()) <= 8
+    assert "What helps most here" in said
+    assert "husband_income" in said.split("What helps most here")[1]
+    # What other demands would come to is not known, so nothing is said of it.
+    levels = deniable(*share[:4], "--attribute-epsilon", ",".join(["0.3"] * 12), "--output", "s")
+    assert levels.status == 0, levels.err
+    assert "What helps most" not in levels.out
+
+
 def test_no_level_is_shown_below_the_true_one(deniable):
     words = ("--categories", "5,3", "--attribute-epsilon", "1,2", "--method", "optimal")
     exact = deniable("design", *words, "--json").json

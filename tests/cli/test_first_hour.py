@@ -120,7 +120,7 @@ def test_randomize_lists_every_mismatch_of_a_file_and_the_first_of_a_stream(deni
 def test_one_of_a_thing_is_said_in_the_singular(deniable, people):
     (people / "people.csv").write_text("sex,age,blood\nf,25,A\n")
     words = ["--schema", "people.toml", "--attribute-epsilon", "0.5,0.2,0.3", "--output", "r"]
-    shared = deniable("share", "people.csv", *words, "--method", "kronecker")
+    shared = deniable("share", "people.csv", *words, "--method", "kronecker", "--verbose")
     assert "ε of the whole record 1 nat;" in shared.out
     assert "With 1 row, a typical share" in shared.out
     shown = deniable("estimate", "r", "--of", "sex")

@@ -143,16 +143,44 @@ def working(label: str) -> Iterator[None]:
         yield
 
 
-def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> None:
+def show_design(
+    statements: Mapping[str, Any], *, of_release: bool = False, briefly: bool = False
+) -> None:
     """Print a design's statements (see :func:`deniable.design.record.design_to_plain`) as a table.
 
     Args:
         statements: what to print.
         of_release: whether a release's guarantee is printed next. It says how well attributes
             without ε can be guessed, so that is left out here.
+        briefly: whether only what is out of the ordinary is printed, without the table.
     """
     from deniable.release.statements import merged_sentence
 
+    changed = statements["changed_levels"]
+    rows = statements["attributes"]
+    if not briefly:
+        _show_attributes(statements)
+    if changed:
+        say(
+            f"CHANGED: {len(changed)} attributes do not have the requested level: "
+            + ", ".join(changed[:10])
+            + (", …" if len(changed) > 10 else "")
+        )
+    # A column that is released as it is has no row here, or one that says it is always kept.
+    randomized = [row["name"] for row in rows if row["keep_probability"] != 1.0]
+    if kept := [name for name in statements["unprotected"] if name not in randomized]:
+        say("NOT PROTECTED, released as they are: " + ", ".join(kept))
+    if unbounded := [name for name in statements["unprotected"] if name in randomized]:
+        say("NO ε-DIFFERENTIAL PRIVACY holds for " + ", ".join(unbounded))
+    for row in rows:
+        if "parts" in row:
+            bounded = row["epsilon"] is not None
+            say(merged_sentence(row["name"], row["parts"], bounded=bounded))
+    _show_best_guesses([row for row in rows if not (of_release and row["epsilon"] is None)])
+
+
+def _show_attributes(statements: Mapping[str, Any]) -> None:
+    """Print what is true of the whole record, and a row an attribute."""
     say(_headline(statements))
     changed = statements["changed_levels"]  # only then do the two levels differ
     rows = statements["attributes"]
@@ -177,23 +205,6 @@ def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> N
     say(ADVERSARIES)
     if any(row.get("asked") is not None for row in rows):
         say("Of people whose form does not ask an attribute, nothing of it is released.")
-    if changed:
-        say(
-            f"CHANGED: {len(changed)} attributes do not have the requested level: "
-            + ", ".join(changed[:10])
-            + (", …" if len(changed) > 10 else "")
-        )
-    # A column that is released as it is has no row here, or one that says it is always kept.
-    randomized = [row["name"] for row in rows if row["keep_probability"] != 1.0]
-    if kept := [name for name in statements["unprotected"] if name not in randomized]:
-        say("NOT PROTECTED, released as they are: " + ", ".join(kept))
-    if unbounded := [name for name in statements["unprotected"] if name in randomized]:
-        say("NO ε-DIFFERENTIAL PRIVACY holds for " + ", ".join(unbounded))
-    for row in rows:
-        if "parts" in row:
-            bounded = row["epsilon"] is not None
-            say(merged_sentence(row["name"], row["parts"], bounded=bounded))
-    _show_best_guesses([row for row in rows if not (of_release and row["epsilon"] is None)])
 
 
 def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -246,12 +257,12 @@ def six_digits(value: float, rounding: str = ROUND_CEILING) -> str:
     return significant(value, 6, rounding).replace(",", "")
 
 
-def show_release(record: Mapping[str, Any]) -> None:
+def show_release(record: Mapping[str, Any], *, briefly: bool = False) -> None:
     """Print what a release states: its mechanism or its strata's, the guarantee, and what holds
     instead for columns without one."""
     in_sentence: list[str] = []  # columns of which the guarantee's own sentence says what holds
     if "mechanism" in record:
-        show_design(record["mechanism"], of_release=True)
+        show_design(record["mechanism"], of_release=True, briefly=briefly)
         rows = record["mechanism"]["attributes"]
         in_sentence = [r["name"] for r in rows if "best_guess" in r and r["epsilon"] is None]
     else:

@@ -36,6 +36,7 @@ from deniable.cli.designing import account_of, find_design
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
+    from deniable.design.account import Design
     from deniable.schema import FileFormat
 
 
@@ -71,6 +72,14 @@ def share(
             help="Compare the tables with the schema and prepare the parts, for deniable work.",
         ),
     ] = False,
+    verbose: Annotated[
+        bool,
+        Parameter(
+            group=groups.SHOWN,
+            negative=(),
+            help="Also the table of attributes and what other methods cost; the report has them.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Randomize a table and write a folder to publish (docs/howto/steward.md).
@@ -78,7 +87,6 @@ def share(
     Example: deniable share insurance.csv --schema insurance.toml \\
     --epsilon 4 --output release
     """
-    from deniable.design.expected_accuracy import rows_saved_by_forms
     from deniable.engines import processes
     from deniable.release import release
     from deniable.release.parts import finish
@@ -128,8 +136,8 @@ def share(
         account = account_of(result, curve=curve)
         processes.make(job, jobs, console.progress)
         record = finish(job, account, options.signer)
-    times = None if as_json else rows_saved_by_forms(result)
-    _show(record, output, options.population, times=times, as_json=as_json)
+    told = None if as_json else _alternatives(result, record, request)
+    _show(record, output, options.population, told, verbose=verbose, as_json=as_json)
 
 
 def _show_draft(source: str, file_format: "FileFormat") -> None:
@@ -190,24 +198,65 @@ def _tables(sources: list[str] | None) -> tuple[Any, list[Path] | None]:
     return (source if not single else str(single[0])), files
 
 
-def _show(
-    record: Any, output: Path, population: Any, *, times: float | None = None, as_json: bool
-) -> None:
-    """Print what is told of a release, and how many times fewer rows forms would need."""
+def _alternatives(
+    result: "Design", record: dict[str, Any], request: DesignOptions | None
+) -> dict[str, Any]:
+    """Return what would make the release tell more; figures of other designs only where a total was
+    asked for, and nothing that other designs would have to keep."""
+    from deniable.cli import options
+    from deniable.design.alternatives import alternatives
+    from deniable.design.design import design
 
+    mechanism = result.mechanism
+    names = [mechanism.schema.names[i] for i in mechanism.schema.protected]
+    request = request or DesignOptions()
+    importance = options.numbers_by_name(request.importance, "--importance", names)
+    plain = DesignOptions(
+        epsilon=request.epsilon,
+        method=request.method,
+        importance=request.importance,
+        pairs=request.pairs,
+    )
+
+    def again(schema: Any, epsilon: float, method: str | None) -> "Design":
+        method = method or request.method
+        return design(
+            schema,
+            epsilon=epsilon,
+            method=method,
+            importance={n: v for n, v in importance.items() if n in schema.names},
+            pairs=request.pairs if method == "forms" else None,
+        )
+
+    free = request == plain and result.budget is not None
+    with console.working("Looking for what would tell more"):
+        rows = record["worth"]["rows"]
+        return alternatives(result, rows, importance, again if free else None)
+
+
+def _show(
+    record: Any,
+    output: Path,
+    population: Any,
+    told: dict[str, Any] | None = None,
+    *,
+    verbose: bool = False,
+    as_json: bool,
+) -> None:
+    """Print what is told of a release."""
     if as_json:
         console.print_json(record)
         return
-    console.show_release(record)
+    from deniable.report import worth as words
+
+    console.show_release(record, briefly=not verbose)
     console.show_worth(record["worth"], record["guarantee"]["epsilon"])
-    console.show_saving(record)
-    console.show_curve(record)
+    if verbose:
+        console.show_saving(record)
+        console.show_curve(record)
     console.show_standing(record, population)
-    if times is not None:
-        console.say(
-            f"With --method forms, {times:.2g} times fewer rows would give the same errors of "
-            "shares; its rows are not complete."
-        )
+    for sentence in words.advice(told) if told else ():
+        console.say(sentence)
     if record["release"].get("beside"):
         console.say(_people(record["release"]["columns"]))
     console.say(f"Read {output / 'report.html'} before you publish {output}")

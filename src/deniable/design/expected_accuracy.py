@@ -93,6 +93,11 @@ class ExpectedAccuracy:
         return _median(self.shares)
 
     @property
+    def median_pair(self) -> Shares | None:
+        """The same among all cells of tables of two; None if nothing is known of them."""
+        return _median(self.pairs) if self.pairs else None
+
+    @property
     def rows_needed(self) -> float:
         """From how many rows on the median share can be read; inf if from none."""
         return self.median.rows_for(self.median.largest_error)
@@ -111,7 +116,7 @@ class ExpectedAccuracy:
             "attributes": len(self.shares),
             "median": self.median.to_plain(n_records),
             "worst": _worst(self.shares).to_plain(n_records),
-            "median_pair": None if not self.pairs else _median(self.pairs).to_plain(n_records),
+            "median_pair": self.median_pair and self.median_pair.to_plain(n_records),
             "worst_pair": None if not self.pairs else _worst(self.pairs).to_plain(n_records),
             "rows_needed": max(1, math.ceil(needed)) if math.isfinite(needed) else None,
         }

@@ -118,6 +118,9 @@ def design_for_error(
     *,
     method: str | None = None,
     progress: Progress = lambda _fraction: None,
+    make: Callable[[float], Design] | None = None,
+    start: float | None = None,
+    close: float = CLOSE,
 ) -> Design:
     """Return a design whose median share has this standard error, or up to 2 % less.
 
@@ -127,6 +130,9 @@ def design_for_error(
         error: wished standard error of the median share, as a fraction of 1.
         method: as in :func:`deniable.design.design.design`.
         progress: called after every design that was tried.
+        make: designs for a total in nats, if that takes more than a method.
+        start: the total to begin with, in nats.
+        close: by which part of it the error may be below the wished one.
 
     Raises:
         InputError: if no total is found.
@@ -135,24 +141,25 @@ def design_for_error(
     >>> 0.0196 <= expected_accuracy(made.account).to_plain(1000)["median"]["standard_error"] <= 0.02
     True
     """
+    make = make or (lambda epsilon: design(schema, epsilon=epsilon, method=method))
     variance = n_records * error**2
     levels = [_level(schema.n_categories[i], variance) for i in schema.protected]
     # What is followed is log(error/wished) over log ε, which falls nearly along a line.
-    at = (math.log(max(levels)) + math.log(math.fsum(levels))) / 2
+    at = (math.log(max(levels)) + math.log(math.fsum(levels))) / 2 if not start else math.log(start)
     slope, before = -1.0, None
     for tried in range(_DESIGNS):
-        made = design(schema, epsilon=math.exp(at), method=method)
+        made = make(math.exp(at))
         progress((tried + 1) / _DESIGNS)
         variance = max(expected_accuracy(made.account).median.variance, 1e-300)
         off = math.log(math.sqrt(variance / n_records) / error)
-        if -CLOSE <= off <= 0:
+        if -close <= off <= 0:
             return made
         if before is not None:
             slope = min(max((off - before[1]) / (at - before[0]), -4.0), -0.25)
         before = (at, off)
         if off > 0 and at == _LARGEST:
             break
-        at = min(at + min(max(-(off + CLOSE / 2) / slope, -1.5), 1.5), _LARGEST)
+        at = min(at + min(max(-(off + close / 2) / slope, -1.5), 1.5), _LARGEST)
     raise InputError(
         f"no total was found at which {n_records} rows give a standard error of "
         f"{100 * error:g} points; ask for another error, or for levels per attribute"

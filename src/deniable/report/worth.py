@@ -3,7 +3,7 @@
 All of it is a function of the record's plain ``worth`` and ε, as screens and pages show them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING
 from typing import Any
 
@@ -82,4 +82,48 @@ def unprotected(epsilon: float | None) -> str:
         f"another, and a suspicion of 1{wording.PERCENT} can become "
         f"{wording.posterior_text(0.01, epsilon)}. Only single columns, seen alone, can be better "
         "protected than that."
+    )
+
+
+def advice(told: Mapping[str, Any]) -> list[str]:
+    """Return what would make a release tell more, a sentence each.
+
+    Args:
+        told: of :func:`deniable.design.alternatives.alternatives`.
+    """
+    if told["ways"]:
+        return [_ways(told["of"], told["ways"])]
+    sentences = []
+    if told["forms_rows"] is not None:
+        sentences.append(
+            f"With --method forms, {told['forms_rows']:.2g} times fewer rows would give the same "
+            "errors of shares; its rows are not complete."
+        )
+    if told["two_points"] is not None:
+        sentences.append(
+            "A typical share would be within 2 points (95 %) at about "
+            f"ε = {told['two_points']:.2g}."
+        )
+    return sentences
+
+
+def _ways(of: str, ways: Sequence[Mapping[str, Any]]) -> str:
+    """Return what helps where a typical share, or cell of a table of two, cannot be read."""
+    said = []
+    for way in ways:
+        left_out = way["left_out"]
+        if way["kind"] == "fewer":
+            named = ", ".join(left_out[:3])
+            more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+            text = f"to leave out {named}{more}"
+        else:
+            larger = f"ε = {way['epsilon']:.2g}"
+            text = "--method forms" if way["kind"] == "forms" else larger
+        text += f" ({wording.points_text(way['standard_error'])} points)"
+        said.append(text if way["readable"] else f"{text}, which is not enough")
+    what = "share" if of == "share" else "cell of a table of two attributes"
+    return (
+        f"What helps most here, with the standard error of a typical {what} then: {said[0]}"
+        + "".join(f"; or {text}" for text in said[1:])
+        + "."
     )

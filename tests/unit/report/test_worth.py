@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deniable.report.worth import lines, unprotected, verdict
+from deniable.report.worth import advice, lines, unprotected, verdict
 
 
 def one(share: float, error: float | None, *names: str) -> dict[str, Any]:
@@ -55,3 +55,26 @@ def test_pairs_are_told_with_the_worst_and_only_where_they_are_known() -> None:
 def test_a_row_is_called_unprotected_from_where_the_promise_is_next_to_nothing() -> None:
     assert unprotected(None) == unprotected(10.0) == ""
     assert "22,100 times" in unprotected(10.001)
+
+
+def test_what_would_tell_more_is_said_with_what_suffices_first():
+    told: dict[str, Any] = {"forms_rows": 1.83, "two_points": 4.248, "of": None, "ways": []}
+    assert advice(told) == [
+        "With --method forms, 1.8 times fewer rows would give the same errors of shares; its rows "
+        "are not complete.",
+        "A typical share would be within 2 points (95 %) at about ε = 4.2.",
+    ]
+    assert advice(told | {"forms_rows": None, "two_points": None}) == []
+    fewer = {"kind": "fewer", "left_out": list("abcde"), "epsilon": 2, "standard_error": 0.0712}
+    larger = {"kind": "epsilon", "left_out": [], "epsilon": 3.0, "standard_error": 0.096}
+    forms = {"kind": "forms", "left_out": [], "epsilon": 2, "standard_error": 0.107}
+    ways = [fewer | {"readable": True}, larger | {"readable": True}, forms | {"readable": False}]
+    assert advice(told | {"of": "share", "ways": ways}) == [
+        "What helps most here, with the standard error of a typical share then: to leave out "
+        "a, b, c and 2 more (7.1 points); or ε = 3 (9.6 points); or --method forms (11 points), "
+        "which is not enough."
+    ]
+    assert (
+        "a typical cell of a table of two attributes then: ε = 3 ("
+        in advice(told | {"of": "pair", "ways": [larger | {"readable": True}]})[0]
+    )
