@@ -7,7 +7,6 @@ characters; everything else is in groups that say what it is about.
 from typing import TYPE_CHECKING
 
 from cyclopts import Group
-from cyclopts.help.formatters import DefaultFormatter
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -39,8 +38,12 @@ SEARCH = Group("The search", sort_key=9)
 TESTS = Group("For tests", sort_key=10)
 
 
-class Drawn(DefaultFormatter):
+class Drawn:
     """Help in which a group is its title and a line or two an option, without frames."""
+
+    def render_usage(self, console: "Console", _options: "ConsoleOptions", usage: object) -> None:
+        """Print the line that says in which order words come."""
+        console.print(f"Usage: {usage}", style="bold", highlight=False)
 
     def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
         """Print a group of options or commands."""
