@@ -33,6 +33,7 @@ from deniable.cli.arguments import (
     SignOptions,
 )
 from deniable.cli.designing import account_of, find_design
+from deniable.cli.typed import as_typed
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def _show(
         console.show_curve(record)
     console.show_standing(record, population)
     for sentence in words.advice(told) if told else ():
-        console.say(sentence)
+        console.say(as_typed(sentence))
     if record["release"].get("beside"):
         console.say(_people(record["release"]["columns"]))
     console.say(f"Read {output / 'report.html'} before you publish {output}")

@@ -96,7 +96,7 @@ def advice(told: Mapping[str, Any]) -> list[str]:
     sentences = []
     if told["forms_rows"] is not None:
         sentences.append(
-            f"With --method forms, {told['forms_rows']:.2g} times fewer rows would give the same "
+            f"With `method` forms, {told['forms_rows']:.2g} times fewer rows would give the same "
             "errors of shares; its rows are not complete."
         )
     if told["two_points"] is not None:
@@ -118,7 +118,7 @@ def _ways(of: str, ways: Sequence[Mapping[str, Any]]) -> str:
             text = f"to leave out {named}{more}"
         else:
             larger = f"ε = {way['epsilon']:.2g}"
-            text = "--method forms" if way["kind"] == "forms" else larger
+            text = "`method` forms" if way["kind"] == "forms" else larger
         text += f" ({wording.points_text(way['standard_error'])} points)"
         said.append(text if way["readable"] else f"{text}, which is not enough")
     what = "share" if of == "share" else "cell of a table of two attributes"

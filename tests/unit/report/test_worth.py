@@ -60,7 +60,7 @@ def test_a_row_is_called_unprotected_from_where_the_promise_is_next_to_nothing()
 def test_what_would_tell_more_is_said_with_what_suffices_first():
     told: dict[str, Any] = {"forms_rows": 1.83, "two_points": 4.248, "of": None, "ways": []}
     assert advice(told) == [
-        "With --method forms, 1.8 times fewer rows would give the same errors of shares; its rows "
+        "With `method` forms, 1.8 times fewer rows would give the same errors of shares; its rows "
         "are not complete.",
         "A typical share would be within 2 points (95 %) at about ε = 4.2.",
     ]
@@ -71,7 +71,7 @@ def test_what_would_tell_more_is_said_with_what_suffices_first():
     ways = [fewer | {"readable": True}, larger | {"readable": True}, forms | {"readable": False}]
     assert advice(told | {"of": "share", "ways": ways}) == [
         "What helps most here, with the standard error of a typical share then: to leave out "
-        "a, b, c and 2 more (7.1 points); or ε = 3 (9.6 points); or --method forms (11 points), "
+        "a, b, c and 2 more (7.1 points); or ε = 3 (9.6 points); or `method` forms (11 points), "
         "which is not enough."
     ]
     assert (
