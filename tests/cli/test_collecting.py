@@ -81,7 +81,8 @@ def test_from_the_example_to_a_release(deniable, study, tmp_path):
         assert set(sent["sent"]) == set(ANSWERS)
         assert len(sent["receipt"]) == 32
         said = deniable("collect", "answer", url, "--answers", "answers.json")
-        assert "these are not your answers" in said.out
+        assert "nobody can tell which" in said.out
+        assert "not your answers" not in said.out
         verified = deniable("collect", "verify", url, "--study", "study/study.json", "--json")
         assert (verified.status, verified.json["same"]) == (0, True)
         assert verified.json["epsilon"] == pytest.approx(2.3)

@@ -456,8 +456,8 @@ class Page {
 
   showClosed(by) {
     const { t } = this;
-    this.show("closed", this.heading(t.closedBefore), by === "clock" ? make("p", {}, t.byClock(this.day)) : null,
-      foreign(this.words.contact, "p"));
+    this.show("closed", this.heading(t.closedTitle), by === "clock" ? make("p", {}, t.byClock(this.day)) : null,
+      make("p", {}, t.closedBefore), foreign(this.words.contact, "p"));
   }
 
   /** On a device of several people: a form was sent, and nobody knows whether its sender is here. */

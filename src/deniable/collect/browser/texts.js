@@ -19,8 +19,8 @@ export const TEXTS = {
     ],
     chancesTitle: "How much can be guessed about you",
     chance: (before, after) => after === null
-      ? `If someone thought before that a guess about you was right with a chance of ${before}, then after seeing what you send it can be nearly certain to them.`
-      : `If someone thought before that a guess about you was right with a chance of ${before}, then after seeing what you send they can think at most ${after}.`,
+      ? `If someone thought before that a guess about you was right with a chance of ${before}, then after seeing what you send they can take it to be nearly certain.`
+      : `If someone thought before that a guess about you was right with a chance of ${before}, then after seeing what you send they can take the chance to be ${after} at most.`,
     oneIn: (n) => `1 in ${n}`,
     inHundred: (n) => `${n} in 100`,
     much: "That is a lot. Answer only if you would not mind much if someone guessed.",
@@ -84,7 +84,8 @@ export const TEXTS = {
     spent: "This invitation has been used already.",
     unknown: "This invitation is not known. Please check that you opened the whole link.",
     closed: "This study is closed. Your form was not taken; thank you all the same.",
-    closedBefore: "This study is closed. Nothing was asked and nothing was sent; thank you all the same.",
+    closedTitle: "This study is closed.",
+    closedBefore: "Nothing was asked and nothing was sent; thank you all the same.",
     byClock: (day) => `It was open until ${day}, and by the clock of this device that is over.`,
     notTaken: "The study did not take the form:",
     waits: "The swapped form is kept on this device. When you open the page again, the same form is sent; no other is made.",
@@ -178,7 +179,8 @@ export const TEXTS = {
     spent: "استُخدمت هذه الدعوة من قبل.",
     unknown: "هذه الدعوة غير معروفة. من فضلك تأكد أنك فتحت الرابط كاملًا.",
     closed: "أُغلقت هذه الدراسة. لم يُقبل نموذجك؛ شكرًا لك على كل حال.",
-    closedBefore: "أُغلقت هذه الدراسة. لم يُسأل شيء ولم يُرسل شيء؛ شكرًا لك على كل حال.",
+    closedTitle: "أُغلقت هذه الدراسة.",
+    closedBefore: "لم يُسأل شيء ولم يُرسل شيء؛ شكرًا لك على كل حال.",
     byClock: (day) => `كانت مفتوحة حتى ${day}، وقد مضى ذلك بحسب ساعة هذا الجهاز.`,
     notTaken: "لم تقبل الدراسة النموذج:",
     waits: "النموذج المستبدَل محفوظ على هذا الجهاز. عندما تفتح الصفحة من جديد يُرسل النموذج نفسه؛ لا يُصنع غيره.",
