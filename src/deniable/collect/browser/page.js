@@ -83,7 +83,11 @@ class Page {
     this.kept = await Kept.of(this.identity);
     history.replaceState({ step: "introduction" }, "");
     addEventListener("popstate", (event) => this.turn(event.state?.step));
-    addEventListener("beforeunload", (event) => this.form?.started && event.preventDefault());
+    addEventListener("beforeunload", (event) => {
+      if (!this.form?.started) return;
+      event.preventDefault(); // the browser asks whether to leave; older ones want a value
+      event.returnValue = this.t.inMemory;
+    });
     addEventListener("pagehide", () => this.erase());
     addEventListener("hashchange", () => {
       // Another link in the same tab; what is drawn and cannot be stored stays.
