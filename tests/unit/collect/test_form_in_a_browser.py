@@ -21,6 +21,7 @@ from unit.collect import studies
 from unit.collect.chromium import (
     CHROMIUM,
     DRIVER,
+    WARNS,
     Watched,
     broken,
     fill,
@@ -43,11 +44,6 @@ pytestmark = [
     ),
 ]
 
-LEAVES = """
-const leaving = new Event("beforeunload", { cancelable: true });
-dispatchEvent(leaving);
-return leaving.defaultPrevented;
-"""
 DEAF = "const ask = fetch; globalThis.fetch = (path, ...rest) => path === 'withdrawals' && "
 DEAF += "!globalThis.heard ? (heard = true, ask(path, ...rest).then(() => { throw 0; })) : "
 DEAF += "ask(path, ...rest);"
@@ -172,19 +168,19 @@ def test_answers_stay_while_one_reads_the_explanation_or_changes_the_language(
         browser.get(url)
         wait_for(browser, "introduction")
         assert browser.title == "Habits and well-being"
-        assert not browser.execute_script(LEAVES)
+        assert not browser.execute_script(WARNS)
         browser.find_element(By.ID, "agree").click()
         assert "only in the memory of this page" in text(browser, ".note")
-        assert not browser.execute_script(LEAVES)  # nothing would be lost
+        assert not browser.execute_script(WARNS)  # nothing would be lost
         browser.get("about:blank")
         browser.get(url)
         fill(browser)
         given = "return [...document.querySelectorAll('input')].map(i => i.checked || i.value)"
         before = browser.execute_script(given)
-        assert browser.execute_script(LEAVES)
+        assert browser.execute_script(WARNS)
         browser.back()
         wait_for(browser, "introduction")
-        assert browser.execute_script(LEAVES)
+        assert browser.execute_script(WARNS)
         assert text(browser, "#agree") == "Go on with the questions"
         browser.forward()
         wait_for(browser, "questions")
@@ -202,7 +198,7 @@ def test_answers_stay_while_one_reads_the_explanation_or_changes_the_language(
         browser.find_element(By.ID, "send").click()
         wait_for(browser, "done")
         # What was sent is over: no way back to the questions, and nothing to lose.
-        assert not browser.execute_script(LEAVES)
+        assert not browser.execute_script(WARNS)
         browser.back()
         time.sleep(0.2)
         assert state(browser) == "done"

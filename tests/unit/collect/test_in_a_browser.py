@@ -28,6 +28,7 @@ from unit.collect.chromium import (
     FULL,
     NO_STORAGE,
     NOTHING_IS_SENT,
+    WARNS,
     WATCHED_BITS,
     Watched,
     broken,
@@ -354,8 +355,10 @@ def test_a_full_storage_is_said_and_one_record_is_sent(
                     "do not answer again" in shown.find_element(By.CLASS_NAME, "note").text
                 )
             )
+            assert browser.execute_script(WARNS)  # closing the tab would lose the draw
             watch.refuse = 1
             wait_for(browser, "done")
+            assert not browser.execute_script(WARNS)
         finally:
             del full["quotaSize"]
             browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", full)

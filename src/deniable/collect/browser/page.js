@@ -84,9 +84,10 @@ class Page {
     history.replaceState({ step: "introduction" }, "");
     addEventListener("popstate", (event) => this.turn(event.state?.step));
     addEventListener("beforeunload", (event) => {
-      if (!this.form?.started) return;
+      const drawn = !this.kept.lasting && this.kept.memory?.state === "drawn";
+      if (!(drawn || this.form?.started)) return;
       event.preventDefault(); // the browser asks whether to leave; older ones want a value
-      event.returnValue = this.t.inMemory;
+      event.returnValue = drawn ? this.t.keepOpen : this.t.inMemory;
     });
     addEventListener("pagehide", () => this.erase());
     addEventListener("hashchange", () => {

@@ -1,6 +1,6 @@
 // A number as somebody typed it, in the digits of any script, and the interval that it lies in.
 
-const DIGIT = /\p{Nd}/u;
+const DIGIT = /\p{Decimal_Number}/u;
 
 /** Returns the value of a decimal digit: how many digits stand before it, which are in order. */
 function digitValue(letter) {
@@ -16,7 +16,7 @@ function digitValue(letter) {
 export function numberFrom(typed, decimal) {
   const plain = typed
     .replace(/\p{Cf}/gu, "") // marks of direction
-    .replace(/\p{Nd}/gu, (letter) => (letter.length === 1 ? digitValue(letter) : letter))
+    .replace(/\p{Decimal_Number}/gu, (letter) => (letter.length === 1 ? digitValue(letter) : letter))
     .replace("\u2212", "-")
     .trim();
   const [, whole, sign, part] = /^(-?\d+)(?:([.,\u066b])(\d+))?$/.exec(plain) ?? [];
