@@ -40,6 +40,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
 # Test files without a module of their path: their subject goes across modules.
 SUBJECTS: dict[str, str] = {
     "collect/test_in_a_browser": "the page, from the first sentence to the receipt",
+    "collect/test_form_in_a_browser": "the form, from the explanation to the button",
     "collect/test_browser_account": "the page checks a law by itself",
     "design/test_a_new_method": "what a contributor does to add a method",
     "estimate/test_strata": "strata with mechanisms of their own, from counts to covariances",

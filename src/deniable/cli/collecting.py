@@ -308,7 +308,8 @@ def answer(
     lines = "\n".join(f"  {name}: {value}" for name, value in sent.answers.items())
     console.answer(
         {"receipt": sent.receipt, "sent": sent.answers},
-        f"This was sent; these are not your answers:\n{lines}\nReceipt: {sent.receipt}\n"
+        "This was sent. Some are as you answered, some were swapped; nobody can tell which:\n"
+        f"{lines}\nReceipt: {sent.receipt}\n"
         "Keep it if you may want to take the record back",
         as_json=as_json,
     )

@@ -1,6 +1,9 @@
 """The questionnaire: what a respondent reads, in every language, checked against the schema."""
 
+import math
+import re
 import tomllib
+import warnings
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -9,14 +12,26 @@ from typing import Any, Literal
 import msgspec
 
 from deniable._checks import first_duplicate
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
+from deniable.report.wording import listed
 from deniable.schema import Attribute, Schema
+from deniable.schema.attribute import edge_text
 
 Text = str | dict[str, str]
 """One text, or one for each language."""
 
 RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ku", "ps", "ur", "yi")
 """Languages that are written from right to left, of those in use on the web."""
+
+INTERVALS = {
+    "en": ("{} to under {}", "{} to {}", "under {1}", "{} and more"),
+    "ar": ("من {} إلى أقل من {}", "من {} إلى {}", "أقل من {1}", "{} أو أكثر"),
+}
+"""How an interval of numbers is said, in the languages that the page speaks: without its upper
+edge, with it as the last one, without a lower end, without an upper end."""
+
+LANGUAGE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+"""What a browser takes for the name of a language (BCP 47)."""
 
 
 class Question(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,6 +65,8 @@ def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any
         schema: the attributes that are asked for.
         today: a closing date before it is refused.
 
+    Warns of categories that respondents would read as they are coded, for want of labels.
+
     Raises:
         InputError: if the file cannot be read, or does not fit the schema; the sentence says where.
     """
@@ -80,6 +97,25 @@ def right_to_left(languages: Sequence[str]) -> list[str]:
     return [code for code in languages if code.split("-")[0] in RIGHT_TO_LEFT]
 
 
+def plain_labels(attribute: Attribute, language: str = "en") -> list[str]:
+    """Return what the categories of a column are called on a page: by their labels, intervals of
+    numbers in words.
+
+    >>> plain_labels(Attribute("sleep", bins=(0, 5, 7.5, 24), labels={"[0,5)": "little"}))
+    ['little', '5 to under 7.5', '7.5 to 24']
+    """
+    names = [attribute.label(category) for category in attribute.categories]
+    if attribute.bins is not None:
+        edges = [edge_text(edge, dates=attribute.dates) for edge in attribute.bins]
+        words = INTERVALS.get(language.split("-")[0], INTERVALS["en"])
+        for j, category in enumerate(attribute.categories[: len(edges) - 1]):
+            low, high = attribute.bins[j : j + 2]
+            kind = 2 if low == -math.inf else 3 if high == math.inf else int(j == len(edges) - 2)
+            if category not in attribute.labels:
+                names[j] = words[kind].format(*edges[j : j + 2])
+    return names
+
+
 def place(attribute: Attribute, part: Attribute) -> dict[str, Any]:
     """Return which column a question fills, and how its answer becomes a code of its attribute."""
     return {
@@ -94,6 +130,10 @@ def _checked(file: Questionnaire, schema: Schema, today: date) -> dict[str, Any]
     languages = file.languages
     if not languages or first_duplicate(languages) is not None:
         raise InputError("languages lists each language once, and at least one")
+    if unknown := [code for code in languages if not LANGUAGE.fullmatch(code)]:
+        raise InputError(
+            f"'{unknown[0]}' is not the code of a language; give one such as en, ar or pt-BR"
+        )
     if file.closes < today:
         raise InputError(f"the study closes on {file.closes}, which is past; give a later date")
     consent = file.consent
@@ -140,7 +180,34 @@ def _questions(
                     f"there is no question for '{part.name}'; every attribute needs one"
                 )
             questions.append(_question(by_name[part.name], attribute, part, languages))
+    columns = [part for attribute in schema.attributes for part in attribute.columns]
+    _warn(columns, [by_name[part.name] for part in columns], languages)
     return questions
+
+
+def _warn(
+    columns: Sequence[Attribute], asked: Sequence[Question], languages: Sequence[str]
+) -> None:
+    """Warn of what respondents would read as it is coded, or in another language than theirs."""
+    coded, untranslated, in_english = [], [], []
+    foreign = [code for code in languages if code.split("-")[0] not in INTERVALS]
+    for part, question in zip(columns, asked, strict=True):
+        intervals = len(part.bins) - 1 if part.bins is not None else 0
+        bare = [value for value in part.categories if value not in question.labels]
+        if codes := [v for v in bare if v in part.categories[intervals:] and v not in part.labels]:
+            coded.append(f"{part.name} ({listed(codes, 3)})")
+        if len(languages) > 1 and any(value in part.labels for value in bare):
+            untranslated.append(part.name)
+        if foreign and any(v in part.categories[:intervals] and v not in part.labels for v in bare):
+            in_english.append(part.name)
+    remedy = "give `labels` in the questionnaire"
+    for found, sentence in (
+        (coded, "respondents read categories without labels as they are coded"),
+        (untranslated, "the schema's labels are the same in all languages"),
+        (in_english, f"intervals of numbers are said in English in {listed(foreign, 3)}"),
+    ):
+        if found:
+            warnings.warn(f"{sentence}: {listed(found, 4)}; {remedy}", Notice, stacklevel=2)
 
 
 def _question(
@@ -158,8 +225,8 @@ def _question(
             "labels": [
                 _text(asked.labels[value], code, languages, f"a label of {where}")
                 if value in asked.labels
-                else part.label(value)
-                for value in part.categories
+                else label
+                for value, label in zip(part.categories, plain_labels(part, code), strict=True)
             ],
         }
         for code in languages

@@ -10,7 +10,7 @@ DRAWING = ("randomness", "numbers", "categorical", "votes", "sampler")
 CHECKING = ("account",)
 """What checks a law: it may take logarithms."""
 
-PAGE = (*DRAWING, *CHECKING, "storage", "texts", "page")
+PAGE = (*DRAWING, *CHECKING, "storage", "texts", "elements", "typed", "form", "page")
 
 _IMPORT = re.compile(r'^import [^;]+ from "\./(\w+)\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"^ *(//.*|/\*\*(?s:.*?)\*/)\n", re.MULTILINE)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.collect.counting import Collected, collected_by
 from deniable.collect.folder import StudyFolder
+from deniable.collect.questionnaire import plain_labels
 from deniable.collect.store import Store, Totals
 from deniable.errors import InputError
 from deniable.estimate.consistency import Origin, find_origin
@@ -141,7 +142,7 @@ def _cells(estimate: Estimate, channel: Channel) -> list[Cell]:
     low, high = estimate.confidence_interval(0.95)
     leverages = leverage(channel)
     shown = [variable.attribute for variable in channel.variables]
-    labels = [[each.label(value) for value in each.categories] for each in shown]
+    labels = [plain_labels(each) for each in shown]
     return [
         Cell(
             tuple(labels[axis][place] for axis, place in enumerate(index)),

@@ -35,6 +35,17 @@ const send = fetch;
 globalThis.fetch = (...all) => { globalThis.left = performance.now(); return send(...all); };
 """
 NO_STORAGE = "Object.defineProperty(globalThis, 'indexedDB', {get() { throw new Error('off'); }});"
+# Whether the browser would ask before the page is left.
+WARNS = """
+const leaving = new Event("beforeunload", { cancelable: true });
+dispatchEvent(leaving);
+return leaving.defaultPrevented;
+"""
+NOTHING_IS_SENT = """
+const ask = fetch;
+globalThis.fetch = (path, ...rest) =>
+  path === "submissions" ? new Promise(() => {}) : ask(path, ...rest);
+"""
 FULL = """
 IDBObjectStore.prototype.put = () => { throw new DOMException("full", "QuotaExceededError"); };
 """

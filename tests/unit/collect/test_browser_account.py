@@ -20,6 +20,7 @@ from deniable.collect.scripts import CHECKING, DRAWING, joined
 from deniable.laws import GatedSum, Law, VoteBlend
 from deniable.laws.votes.backward import Backward
 from deniable.mechanism import privacy
+from deniable.report import wording
 from unit.collect import vectors
 
 quickjs = pytest.importorskip("quickjs")
@@ -70,6 +71,17 @@ def statements(law: Law) -> dict[str, Any]:
             for i, (alone, rest, keep) in enumerate(rows, start=1)
         ],
     }
+
+
+@pytest.mark.parametrize("prior", [0.01, 0.5])
+def test_the_page_states_chances_as_the_report_does(prior: float) -> None:
+    for epsilon in np.concatenate([np.geomspace(1e-3, 30, 400), [0, 2.3, 710, 1e4]]):
+        percent = CONTEXT.eval(f"posterior({prior}, {epsilon})")
+        odds = Fraction(prior) / (1 - Fraction(prior)) * Fraction(math.exp(min(epsilon, 700)))
+        assert percent == 100 or Fraction(percent) / 100 >= odds / (1 + odds) - Fraction(1, 10**15)
+        said = wording.posterior_text(prior, epsilon)
+        shown = "100" if said == wording.NEAR_CERTAINTY else said.removesuffix(wording.PERCENT)
+        assert float(shown) == percent
 
 
 PRIVATE = [n for n, law in LAWS.items() if 1e-9 < privacy.record_epsilon(law) < 1000]

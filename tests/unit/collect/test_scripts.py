@@ -3,18 +3,22 @@
 import json
 import re
 import time
+import unicodedata
 import zipfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from deniable.collect import scripts
+from deniable.collect.client import _code
 from deniable.design.design import design
+from deniable.errors import InputError
 from deniable.laws import FAMILIES, law_from_plain
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
 from unit.collect import vectors
 
 quickjs = pytest.importorskip("quickjs")
@@ -183,3 +187,63 @@ def test_the_wheel_has_all_that_pages_and_stores_are_made_of(tmp_path: Path) -> 
     assert kinds == {path.suffix for path in files}
     for path in files:
         assert held[str(path.relative_to(root / "src"))] == path.read_bytes()
+
+
+def typed(expression: str) -> Any:
+    context = quickjs.Context()
+    context.eval(scripts.joined(("typed",)))
+    return context.eval(expression)
+
+
+def test_a_number_is_read_in_the_digits_of_every_script() -> None:
+    letters = map(chr, range(0x10000))
+    digits = [letter for letter in letters if unicodedata.decimal(letter, None) is not None]
+    assert len(digits) > 300
+    for digit in digits:
+        read = typed(f"numberFrom({json.dumps(digit + '0' + digit)}, '.')")
+        assert read == 101 * unicodedata.digit(digit), hex(ord(digit))
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "number"),
+    [
+        ("7.5", ".", 7.5),
+        ("7,5", ".", 7.5),
+        (" -12 ", ".", -12),
+        ("\u221212", ".", -12),  # a minus sign
+        ("\u200f\u0667\u066b\u0665\u0660\u0660", ".", 7.5),  # ٧٫٥٠٠ after a mark of direction
+        ("1.500", ".", 1.5),
+        ("1,500", ",", 1.5),
+        ("0,125", ".", 0.125),
+        ("1500,125", ".", 1500.125),
+        # Fifteen hundred to some, one and a half to others.
+        ("1,500", ".", None),
+        ("1.500", ",", None),
+        ("-12,000", ".", None),
+        ("1,500,000", ".", None),
+        ("1e3", ".", None),
+        ("0x10", ".", None),
+        ("7.", ".", None),
+        (".5", ".", None),
+        ("", ".", None),
+        ("Infinity", ".", None),
+        ("\U0001d7d7", ".", None),  # a digit of mathematicians, which nobody types
+    ],
+)
+def test_a_number_that_could_be_read_as_two_is_not_read(
+    text: str, decimal: str, number: float | None
+) -> None:
+    read = typed(f"numberFrom({json.dumps(text)}, {json.dumps(decimal)})")
+    assert read == number if number is not None else read != read
+
+
+def test_a_number_lies_in_the_interval_that_python_says() -> None:
+    edges, numbers = [-2.5, 0, 5, 7.5, 24], [-3, -2.5, -0.1, 0, 4.99, 5, 7.5, 23.9, 24, 24.1]
+    column = Attribute("a", bins=tuple(edges))
+    for number in numbers:
+        try:
+            code = _code(column, number)
+        except InputError:
+            code = -1
+        assert typed(f"intervalOf({edges}, {number})") == code
+    assert typed(f"intervalOf({edges}, NaN)") == -1

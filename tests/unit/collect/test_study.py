@@ -15,6 +15,7 @@ from deniable.schema import Attribute, Schema
 from unit.collect.studies import TODAY, example_files, example_study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "2"
+pytestmark = pytest.mark.filterwarnings("ignore:respondents read categories without labels")
 
 
 @pytest.fixture(scope="module")

@@ -323,6 +323,14 @@ export function account(sampler) {
   return { epsilon, rows, bounded };
 }
 
+/** Returns how sure an observer can become at most, in per cent, who thought something to be true
+ * with this probability before: rounded up, as the report does it; 100 is near certainty. */
+export function posterior(prior, epsilon) {
+  const share = prior / (prior + (1 - prior) * Math.exp(-epsilon));
+  const places = share < 0.99 ? 1 : Math.min(4, Math.ceil(-Math.log10(Math.max(1 - share, 1e-9))) - 1);
+  return Math.min(100, Math.ceil(100 * share * 10 ** places) / 10 ** places);
+}
+
 /** Compares what a study states with what its law gives; throws if any statement is too low. */
 export function checkStatements(sampler, stated) {
   const found = account(sampler);

@@ -1,6 +1,8 @@
 // The page: explains, asks, draws once, sends once.
 
-import { checkStatements } from "./account.js";
+import { checkStatements, posterior } from "./account.js";
+import { foreign, make, note } from "./elements.js";
+import { Form } from "./form.js";
 import { SystemBits } from "./randomness.js";
 import { Sampler } from "./sampler.js";
 import { Kept } from "./storage.js";
@@ -8,34 +10,22 @@ import { TEXTS } from "./texts.js";
 
 const TOKEN = /^[0-9a-f]{32}$/;
 const WAIT = 500; // milliseconds from the click to the first request, whatever was answered
+const PATIENCE = 3000; // milliseconds for which the study is asked whether it is open
+const MUCH = Math.log(100); // nats from which a respondent is warned
 const app = document.getElementById("app");
-
-/** Makes an element: text is always set as text, never as markup. */
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
-
-/** Text of the study, which may run in any direction. */
-const foreign = (text, tag = "bdi") => make(tag, { dir: "auto" }, text);
-
-/** Puts what the page says with foreign text in it: the direction of each does not disturb. */
-function isolated(sentence, ...pieces) {
-  const marks = pieces.map((_, i) => `\u0001${i}\u0002`);
-  const parts = sentence(...marks).split(/\u0001(\d+)\u0002/);
-  return parts.map((part, i) => (i % 2 ? foreign(pieces[Number(part)]) : part));
-}
 
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 async function digest(bytes) {
   return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}
+
+/** Asks the study something, and returns its response: no cookie, no referrer, nothing cached. */
+function request(path, body = null) {
+  return fetch(path, {
+    ...(body === null ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body }),
+    credentials: "omit", cache: "no-store", redirect: "error", referrerPolicy: "no-referrer",
+  });
 }
 
 class Page {
@@ -46,7 +36,7 @@ class Page {
     this.token = location.hash.slice(1);
     const asked = this.study.languages.find((code) => navigator.language.startsWith(code));
     this.language = asked ?? this.study.languages[0];
-    this.answers = null;
+    this.form = null;
     this.source = new SystemBits();
   }
 
@@ -56,6 +46,22 @@ class Page {
 
   get words() {
     return this.study.texts[this.language];
+  }
+
+  /** A number as this language writes it, in the digits of the page's own words. */
+  say(number, digits = 10) {
+    const format = { numberingSystem: "latn", useGrouping: false, maximumFractionDigits: digits };
+    return number.toLocaleString(this.language, format);
+  }
+
+  /** The sign before decimals in this language. */
+  get decimal() {
+    return this.say(0.5).replace(/[\d\p{Cf}]/gu, "");
+  }
+
+  get day() {
+    const format = { dateStyle: "long", timeZone: "UTC", numberingSystem: "latn" };
+    return new Date(`${this.study.closes}T12:00:00Z`).toLocaleDateString(this.language, format);
   }
 
   async start() {
@@ -75,6 +81,14 @@ class Page {
       );
     }
     this.kept = await Kept.of(this.identity);
+    history.replaceState({ step: "introduction" }, "");
+    addEventListener("popstate", (event) => this.turn(event.state?.step));
+    addEventListener("beforeunload", (event) => {
+      const drawn = !this.kept.lasting && this.kept.memory?.state === "drawn";
+      if (!(drawn || this.form?.started)) return;
+      event.preventDefault(); // the browser asks whether to leave; older ones want a value
+      event.returnValue = drawn ? this.t.keepOpen : this.t.inMemory;
+    });
     addEventListener("pagehide", () => this.erase());
     addEventListener("hashchange", () => {
       // Another link in the same tab; what is drawn and cannot be stored stays.
@@ -103,13 +117,31 @@ class Page {
     const kept = await this.kept.read();
     if (kept?.state === "drawn") return this.deliver();
     if (kept?.state === "closed") return this.showNotTaken(410);
+    if (kept?.state === "withdrawn") return this.showWithdrawn();
     if (kept?.state === "answered" && !this.study.shared_device) return this.showAnswered(kept.receipt);
+    const ended = await (await this.link(this.token))?.read();
+    if (ended?.withdrawn) return this.showWithdrawn();
+    if (ended) return ended.status === 201 ? this.showAnswered(null) : this.showNotTaken(ended.status);
+    this.show("checking", this.heading(this.t.checking));
+    const closed = await this.closed();
+    if (closed !== null) return this.showClosed(closed);
     if (this.invited && !TOKEN.test(this.token)) {
       return this.show("no-token", this.heading(this.words.title), make("p", {}, this.t.noToken));
     }
-    const ended = await (await this.link(this.token))?.read();
-    if (ended) return ended.status === 201 ? this.showAnswered(null) : this.showNotTaken(ended.status);
     return this.showIntroduction();
+  }
+
+  /** Who says that no answers are taken any more, null if nobody: the study, or where it cannot be
+   * asked, the clock of this device. It is open as long as it is its last day anywhere. */
+  async closed() {
+    if (!this.saved) {
+      const late = new Promise((done) => setTimeout(done, PATIENCE, null));
+      const asked = request("readyz").then((response) => response.json()).catch(() => null);
+      const status = (await Promise.race([asked, late]))?.status;
+      if (status === "open" || status === "closed") return status === "open" ? null : "study";
+    }
+    const end = Date.parse(`${this.study.closes}T00:00:00Z`) + 36 * 3600_000;
+    return Date.now() < end ? null : "clock";
   }
 
   get invited() {
@@ -130,6 +162,7 @@ class Page {
   }
 
   show(state, ...children) {
+    document.title = this.words.title;
     document.documentElement.lang = this.language;
     document.documentElement.dir = this.study.right_to_left.includes(this.language) ? "rtl" : "ltr";
     app.replaceChildren(...this.languages(state), ...children.filter((child) => child !== null));
@@ -138,14 +171,15 @@ class Page {
   }
 
   languages(state) {
-    if (this.study.languages.length < 2 || state !== "introduction") return [];
+    const shown = { introduction: () => this.showIntroduction(), questions: () => this.showQuestions() };
+    if (this.study.languages.length < 2 || !(state in shown)) return [];
     const choose = make(
       "select",
       {
         id: "language",
         onchange: (event) => {
           this.language = event.target.value;
-          this.showIntroduction();
+          shown[state]();
           document.getElementById("language").focus();
         },
       },
@@ -157,37 +191,56 @@ class Page {
     return [make("p", { class: "languages" }, make("label", { for: "language" }, this.t.language), " ", choose)];
   }
 
+  /** The button that draws: the texts name it by this word. */
+  get button() {
+    return this.saved ? this.t.save : this.t.send;
+  }
+
   showIntroduction() {
     const { t, words } = this;
-    const odds = this.found.epsilon < 700 ? Math.ceil(Math.exp(this.found.epsilon) * (1 - 1e-12)) : Infinity;
-    const shown = odds.toLocaleString(this.language);
+    const unswapped = this.found.rows.some((row) => row.asItIs);
     this.show(
       "introduction",
       this.heading(words.title),
       foreign(words.purpose, "p"),
       make("h2", {}, t.who),
       foreign(words.contact, "p"),
-      make("p", {}, t.closes(new Date(`${this.study.closes}T12:00:00Z`)
-        .toLocaleDateString(this.language, { dateStyle: "long", timeZone: "UTC" }))),
+      make("p", {}, t.closes(this.day)),
       make("h2", {}, t.what),
-      make("ol", {}, ...t.happens.map((line) => make("li", {}, line))),
-      make("h2", {}, t.oddsTitle),
-      make("p", { class: "odds" }, t.odds(shown)),
-      make("p", {}, t.oddsExample(shown)),
-      odds > 100 ? make("p", {}, t.oddsMuch) : null,
+      make("ol", {}, ...t.happens(this.button).map((line) => make("li", {}, line))),
+      make("h2", {}, t.chancesTitle),
+      make("ul", { class: "chances" }, ...[100, 2].map((n) => make("li", {}, this.chance(n)))),
+      this.found.epsilon > MUCH ? make("p", {}, t.much) : null,
+      unswapped ? note(t.someAsItIs) : null,
       this.trying(),
       ...words.consent.map((paragraph) => foreign(paragraph, "p")),
-      this.saved ? this.note(t.saved) : null,
-      this.study.shared_device ? this.note(t.sharedDevice) : null,
-      this.kept.lasting ? null : this.note(t.cannotStore),
-      make("button", { type: "button", id: "agree", onclick: () => this.showQuestions() }, t.agree),
+      this.saved ? note(t.saved) : null,
+      this.study.shared_device ? note(t.sharedDevice) : null,
+      this.kept.lasting ? null : note(t.cannotStore),
+      this.form?.started ? note(t.inMemory) : null,
+      make("button", { type: "button", id: "agree", onclick: () => this.agree() },
+        this.form === null ? t.agree : t.goOn),
       make("p", { class: "code" }, `${t.code}: `,
         make("code", { dir: "ltr" }, this.identity.match(/.{8}/g).join(" ")), make("br"), t.codeHelp),
     );
   }
 
-  note(text) {
-    return make("p", { class: "note" }, text);
+  /** How sure one can become at most who thought before that the chance was one in n. */
+  chance(n) {
+    const most = posterior(1 / n, this.found.epsilon);
+    return this.t.chance(this.t.oneIn(n), most < 100 ? this.t.inHundred(this.say(most)) : null);
+  }
+
+  /** Goes on to the questions, in a step of its own, so that going back leads here. */
+  agree() {
+    history.pushState({ step: "questions" }, "");
+    this.showQuestions();
+  }
+
+  /** Follows a step back or forward, as long as nothing has been drawn. */
+  turn(step) {
+    if (step === "questions" && app.dataset.state === "introduction") this.showQuestions();
+    else if (step !== "questions" && app.dataset.state === "questions") this.showIntroduction();
   }
 
   trying() {
@@ -222,134 +275,31 @@ class Page {
   }
 
   rows(codes, before = null) {
-    return this.readable(codes).map((sent, i) =>
-      make("tr", {},
-        make("th", { scope: "row", dir: "auto" }, this.study.questions[i].texts[this.language].text),
+    return this.readable(codes).map((sent, i) => {
+      const question = this.study.questions[i];
+      const unswapped = this.found.rows[this.names.indexOf(question.attribute)].asItIs;
+      return make("tr", {},
+        make("th", { scope: "row", dir: "auto" }, question.texts[this.language].text),
         before === null ? null : make("td", { dir: "auto" }, before[i]),
-        make("td", { dir: "auto" }, sent)));
+        make("td", {}, foreign(sent), unswapped ? ` (${this.t.unswapped})` : ""));
+    });
   }
 
   showQuestions() {
     const { t } = this;
-    this.answers = this.study.questions.map(() => null);
-    const summary = make("div", { id: "missing", tabindex: "-1" });
-    const finish = (event) => this.finish(event.timeStamp, summary);
-    const send = make("button", { type: "button", id: "send", onclick: finish },
-      this.saved ? t.save : t.send);
-    this.answered = () => summary.hasChildNodes() && this.listMissing(summary);
-    this.show("questions", this.heading(t.questions), make("p", {}, t.all),
-      ...this.study.questions.map((question, q) => this.question(question, q)), summary, send);
-  }
-
-  question(question, q) {
-    const { t } = this;
-    const words = question.texts[this.language];
-    const binned = question.edges === null ? 0 : question.edges.length - 1;
-    const inputs = [];
-    if (binned) inputs.push(this.numberInput(question, q));
-    words.labels.slice(binned).forEach((label, j) => {
-      const id = `q${q}-${j}`;
-      const input = make("input", {
-        type: "radio", id, name: `q${q}`, autocomplete: "off",
-        onchange: () => {
-          this.answers[q] = binned + j;
-          this.answered();
-          const number = document.getElementById(`q${q}-number`);
-          if (number !== null) number.value = "";
-        },
-      });
-      inputs.push(make("div", { class: "choice" }, input, make("label", { for: id, dir: "auto" }, label)));
-    });
-    return make("fieldset", { id: `q${q}` },
-      make("legend", { dir: "auto" }, words.text),
-      words.help ? foreign(words.help, "p") : null,
-      ...inputs, this.protection(question, words));
-  }
-
-  numberInput(question, q) {
-    const { t } = this;
-    const edges = question.edges;
-    const [low, high] = [edges[0], edges[edges.length - 1]];
-    const input = make("input", {
-      type: "text", inputmode: "decimal", id: `q${q}-number`, autocomplete: "off", dir: "ltr",
-      "aria-describedby": `q${q}-range`,
-      oninput: () => {
-        const value = /^\s*-?\d+([.,]\d+)?\s*$/.test(input.value) ? Number(input.value.replace(",", ".")) : NaN;
-        const inside = value >= low && value <= high;
-        const interval = edges.findIndex((edge, j) => j > 0 && value < edge) - 1;
-        this.answers[q] = inside ? (value === high ? edges.length - 2 : interval) : null;
-        if (input.value !== "") {
-          document.querySelectorAll(`#q${q} input[type=radio]`).forEach((radio) => (radio.checked = false));
-        }
-        this.answered();
-      },
-    });
-    return make("div", { class: "choice" },
-      make("label", { for: `q${q}-number` }, t.number), " ", input, " ",
-      make("span", { id: `q${q}-range` }, t.from(low, high)));
-  }
-
-  /** How often an answer is sent as it is, in words and in dots. */
-  protection(question, words) {
-    const { t } = this;
-    const place = this.names.indexOf(question.attribute);
-    const row = this.found.rows[place];
-    if (row.asItIs) return this.note(t.asItIs);
-    const whole = question.stride === 1 && words.labels.length === this.study.sizes[place];
-    let lines;
-    if (row.send !== null && whole) {
-      lines = words.labels.map((label, x) => {
-        const named = row.send.length === words.labels.length;
-        const parts = row.send.map((line, y) =>
-          t.dotsPart(Math.round(100 * line[x]), named ? words.labels[y] : t.answerNumber(y + 1)));
-        return make("p", { dir: "auto" }, t.dotsMany(label, parts.join(", ")));
-      });
-    } else {
-      lines = [this.dots(words.labels[0], Math.round(100 * this.kept100(row, place, question, words)))];
-    }
-    return make("details", {}, make("summary", {}, t.protect), ...lines.flat());
-  }
-
-  /** How likely a column is sent as it was answered: a part of a merged attribute also by chance. */
-  kept100(row, place, question, words) {
-    const n = this.study.sizes[place];
-    const alike = n / words.labels.length; // combinations that agree with the part
-    return row.keep + ((1 - row.keep) * (alike - 1)) / (n - 1);
-  }
-
-  dots(answer, same) {
-    const { t } = this;
-    const picture = make("div", { class: "dots", "aria-hidden": "true" },
-      ...Array.from({ length: 100 }, (_, i) => make("i", { class: i < same ? "same" : "other" })));
-    return make("div", {}, make("p", {}, ...isolated((a) => t.dots(a, same), answer)), picture);
+    this.form ??= new Form(this.study, this.found, this.names);
+    this.show("questions", this.heading(t.questions), make("p", {}, t.all), note(t.inMemory),
+      ...this.form.elements(this),
+      make("div", { class: "buttons" },
+        make("button", { type: "button", id: "send", onclick: (event) => this.finish(event.timeStamp) }, this.button),
+        make("button", { type: "button", id: "explanation", class: "second", onclick: () => history.back() }, t.back)));
   }
 
   // --- one draw -------------------------------------------------------------------------------
 
-  /** Lists the questions that have no answer, and returns whether there are any. */
-  listMissing(summary) {
-    const { t } = this;
-    const missing = this.answers.flatMap((answer, q) => (answer === null ? [q] : []));
-    summary.replaceChildren();
-    if (missing.length === 0) return false;
-    summary.append(make("p", {}, t.missing), make("ul", {}, ...missing.map((q) => {
-      const question = this.study.questions[q];
-      const edges = question.edges;
-      const typed = document.getElementById(`q${q}-number`)?.value;
-      const hint = typed ? ` ${t.badNumber(edges[0], edges[edges.length - 1])}` : "";
-      const go = () => document.querySelector(`#q${q} input`).focus();
-      return make("li", {}, make("button", { type: "button", class: "link", onclick: go },
-        foreign(question.texts[this.language].text)), hint);
-    })));
-    return true;
-  }
-
-  finish(clicked, summary) {
-    if (this.listMissing(summary)) return summary.focus();
-    const codes = this.study.sizes.map(() => 0);
-    this.study.questions.forEach((question, q) => {
-      codes[this.names.indexOf(question.attribute)] += this.answers[q] * question.stride;
-    });
+  finish(clicked) {
+    if (this.form.mark()) return this.form.summary.focus();
+    const codes = this.form.codes();
     this.erase();
     this.show("sending", this.heading(this.t.sending));
     return this.inTurn(async () => {
@@ -380,15 +330,11 @@ class Page {
     if (!(await this.kept.alone(work))) return this.resume();
   }
 
-  /** Forgets true answers: in memory, and in the inputs, which are taken out of the document. */
+  /** Forgets true answers, and takes their inputs out of the document. */
   erase() {
-    if (this.answers === null) return;
-    this.answers.fill(null);
-    this.answers = null;
-    for (const input of app.querySelectorAll("input")) {
-      input.checked = false;
-      if (input.type === "text") input.value = "";
-    }
+    if (this.form === null) return;
+    this.form.erase();
+    this.form = null;
     app.replaceChildren();
   }
 
@@ -415,10 +361,7 @@ class Page {
     if (this.saved) return this.showFile(kept);
     let response;
     try {
-      response = await fetch("submissions", {
-        method: "POST", headers: { "Content-Type": "application/json" }, body: kept.body,
-        credentials: "omit", cache: "no-store", redirect: "error", referrerPolicy: "no-referrer",
-      });
+      response = await request("submissions", kept.body);
     } catch {
       response = { status: 0 };
     }
@@ -465,7 +408,7 @@ class Page {
     };
     addEventListener("online", now, { once: true });
     this.show("retry", this.heading(this.t.retry),
-      this.kept.lasting ? null : this.note(this.t.keepOpen), make("button", { type: "button", id: "again", onclick: now }, this.t.again));
+      this.kept.lasting ? null : note(this.t.keepOpen), make("button", { type: "button", id: "again", onclick: now }, this.t.again));
     return next.then(() => {
       this.show("sending", this.heading(this.t.sending));
       return this.post(failures);
@@ -478,7 +421,7 @@ class Page {
     const codes = this.digits.map((digits) => parseInt(text.slice(at, (at += digits)), 16));
     return [
       make("h2", {}, this.t.sentTitle),
-      make("p", { class: "note" }, this.t.notYours),
+      make("p", { class: "note" }, this.t.swapped),
       make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": this.t.sentTitle },
         make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, this.t.question),
           make("th", { scope: "col" }, this.t.sent))), make("tbody", {}, ...this.rows(codes)))),
@@ -516,6 +459,12 @@ class Page {
       foreign(this.words.contact, "p"));
   }
 
+  showClosed(by) {
+    const { t } = this;
+    this.show("closed", this.heading(t.closedTitle), by === "clock" ? make("p", {}, t.byClock(this.day)) : null,
+      make("p", {}, t.closedBefore), foreign(this.words.contact, "p"));
+  }
+
   /** On a device of several people: a form was sent, and nobody knows whether its sender is here. */
   showArrived() {
     this.show("arrived", this.heading(this.t.arrived),
@@ -533,25 +482,35 @@ class Page {
       this.saved || receipt === null ? null : this.withdrawal(receipt));
   }
 
+  showWithdrawn() {
+    this.show("withdrawn", this.heading(this.t.withdrawn), make("p", {}, this.t.withdrawnHelp));
+  }
+
   withdrawal(receipt) {
     const { t } = this;
     const said = make("p", { role: "status" });
     const withdraw = async () => {
-      let status = 0;
-      try {
-        const body = JSON.stringify({ study: this.identity, receipt });
-        ({ status } = await fetch("withdrawals", {
-          method: "POST", headers: { "Content-Type": "application/json" }, body,
-          credentials: "omit", cache: "no-store", redirect: "error", referrerPolicy: "no-referrer",
-        }));
-      } catch {
-        status = 0;
+      button.disabled = true;
+      said.replaceChildren();
+      const body = JSON.stringify({ study: this.identity, receipt });
+      const { status } = await request("withdrawals", body).catch(() => ({ status: 0 }));
+      if (status === 200 || status === 410) {
+        // 410: it was deleted before, and the answer did not arrive.
+        await this.remember();
+        return this.showWithdrawn();
       }
-      said.replaceChildren(status === 200 ? t.withdrawn : `${t.withdrawFailed} `,
-        ...(status === 200 ? [] : [foreign(this.words.contact)]));
+      button.disabled = false;
+      said.replaceChildren(`${t.withdrawFailed} `, foreign(this.words.contact));
     };
-    return make("details", { id: "withdraw" }, make("summary", {}, t.withdraw), make("p", {}, t.withdrawHelp),
-      make("button", { type: "button", onclick: withdraw }, t.withdrawNow), said);
+    const button = make("button", { type: "button", onclick: withdraw }, t.withdrawNow);
+    return make("details", { id: "withdraw" }, make("summary", {}, t.withdraw),
+      make("p", {}, t.withdrawHelp), button, said);
+  }
+
+  /** Keeps that a form was taken back, in the place of its receipt. */
+  async remember() {
+    if (!this.study.shared_device) return this.kept.write({ state: "withdrawn" });
+    return (await this.link(this.token))?.write({ status: 201, withdrawn: true });
   }
 }
 

@@ -1,0 +1,230 @@
+// The questions, and what has been answered so far: in the memory of this page, and nowhere else.
+
+import { foreign, isolated, make, note } from "./elements.js";
+import { intervalOf, numberFrom } from "./typed.js";
+
+const MOST_INTERVALS = 12; // that are listed beside the question; more are folded
+
+/** A form that is shown on a page, in its language, and asks the page for words and numbers. */
+export class Form {
+  /** `study` as opened, `found` what its law promises, `names` the attributes in order. */
+  constructor(study, found, names) {
+    this.study = study;
+    this.found = found;
+    this.names = names;
+    this.answers = study.questions.map(() => null);
+    this.typed = study.questions.map(() => "");
+    this.marked = false; // whether what is missing has been asked for
+  }
+
+  /** Whether anything would be lost. */
+  get started() {
+    return this.answers.some((answer) => answer !== null) || this.typed.some((text) => text !== "");
+  }
+
+  /** Returns the elements, as far as answered, in the language of `page`. */
+  elements(page) {
+    this.page = page;
+    this.summary = make("div", { id: "missing", tabindex: "-1" });
+    this.fields = this.study.questions.map((question, q) => this.field(question, q));
+    if (this.marked) this.mark();
+    return [...this.fields, this.summary];
+  }
+
+  words(q) {
+    return this.study.questions[q].texts[this.page.language];
+  }
+
+  /** The least number that may be typed and the largest, as the page writes them. */
+  ends(edges) {
+    return [edges[0], edges[edges.length - 1]].map((edge) => this.page.say(edge));
+  }
+
+  field(question, q) {
+    const words = this.words(q);
+    const binned = question.edges === null ? 0 : question.edges.length - 1;
+    const inputs = binned ? this.number(question, q, words.labels.slice(0, binned)) : [];
+    words.labels.slice(binned).forEach((label, j) => {
+      const id = `q${q}-${j}`;
+      const input = make("input", {
+        type: "radio", id, name: `q${q}`, autocomplete: "off",
+        onchange: () => {
+          const number = this.fields[q].querySelector("input[type=text]");
+          if (number !== null) number.value = "";
+          this.typed[q] = "";
+          this.answer(q, binned + j);
+        },
+      });
+      input.checked = this.answers[q] === binned + j;
+      inputs.push(make("div", { class: "choice" }, input, make("label", { for: id, dir: "auto" }, label)));
+    });
+    const described = [words.help && `q${q}-help`, `q${q}-lacks`].filter(Boolean).join(" ");
+    const group = binned ? {} : { role: "radiogroup", "aria-required": "true" };
+    return make("fieldset", {
+        id: `q${q}`, "aria-labelledby": `q${q}-asks`, "aria-describedby": described, ...group,
+        onkeydown: (event) => this.enter(event, q),
+      },
+      make("legend", { id: `q${q}-asks`, dir: "auto" }, words.text),
+      words.help ? make("p", { id: `q${q}-help`, dir: "auto" }, words.help) : null,
+      make("p", { id: `q${q}-lacks`, class: "lacks" }),
+      ...inputs, this.protection(question, words));
+  }
+
+  /** A number to type, and before it that only an interval of it is used. */
+  number(question, q, labels) {
+    const { t, decimal } = this.page;
+    const { edges } = question;
+    const used = make("p", { id: `q${q}-used`, role: "status" });
+    const counted = () => {
+      const interval = this.answers[q];
+      used.replaceChildren(...(interval !== null && interval < labels.length
+        ? isolated(t.countsAs, labels[interval]) : []));
+    };
+    const input = make("input", {
+      type: "text", inputmode: edges[0] < 0 ? "text" : "decimal", id: `q${q}-number`,
+      autocomplete: "off", dir: "ltr",
+      "aria-describedby": `q${q}-range q${q}-bins q${q}-lacks`,
+      oninput: () => {
+        const interval = intervalOf(edges, numberFrom(input.value, decimal));
+        this.typed[q] = input.value;
+        this.fields[q].querySelectorAll("input[type=radio]").forEach((radio) => (radio.checked = false));
+        this.answer(q, interval < 0 ? null : interval);
+        counted();
+      },
+    });
+    input.value = this.typed[q];
+    counted();
+    const list = make("ul", { class: "bins" }, ...labels.map((label) => foreign(label, "li")));
+    const said = make("p", { id: `q${q}-bins` }, t.onlyInterval);
+    return [
+      said,
+      labels.length > MOST_INTERVALS ? make("details", {}, make("summary", {}, t.intervals), list) : list,
+      make("div", { class: "choice" },
+        make("label", { for: `q${q}-number` }, t.number), " ", input, " ",
+        make("span", { id: `q${q}-range` }, t.from(...this.ends(edges)))),
+      used,
+    ];
+  }
+
+  answer(q, code) {
+    this.answers[q] = code;
+    if (this.marked) this.mark();
+  }
+
+  /** The key Enter leads on: to the next question, after the last to the button. */
+  enter(event, q) {
+    if (event.key !== "Enter" || event.target.tagName !== "INPUT" || event.isComposing) return;
+    event.preventDefault();
+    this.focus(q + 1);
+  }
+
+  /** Sets the focus on a question, or on the button after the last. */
+  focus(q) {
+    const field = this.fields[q];
+    const target = field?.querySelector("input:checked") ?? field?.querySelector("input");
+    (target ?? document.getElementById("send")).focus();
+  }
+
+  // --- how it is protected ---------------------------------------------------------------------
+
+  /** How often each answer is sent as it is, in words and in dots; made when it is opened. */
+  protection(question, words) {
+    const { t } = this.page;
+    const place = this.names.indexOf(question.attribute);
+    const row = this.found.rows[place];
+    if (row.asItIs) return note(t.asItIs);
+    const said = make("div");
+    const fill = () => said.hasChildNodes() || said.append(...(row.send === null
+      ? this.alike(this.keptOf100(row, place, words.labels.length), words.labels)
+      : this.each(row.send, place, question, words.labels)));
+    return make("details", { class: "protection", ontoggle: fill }, make("summary", {}, t.protect), said);
+  }
+
+  /** How many of a hundred send a column as they answered it: a part of a merged attribute also by
+   * chance. */
+  keptOf100(row, place, labels) {
+    const n = this.study.sizes[place];
+    const alike = n / labels; // combinations that agree with the part
+    return Math.round(100 * (row.keep + ((1 - row.keep) * (alike - 1)) / (n - 1)));
+  }
+
+  /** Where every answer is sent as it is equally often, and every other one instead of it. */
+  alike(same, labels) {
+    const { t } = this.page;
+    const sentence = labels.length > 2
+      ? (label) => isolated((a) => t.dots(a, same), label)
+      : (label, x) => isolated((a, b) => t.dotsTwo(a, same, b), label, labels[1 - x]);
+    const picture = make("div", { class: "dots", "aria-hidden": "true" },
+      ...Array.from({ length: 100 }, (_, i) => make("i", { class: i < same ? "same" : "other" })));
+    return [
+      ...labels.map((label, x) => make("p", {}, ...sentence(label, x))),
+      picture,
+      make("p", { class: "small", "aria-hidden": "true" }, t.dotsKey),
+    ];
+  }
+
+  /** Where a matrix says what is sent for which answer. Of a part of a merged attribute it may hang
+   * on the other parts: then from the least to the most. */
+  each(send, place, question, labels) {
+    const { t } = this.page;
+    const size = this.study.sizes[place];
+    const part = (code) => Math.floor(code / question.stride) % labels.length;
+    const named = this.study.outputs[place] === size;
+    const lines = named ? labels.map(() => Array(size).fill(0)) : send;
+    if (named) send.forEach((line, z) => line.forEach((p, x) => (lines[part(z)][x] += p)));
+    return labels.map((label, a) => {
+      const pieces = lines.map((line, y) => {
+        const shares = line.filter((_, x) => part(x) === a).map((p) => Math.round(100 * p));
+        const [least, most] = [Math.min(...shares), Math.max(...shares)];
+        return t.dotsPart(least === most ? least : `${least}–${most}`, named ? labels[y] : t.answerNumber(y + 1));
+      });
+      return make("p", {}, ...isolated((a) => t.dotsMany(a, pieces.join(t.comma)), label));
+    });
+  }
+
+  // --- what is missing, and the end -------------------------------------------------------------
+
+  /** Marks the questions that have no answer, each at its field and in a list below; returns how
+   * many there are. */
+  mark() {
+    const { t } = this.page;
+    this.marked = true;
+    const missing = this.answers.flatMap((answer, q) => (answer === null ? [q] : []));
+    this.study.questions.forEach(({ edges }, q) => {
+      const lacks = missing.includes(q);
+      const field = this.fields[q];
+      const number = field.querySelector("input[type=text]");
+      (number ?? field).setAttribute("aria-invalid", String(lacks));
+      field.classList.toggle("missing", lacks);
+      const hint = this.typed[q] ? t.badNumber(...this.ends(edges)) : t.lacks;
+      const line = field.querySelector(".lacks");
+      if (line.textContent !== (lacks ? hint : "")) line.textContent = lacks ? hint : "";
+    });
+    this.summary.replaceChildren(...(missing.length === 0 ? [] : [
+      make("p", {}, t.missing),
+      make("ul", {}, ...missing.map((q) => make("li", {}, make("button", {
+        type: "button", class: "link", onclick: () => this.focus(q),
+      }, foreign(this.words(q).text))))),
+    ]));
+    return missing.length;
+  }
+
+  /** Returns the codes of a record that has an answer to every question. */
+  codes() {
+    const codes = this.study.sizes.map(() => 0);
+    this.study.questions.forEach((question, q) => {
+      codes[this.names.indexOf(question.attribute)] += this.answers[q] * question.stride;
+    });
+    return codes;
+  }
+
+  /** Forgets true answers: in memory, and in the inputs. */
+  erase() {
+    this.answers.fill(null);
+    this.typed.fill("");
+    for (const input of this.fields.flatMap((field) => [...field.querySelectorAll("input")])) {
+      input.checked = false;
+      if (input.type === "text") input.value = "";
+    }
+  }
+}

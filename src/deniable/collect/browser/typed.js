@@ -1,0 +1,35 @@
+// A number as somebody typed it, in the digits of any script, and the interval that it lies in.
+
+const DIGIT = /\p{Decimal_Number}/u;
+
+/** Returns the value of a decimal digit: how many digits stand before it, which are in order. */
+function digitValue(letter) {
+  const code = letter.charCodeAt(0);
+  let value = 0;
+  while (value < 9 && DIGIT.test(String.fromCharCode(code - value - 1))) value += 1;
+  return value;
+}
+
+/** Returns what was typed as a number, NaN if it is none or could be read as two: three digits after
+ * a comma or a point are thousands to some, unless `decimal`, the sign of the page's language, stands
+ * before them. */
+export function numberFrom(typed, decimal) {
+  const plain = typed
+    .replace(/\p{Cf}/gu, "") // marks of direction
+    .replace(/\p{Decimal_Number}/gu, (letter) => (letter.length === 1 ? digitValue(letter) : letter))
+    .replace("\u2212", "-")
+    .trim();
+  const [, whole, sign, part] = /^(-?\d+)(?:([.,\u066b])(\d+))?$/.exec(plain) ?? [];
+  if (whole === undefined) return NaN;
+  if (part === undefined) return Number(whole);
+  const meant = sign === decimal || sign === "\u066b";
+  if (!meant && part.length === 3 && /^-?[1-9]\d{0,2}$/.test(whole)) return NaN;
+  return Number(`${whole}.${part}`);
+}
+
+/** Returns which interval between edges a number lies in, the last one closed; -1 if in none. */
+export function intervalOf(edges, value) {
+  const last = edges.length - 2;
+  if (value === edges[last + 1]) return last;
+  return edges.findIndex((edge, j) => j <= last && edge <= value && value < edges[j + 1]);
+}
