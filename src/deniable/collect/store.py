@@ -2,9 +2,10 @@
 
 A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
 whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
-SQLite a table lies in the order of its random keys, and what is deleted is overwritten; the
-journal, which has each record beside its invitation, is emptied again and again (`Store.sweep`).
-PostgreSQL keeps the order of arrival (docs/collect.md says what that means), and there a collector
+SQLite the bytes of the file follow from which records there are, whatever their order
+(`deniable.collect.buckets`), and what is deleted is overwritten; the journal, which has each record
+beside its invitation, is emptied after every transaction (`Store.sweep`). PostgreSQL keeps the order
+of arrival until the study is closed (docs/collect.md says what that means), and there a collector
 needs no right to read records.
 
 One thread writes. It takes what has arrived as one group, one transaction, and answers after the
@@ -13,11 +14,13 @@ commit: either all of a group is on the disk, or none was acknowledged.
 
 import hashlib
 import os
+import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from functools import partial
 from importlib.resources import as_file, files
 from itertools import chain
 from pathlib import Path
@@ -30,6 +33,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from deniable.collect.buckets import Buckets, records_in
 from deniable.collect.study import Study
 from deniable.errors import InputError
 
@@ -40,13 +44,6 @@ STUDY = sa.Table(
     sa.Column("identity", sa.LargeBinary(32), primary_key=True),
     sa.Column("closed", sa.Boolean),
 )
-SUBMISSION = sa.Table(
-    "submission",
-    TABLES,
-    sa.Column("id", sa.LargeBinary(32), primary_key=True),
-    sa.Column("record", sa.LargeBinary),
-)
-WITHDRAWN = sa.Table("withdrawn", TABLES, sa.Column("id", sa.LargeBinary(32), primary_key=True))
 INVITATION = sa.Table(
     "invitation",
     TABLES,
@@ -61,8 +58,8 @@ TOTAL = sa.Table(
     sa.Column("withdrawn", sa.Integer),
 )
 
-_BATCH = 20_000
-"""Records that are read at a time, so that memory does not grow with their number."""
+_BATCH, _BUCKETS = 20_000, 256
+"""Records, or buckets, that are read at a time, so that memory does not grow with their number."""
 
 _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -70,6 +67,13 @@ ALTERED = "the store has been altered: a record does not fit the study"
 
 PATIENCE = 2.0
 """Seconds that a transaction waits for another process's."""
+
+# What PostgreSQL keeps of a row beside its values: its place in the file, and who wrote it.
+_REWRITTEN = (
+    "CREATE TEMPORARY TABLE kept_{table} ON COMMIT DROP AS SELECT * FROM {table}",
+    "TRUNCATE {table}",
+    "INSERT INTO {table} SELECT * FROM kept_{table} ORDER BY id",
+)
 
 # Held to the end of a transaction by whoever writes; the number is this program's own.
 _LOCK = "SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(7236487)"
@@ -165,7 +169,7 @@ class Store:
         with _private_file(_parsed(url)), explained(url), _once(url) as connection:
             found = sa.inspect(connection).has_table("study")
             if not found:
-                _upgrade(connection)
+                _upgrade(connection, study)
                 row = {"identity": bytes.fromhex(study.identity), "closed": False}
                 connection.execute(STUDY.insert(), row)
         if not found:
@@ -179,11 +183,13 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        """A transaction that no other collector's overlaps."""
+        """A transaction that no other collector's overlaps; nothing of it stays in a journal."""
         with self._writes.begin() as connection:
             if self._is_postgresql:
                 self._run(connection, _LOCK, (f"{PATIENCE * 1000:.0f}ms",))
             yield connection
+        with suppress(sqlite3.Error):  # it is on the disk, in the journal, until the next sweep
+            self.sweep()
 
     def _run(
         self, connection: sa.Connection, statement: str, values: Sequence[Any] = ()
@@ -205,21 +211,17 @@ class Store:
         query = f"SELECT {columns} FROM {table} WHERE id IN ({marks})"
         return {row[0]: row[-1] for row in self._run(connection, query, padded)}
 
+    def _buckets(self, connection: sa.Connection) -> Buckets:
+        return Buckets(partial(self._run, connection), self.study.record_size)
+
     def _stored_under(
         self, connection: sa.Connection, group: Sequence[Submission], ids: Sequence[bytes]
     ) -> dict[bytes, bytes]:
         """Return the record of each id that is stored; on PostgreSQL, where the collector may have
         no right to read records, an empty one if it is none of those that the group has."""
-        if not self._is_postgresql:
-            return self._among(connection, "id, record", "submission", ids)
         arrays = ([each.id for each in group], [each.record for each in group])
         rows = self._run(connection, "SELECT id, record FROM stored_under(?, ?)", arrays)
         return dict(sorted(map(tuple, rows)))  # an empty one comes first, and is replaced
-
-    def _delete(self, connection: sa.Connection, name: bytes) -> int:
-        if self._is_postgresql:
-            return int(self._run(connection, "SELECT delete_submission(?)", (name,)).scalar_one())
-        return self._run(connection, "DELETE FROM submission WHERE id = ?", (name,)).rowcount
 
     def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
         """Take a group of submissions, and return what became of each, once it is on the disk.
@@ -234,8 +236,15 @@ class Store:
             closed = today > self.study.closes or bool(
                 self._run(connection, "SELECT closed FROM study").scalar()
             )
-            there = self._stored_under(connection, group, ids)
-            gone = self._among(connection, "id", "withdrawn", ids)
+            if self._is_postgresql:
+                there = self._stored_under(connection, group, ids)
+                gone: Collection[bytes] = self._among(connection, "id", "withdrawn", ids)
+            else:
+                buckets = self._buckets(connection)
+                buckets.load(ids)
+                known = {name: buckets.find(name) for name in ids}
+                there = {name: record for name, record in known.items() if record}
+                gone = {name for name, record in known.items() if record == b""}
             spent = self._among(connection, "id, spent", "invitation", list(tokens.values()))
             outcomes, rows, used = [], [], []
             for each in group:
@@ -249,8 +258,13 @@ class Store:
                         used.append((token,))
                 outcomes.append(outcome)
             if rows:
-                rows.sort()  # in the order in which they lie on the disk
-                self._run(connection, "INSERT INTO submission (id, record) VALUES (?, ?)", rows)
+                rows.sort()  # in no order of arrival
+                if self._is_postgresql:
+                    self._run(connection, "INSERT INTO submission (id, record) VALUES (?, ?)", rows)
+                else:
+                    for name, record in rows:
+                        buckets.put(name, record)
+                    buckets.write()
                 self._count(connection, today, taken=len(rows))
             if used:
                 self._run(connection, "UPDATE invitation SET spent = true WHERE id = ?", used)
@@ -260,11 +274,18 @@ class Store:
         """Delete the record of a receipt; its invitation stays spent."""
         name = receipt_id(receipt)
         with self._writing() as connection:
-            if self._among(connection, "id", "withdrawn", [name]):
-                return Outcome.GONE
-            if not self._delete(connection, name):
-                return Outcome.NO_RECEIPT
-            self._run(connection, "INSERT INTO withdrawn (id) VALUES (?)", (name,))
+            if self._is_postgresql:
+                if self._among(connection, "id", "withdrawn", [name]):
+                    return Outcome.GONE
+                if not self._run(connection, "SELECT delete_submission(?)", (name,)).scalar_one():
+                    return Outcome.NO_RECEIPT
+                self._run(connection, "INSERT INTO withdrawn (id) VALUES (?)", (name,))
+            else:
+                buckets = self._buckets(connection)
+                if not (stored := buckets.find(name)):
+                    return Outcome.NO_RECEIPT if stored is None else Outcome.GONE
+                buckets.put(name, b"")
+                buckets.write()
             self._count(connection, today, withdrawn=1)
         return Outcome.STORED
 
@@ -297,13 +318,18 @@ class Store:
             )
 
     def close(self) -> None:
-        """End the study: nothing more is taken; withdrawals are."""
+        """End the study: nothing more is taken; withdrawals are. PostgreSQL's rows are written anew,
+        in the order of their random ids and as of one transaction."""
         with self._writing() as connection:
             connection.execute(STUDY.update().values(closed=True))
+            for table in ("submission", "withdrawn", "invitation") * self._is_postgresql:
+                for statement in _REWRITTEN:
+                    self._run(connection, statement.format(table=table))
 
     def sweep(self) -> None:
         """Empty SQLite's journal: a record lies in it beside its invitation, in order of arrival,
-        until it is moved into the tables. While somebody reads, nothing is waited for.
+        until it is moved into the tables. This is done after every transaction; while somebody
+        reads, nothing is waited for, and whoever serves a study tries again.
 
         Raises:
             sqlite3.Error: if the disk fails; what was acknowledged is in the journal then.
@@ -327,9 +353,10 @@ class Store:
             return int(connection.execute(counted).scalar_one())
 
         with self._engine.connect() as connection:
+            taken, withdrawn = self._changes(connection)
             return Totals(
-                count(SUBMISSION),
-                count(WITHDRAWN),
+                taken - withdrawn,
+                withdrawn,
                 count(INVITATION),
                 count(INVITATION, INVITATION.c.spent),
                 bool(connection.execute(sa.select(STUDY.c.closed)).scalar()),
@@ -339,9 +366,12 @@ class Store:
         """Return how many records were ever taken and taken back: as long as neither changes, the
         records are the same."""
         with self._engine.connect() as connection:
-            query = "SELECT sum(taken), sum(withdrawn) FROM total"
-            counts = [int(number or 0) for number in self._run(connection, query).one()]
-        return counts[0], counts[1]
+            return self._changes(connection)
+
+    def _changes(self, connection: sa.Connection) -> tuple[int, int]:
+        query = "SELECT sum(taken), sum(withdrawn) FROM total"
+        taken, withdrawn = (int(number or 0) for number in self._run(connection, query).one())
+        return taken, withdrawn
 
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
         """Yield the packed records in batches, shape (n, bytes).
@@ -357,8 +387,12 @@ class Store:
             failure: Any = self._engine.dialect.loaded_dbapi
             query = "SELECT record FROM submission"
             try:
-                # On PostgreSQL a cursor with a name stays on the server, and so do the rows.
-                with closing(driver.cursor(*["records"] * self._is_postgresql)) as cursor:
+                if not self._is_postgresql:
+                    query = "SELECT content FROM bucket"
+                    yield from _read_buckets(driver, query, size)
+                    return
+                # A cursor with a name stays on the server, and so do the rows.
+                with closing(driver.cursor("records")) as cursor:
                     cursor.execute(query)
                     while rows := cursor.fetchmany(_BATCH):
                         if {*map(len, chain.from_iterable(rows))} != {size}:
@@ -380,6 +414,21 @@ class Store:
     def dispose(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+
+def _read_buckets(
+    driver: Any, query: str, size: int
+) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
+    """Read all first, and hand it out afterwards: the journal is not emptied while somebody reads."""
+    batches = []
+    with closing(driver.cursor()) as cursor:
+        cursor.execute(query)
+        while rows := cursor.fetchmany(_BUCKETS):
+            try:
+                batches.append(records_in([*chain.from_iterable(rows)], size))
+            except ValueError:
+                raise InputError(ALTERED) from None
+    yield from (batch for batch in batches if len(batch))
 
 
 def _judged(
@@ -494,16 +543,16 @@ def explained(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _scripts(connection: sa.Connection | None = None) -> Iterator[Config]:
+def _scripts(connection: sa.Connection | None = None, record_size: int = 0) -> Iterator[Config]:
     with as_file(files("deniable.collect").joinpath("migrations")) as folder:
         config = Config()
         config.set_main_option("script_location", str(folder))
-        config.attributes["connection"] = connection
+        config.attributes |= {"connection": connection, "record_size": record_size}
         yield config
 
 
-def _upgrade(connection: sa.Connection) -> None:
-    with _scripts(connection) as config:
+def _upgrade(connection: sa.Connection, study: Study) -> None:
+    with _scripts(connection, study.record_size) as config:
         command.upgrade(config, "head")
 
 
@@ -527,11 +576,11 @@ def _check_version(connection: sa.Connection, url: str) -> None:
     )
 
 
-def upgrade(url: str) -> None:
-    """Bring a store up to date.
+def upgrade(url: str, study: Study) -> None:
+    """Bring the store of a study up to date.
 
     Raises:
         InputError: if it cannot be reached.
     """
     with explained(url), _once(url) as connection:
-        _upgrade(connection)
+        _upgrade(connection, study)

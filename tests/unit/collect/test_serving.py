@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -19,7 +20,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -32,7 +32,6 @@ from deniable.collect import serving
 from deniable.collect.collector import Collector
 from deniable.collect.folder import StudyFolder
 from deniable.collect.serving import bound_socket, check_listening, is_loopback, run, server_for
-from deniable.collect.store import SUBMISSION
 from deniable.errors import InputError
 from unit.collect.studies import body_of, example_folder, listening, served
 
@@ -120,10 +119,20 @@ def stored(folder: StudyFolder) -> list[bytes]:
     with folder.opened() as store, store._engine.connect() as connection:
         if folder.url.startswith("sqlite"):
             assert connection.exec_driver_sql("PRAGMA integrity_check").fetchall() == [("ok",)]
-        ids = [bytes(name) for (name,) in connection.execute(sa.select(SUBMISSION.c.id))]
+            rows = connection.exec_driver_sql("SELECT content FROM bucket")
+            ids = [*chain.from_iterable(map(ids_in, chain.from_iterable(rows)))]
+        else:
+            rows = connection.exec_driver_sql("SELECT id FROM submission")
+            ids = [bytes(name) for (name,) in rows]
         taken, _ = store.changes()
     assert taken == len(ids) == len(set(ids))
     return ids
+
+
+def ids_in(bucket: bytes) -> list[bytes]:
+    """A head of two bytes, then 32 bytes of an id, one that says whether it was withdrawn, and a
+    record of three."""
+    return [bucket[2 + 36 * i :][:32] for i in range(int.from_bytes(bucket[:2], "little"))]
 
 
 KILLS = int(os.environ.get("KILLS", "6"))

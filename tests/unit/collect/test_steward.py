@@ -123,6 +123,6 @@ def test_a_store_that_does_not_answer_is_said(
     with stewarded(folder) as url:
         cookie = get(url, f"enter/{folder.secret}")[2]["set-cookie"].split(";")[0]
         with sqlite3.connect(folder.path / "store.sqlite") as raw:
-            raw.execute("ALTER TABLE submission RENAME TO elsewhere")
+            raw.execute("ALTER TABLE total RENAME TO elsewhere")
         raw.close()
         assert get(url, "", Cookie=cookie)[0] == 503

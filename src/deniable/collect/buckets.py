@@ -1,0 +1,168 @@
+"""Records on SQLite: buckets whose bytes follow from which records there are, in whatever order they
+came.
+
+A database fills its pages as rows arrive, so that what lies where tells the order of arrival. Here a
+page is one row of fixed size, a *bucket*, which is overwritten where it lies; it holds its records
+sorted by id. A record's bucket follows from its id and a key. When one is full, every bucket is split
+in two. So the file is a function of the set of records and nothing else: a history-independent
+dictionary (M. Naor and V. Teague, "Anti-persistence", *STOC*, 2001).
+"""
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ID = 32
+_HEAD = 2
+_PAGE = 4000
+"""Bytes of a bucket, if its records are short: what fits into a page of SQLite's."""
+
+_LEAST = 32
+"""Records that a bucket holds at least."""
+
+Run = Callable[[str, Sequence[Any]], Any]
+
+
+def bucket_size(record_size: int) -> tuple[int, int]:
+    """Return how many records a bucket has room for, and its bytes.
+
+    >>> bucket_size(3)
+    (111, 3998)
+    """
+    width = _ID + 1 + record_size
+    capacity = max(_LEAST, (_PAGE - _HEAD) // width)
+    return capacity, _HEAD + capacity * width
+
+
+class Buckets:
+    """The records of a store, in one transaction: found, put in, written at its end.
+
+    Args:
+        run: runs a statement with its values, or with a list of them.
+        record_size: bytes of a record.
+    """
+
+    def __init__(self, run: Run, record_size: int) -> None:
+        self._run, self._record_size = run, record_size
+        self._width = _ID + 1 + record_size
+        self._capacity, self._size = bucket_size(record_size)
+        self._key = bytes(run("SELECT hash_key FROM bucket_key", ()).scalar_one())
+        self._count = int(run("SELECT max(number) + 1 FROM bucket", ()).scalar_one())
+        self._loaded: dict[int, bytes] = {}
+        self._changed: set[int] = set()
+
+    def _hash(self, name: bytes) -> int:
+        digest = hashlib.blake2b(name, key=self._key, digest_size=8).digest()
+        return int.from_bytes(digest, "little")
+
+    def load(self, names: Iterable[bytes]) -> None:
+        """Read the buckets of these ids, all at once."""
+        numbers = list({self._hash(name) % self._count for name in names} - self._loaded.keys())
+        if not numbers:
+            return
+        # As many marks as a power of two, so that there are few statements to prepare.
+        numbers += [numbers[0]] * ((1 << (len(numbers) - 1).bit_length()) - len(numbers))
+        marks = ", ".join("?" * len(numbers))
+        rows = self._run(
+            f"SELECT number, content FROM bucket WHERE number IN ({marks})", (*numbers,)
+        )
+        self._loaded |= dict(map(tuple, rows))
+
+    def _place(self, name: bytes) -> tuple[int, bytes, int, bool]:
+        """Return the bucket, its content, where in it the id lies or belongs, and whether it is
+        there."""
+        number = self._hash(name) % self._count
+        if number not in self._loaded:
+            self.load([name])
+        content = self._loaded[number]
+        n = int.from_bytes(content[:_HEAD], "little")
+
+        def named(i: int) -> bytes:
+            start = _HEAD + i * self._width
+            return content[start : start + _ID]
+
+        i = bisect_left(range(n), name, key=named)
+        return number, content, _HEAD + i * self._width, i < n and named(i) == name
+
+    def find(self, name: bytes) -> bytes | None:
+        """Return the record under an id: empty if it was withdrawn, None if there never was one."""
+        _, content, at, there = self._place(name)
+        if not there:
+            return None
+        if content[at + _ID]:
+            return b""
+        return content[at + _ID + 1 : at + self._width]
+
+    def put(self, name: bytes, record: bytes) -> None:
+        """Put a record under an id, or its withdrawal: an empty one.
+
+        Args:
+            name: the id, 32 bytes.
+            record: of the store's size, or empty.
+        """
+        number, content, at, there = self._place(name)
+        entry = name + (b"\0" + record if record else b"\1" + bytes(self._record_size))
+        if there:
+            content = content[:at] + entry + content[at + self._width :]
+        else:
+            n = int.from_bytes(content[:_HEAD], "little")
+            if n == self._capacity:
+                self._split()
+                self.put(name, record)
+                return
+            head = (n + 1).to_bytes(_HEAD, "little")
+            content = head + content[_HEAD:at] + entry + content[at : self._size - self._width]
+        self._loaded[number] = content
+        self._changed.add(number)
+
+    def write(self) -> None:
+        """Write the buckets that have changed."""
+        rows = [(self._loaded[number], number) for number in sorted(self._changed)]
+        if rows:
+            self._run("UPDATE bucket SET content = ? WHERE number = ?", rows)
+        self._changed.clear()
+
+    def _split(self) -> None:
+        """Split every bucket in two."""
+        self.write()
+        self._loaded.clear()
+        before, self._count = self._count, 2 * self._count
+        for number in range(before):
+            ((content,),) = self._run("SELECT content FROM bucket WHERE number = ?", (number,))
+            n = int.from_bytes(content[:_HEAD], "little")
+            places = range(_HEAD, _HEAD + n * self._width, self._width)
+            halves: tuple[list[bytes], list[bytes]] = ([], [])
+            for at in places:
+                entry = content[at : at + self._width]
+                halves[self._hash(entry[:_ID]) % self._count >= before].append(entry)
+            low, high = map(self._packed, halves)
+            self._run("UPDATE bucket SET content = ? WHERE number = ?", (low, number))
+            self._run("INSERT INTO bucket (number, content) VALUES (?, ?)", (before + number, high))
+
+    def _packed(self, entries: Sequence[bytes]) -> bytes:
+        content = len(entries).to_bytes(_HEAD, "little") + b"".join(entries)
+        return content.ljust(self._size, b"\0")
+
+
+def records_in(contents: Sequence[bytes], record_size: int) -> NDArray[np.uint8]:
+    """Return the records in buckets, shape (n, record_size).
+
+    Args:
+        contents: of the buckets.
+        record_size: bytes of a record.
+
+    Raises:
+        ValueError: if they are not the buckets of such records.
+    """
+    capacity, size = bucket_size(record_size)
+    if {*map(len, contents)} != {size}:
+        raise ValueError("a bucket has another size")
+    table = np.frombuffer(b"".join(contents), dtype=np.uint8).reshape(len(contents), size)
+    filled = table[:, 0].astype(np.int64) + 256 * table[:, 1].astype(np.int64)
+    entries = table[:, _HEAD:].reshape(len(contents), capacity, _ID + 1 + record_size)
+    there = (np.arange(capacity) < filled[:, None]) & (entries[:, :, _ID] == 0)
+    return entries[there][:, _ID + 1 :]
