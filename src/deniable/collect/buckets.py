@@ -1,11 +1,11 @@
-"""Records on SQLite: buckets whose bytes follow from which records there are, in whatever order they
-came.
+"""Records on SQLite: buckets whose bytes follow from which records there are, whatever their order.
 
-A database fills its pages as rows arrive, so that what lies where tells the order of arrival. Here a
-page is one row of fixed size, a *bucket*, which is overwritten where it lies; it holds its records
-sorted by id. A record's bucket follows from its id and a key. When one is full, every bucket is split
-in two. So the file is a function of the set of records and nothing else: a history-independent
-dictionary (M. Naor and V. Teague, "Anti-persistence", *STOC*, 2001).
+A database fills its pages as rows arrive, so that what lies where tells the order of arrival. Here
+a page is one row of fixed size, a *bucket*, which is overwritten where it lies; it holds its
+records sorted by id. A record's bucket follows from its id and a key of the store's, so that nobody
+who sends records can fill one bucket. When one is full, every bucket is split in two. So the file
+is a function of the set of records and nothing else: a history-independent dictionary (Naor and
+Teague, STOC 2001).
 """
 
 import hashlib
@@ -25,6 +25,7 @@ _LEAST = 32
 """Records that a bucket holds at least."""
 
 Run = Callable[[str, Sequence[Any]], Any]
+"""Runs a statement with its values, or with a list of them."""
 
 
 def bucket_size(record_size: int) -> tuple[int, int]:
@@ -42,7 +43,7 @@ class Buckets:
     """The records of a store, in one transaction: found, put in, written at its end.
 
     Args:
-        run: runs a statement with its values, or with a list of them.
+        run: runs a statement in the transaction.
         record_size: bytes of a record.
     """
 
@@ -165,4 +166,4 @@ def records_in(contents: Sequence[bytes], record_size: int) -> NDArray[np.uint8]
     filled = table[:, 0].astype(np.int64) + 256 * table[:, 1].astype(np.int64)
     entries = table[:, _HEAD:].reshape(len(contents), capacity, _ID + 1 + record_size)
     there = (np.arange(capacity) < filled[:, None]) & (entries[:, :, _ID] == 0)
-    return entries[there][:, _ID + 1 :]
+    return np.asarray(entries[there][:, _ID + 1 :])

@@ -3,10 +3,10 @@
 A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
 whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
 SQLite the bytes of the file follow from which records there are, whatever their order
-(`deniable.collect.buckets`), and what is deleted is overwritten; the journal, which has each record
-beside its invitation, is emptied after every transaction (`Store.sweep`). PostgreSQL keeps the order
-of arrival until the study is closed (docs/collect.md says what that means), and there a collector
-needs no right to read records.
+(`deniable.collect.buckets`), and what is deleted is overwritten; the journal, which has each
+record beside its invitation, is emptied after every transaction (`Store.sweep`). PostgreSQL keeps
+the order of arrival until the study is closed (docs/collect.md says what that means), and there a
+collector needs no right to read records.
 
 One thread writes. It takes what has arrived as one group, one transaction, and answers after the
 commit: either all of a group is on the disk, or none was acknowledged.
@@ -215,7 +215,7 @@ class Store:
         return Buckets(partial(self._run, connection), self.study.record_size)
 
     def _stored_under(
-        self, connection: sa.Connection, group: Sequence[Submission], ids: Sequence[bytes]
+        self, connection: sa.Connection, group: Sequence[Submission]
     ) -> dict[bytes, bytes]:
         """Return the record of each id that is stored; on PostgreSQL, where the collector may have
         no right to read records, an empty one if it is none of those that the group has."""
@@ -237,7 +237,7 @@ class Store:
                 self._run(connection, "SELECT closed FROM study").scalar()
             )
             if self._is_postgresql:
-                there = self._stored_under(connection, group, ids)
+                there = self._stored_under(connection, group)
                 gone: Collection[bytes] = self._among(connection, "id", "withdrawn", ids)
             else:
                 buckets = self._buckets(connection)
@@ -318,8 +318,8 @@ class Store:
             )
 
     def close(self) -> None:
-        """End the study: nothing more is taken; withdrawals are. PostgreSQL's rows are written anew,
-        in the order of their random ids and as of one transaction."""
+        """End the study: nothing more is taken; withdrawals are. PostgreSQL's rows are written
+        anew, in the order of their random ids and as of one transaction."""
         with self._writing() as connection:
             connection.execute(STUDY.update().values(closed=True))
             for table in ("submission", "withdrawn", "invitation") * self._is_postgresql:
@@ -419,7 +419,7 @@ class Store:
 def _read_buckets(
     driver: Any, query: str, size: int
 ) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
-    """Read all first, and hand it out afterwards: the journal is not emptied while somebody reads."""
+    """Read all, and only then hand it out: the journal is not emptied while somebody reads."""
     batches = []
     with closing(driver.cursor()) as cursor:
         cursor.execute(query)
