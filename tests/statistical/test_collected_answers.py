@@ -118,8 +118,9 @@ def test_intervals_of_what_twenty_thousand_people_posted_cover(tmp_path: Path) -
 
     # As they lie in the store, in the order of the people.
     with folder.opened() as store, store._engine.connect() as connection:
-        buckets = store._buckets(connection)
-        packed = b"".join(buckets.find(submission_of(study, body).id) or b"" for body in bodies)
+        taken = [submission_of(study, body) for body in bodies]
+        stored, _ = store._records(connection).known([(each.id, b"") for each in taken])
+        packed = b"".join(stored[each.id] for each in taken)
     rows = np.frombuffer(packed, np.uint8).reshape(people, study.record_size)
     kept = list(unpacked(study, rows).values())
     each = people // studies

@@ -10,11 +10,15 @@ Teague, STOC 2001).
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deniable.collect.rows import Run
 
 _ID = 32
 _HEAD = 2
@@ -24,8 +28,8 @@ _PAGE = 4000
 _LEAST = 32
 """Records that a bucket holds at least."""
 
-Run = Callable[[str, Sequence[Any]], Any]
-"""Runs a statement with its values, or with a list of them."""
+_TOGETHER = 256
+"""Buckets that are read at a time."""
 
 
 def bucket_size(record_size: int) -> tuple[int, int]:
@@ -120,6 +124,35 @@ class Buckets:
         self._loaded[number] = content
         self._changed.add(number)
 
+    def known(self, group: Sequence[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], set[bytes]]:
+        """Return the record of each id of a group that is stored, and the ids whose records were
+        withdrawn.
+
+        Args:
+            group: ids and records.
+        """
+        self.load(name for name, _ in group)
+        found = {name: self.find(name) for name, _ in group}
+        there = {name: record for name, record in found.items() if record}
+        return there, {name for name, record in found.items() if record == b""}
+
+    def insert(self, records: Sequence[tuple[bytes, bytes]]) -> None:
+        """Store records under their ids, none of which is known."""
+        for name, record in records:
+            self.put(name, record)
+        self.write()
+
+    def withdraw(self, name: bytes) -> bool | None:
+        """Delete a record, and say whether it was there; None if it was withdrawn before."""
+        if not (stored := self.find(name)):
+            return None if stored == b"" else False
+        self.put(name, b"")
+        self.write()
+        return True
+
+    def write_anew(self) -> None:
+        """Do nothing: what lies here tells no order."""
+
     def write(self) -> None:
         """Write the buckets that have changed."""
         rows = [(self._loaded[number], number) for number in sorted(self._changed)]
@@ -147,6 +180,25 @@ class Buckets:
     def _packed(self, entries: Sequence[bytes]) -> bytes:
         content = len(entries).to_bytes(_HEAD, "little") + b"".join(entries)
         return content.ljust(self._size, b"\0")
+
+
+def read_buckets(driver: Any, record_size: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield all records in batches, shape (n, record_size). They are read before the first is given
+    out: SQLite's journal is not emptied while somebody reads.
+
+    Args:
+        driver: the database's own connection.
+        record_size: bytes of a record.
+
+    Raises:
+        ValueError: if they are not the buckets of such records.
+    """
+    batches = []
+    with closing(driver.cursor()) as cursor:
+        cursor.execute("SELECT content FROM bucket")
+        while rows := cursor.fetchmany(_TOGETHER):
+            batches.append(records_in([*chain.from_iterable(rows)], record_size))
+    yield from (batch for batch in batches if len(batch))
 
 
 def records_in(contents: Sequence[bytes], record_size: int) -> NDArray[np.uint8]:

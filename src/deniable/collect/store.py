@@ -14,7 +14,6 @@ commit: either all of a group is on the disk, or none was acknowledged.
 
 import hashlib
 import os
-import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from datetime import date
 from enum import Enum
 from functools import partial
 from importlib.resources import as_file, files
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,8 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from deniable.collect.buckets import Buckets, records_in
+from deniable.collect.buckets import Buckets, read_buckets
+from deniable.collect.rows import Rows, among, read_rows
 from deniable.collect.study import Study
 from deniable.errors import InputError
 
@@ -58,22 +57,12 @@ TOTAL = sa.Table(
     sa.Column("withdrawn", sa.Integer),
 )
 
-_BATCH, _BUCKETS = 20_000, 256
-"""Records, or buckets, that are read at a time, so that memory does not grow with their number."""
-
 _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
 ALTERED = "the store has been altered: a record does not fit the study"
 
 PATIENCE = 2.0
 """Seconds that a transaction waits for another process's."""
-
-# What PostgreSQL keeps of a row beside its values: its place in the file, and who wrote it.
-_REWRITTEN = (
-    "CREATE TEMPORARY TABLE kept_{table} ON COMMIT DROP AS SELECT * FROM {table}",
-    "TRUNCATE {table}",
-    "INSERT INTO {table} SELECT * FROM kept_{table} ORDER BY id",
-)
 
 # Held to the end of a transaction by whoever writes; the number is this program's own.
 _LOCK = "SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(7236487)"
@@ -188,7 +177,8 @@ class Store:
             if self._is_postgresql:
                 self._run(connection, _LOCK, (f"{PATIENCE * 1000:.0f}ms",))
             yield connection
-        with suppress(sqlite3.Error):  # it is on the disk, in the journal, until the next sweep
+        failure: Any = self._engine.dialect.loaded_dbapi
+        with suppress(failure.Error):  # it is on the disk, in the journal, until the next sweep
             self.sweep()
 
     def _run(
@@ -198,30 +188,13 @@ class Store:
         group of submissions takes longer than the database itself."""
         return connection.exec_driver_sql(statement.replace("?", self._mark), values or None)
 
-    def _among(
-        self, connection: sa.Connection, columns: str, table: str, ids: Sequence[bytes]
-    ) -> dict[bytes, Any]:
-        """Return the last of the columns of the rows with these ids, by id."""
-        if not ids:
-            return {}
-        # As many marks as a power of two, so that there are few statements to prepare.
-        size = 1 << (len(ids) - 1).bit_length()
-        padded = (*ids, *[ids[0]] * (size - len(ids)))
-        marks = ", ".join("?" * size)
-        query = f"SELECT {columns} FROM {table} WHERE id IN ({marks})"
-        return {row[0]: row[-1] for row in self._run(connection, query, padded)}
+    def _records(self, connection: sa.Connection) -> Rows | Buckets:
+        run = partial(self._run, connection)
+        return Rows(run) if self._is_postgresql else Buckets(run, self.study.record_size)
 
-    def _buckets(self, connection: sa.Connection) -> Buckets:
-        return Buckets(partial(self._run, connection), self.study.record_size)
-
-    def _stored_under(
-        self, connection: sa.Connection, group: Sequence[Submission]
-    ) -> dict[bytes, bytes]:
-        """Return the record of each id that is stored; on PostgreSQL, where the collector may have
-        no right to read records, an empty one if it is none of those that the group has."""
-        arrays = ([each.id for each in group], [each.record for each in group])
-        rows = self._run(connection, "SELECT id, record FROM stored_under(?, ?)", arrays)
-        return dict(sorted(map(tuple, rows)))  # an empty one comes first, and is replaced
+    def _invited(self, connection: sa.Connection, ids: Sequence[bytes]) -> dict[bytes, bool]:
+        """Return of each invitation that there is whether it is spent."""
+        return among(partial(self._run, connection), "id, spent", "invitation", ids)
 
     def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
         """Take a group of submissions, and return what became of each, once it is on the disk.
@@ -229,23 +202,15 @@ class Store:
         Raises:
             sqlalchemy.exc.SQLAlchemyError: if the database failed; then nothing was taken.
         """
-        ids = list({each.id for each in group})
         tokens = {} if self.study.open_to_all else {each.token: b"" for each in group}
         tokens = {token: token_id(token) for token in tokens}
         with self._writing() as connection:
             closed = today > self.study.closes or bool(
                 self._run(connection, "SELECT closed FROM study").scalar()
             )
-            if self._is_postgresql:
-                there = self._stored_under(connection, group)
-                gone: Collection[bytes] = self._among(connection, "id", "withdrawn", ids)
-            else:
-                buckets = self._buckets(connection)
-                buckets.load(ids)
-                known = {name: buckets.find(name) for name in ids}
-                there = {name: record for name, record in known.items() if record}
-                gone = {name for name, record in known.items() if record == b""}
-            spent = self._among(connection, "id, spent", "invitation", list(tokens.values()))
+            records = self._records(connection)
+            there, gone = records.known([(each.id, each.record) for each in group])
+            spent = self._invited(connection, list(tokens.values()))
             outcomes, rows, used = [], [], []
             for each in group:
                 token = tokens.get(each.token)
@@ -259,12 +224,7 @@ class Store:
                 outcomes.append(outcome)
             if rows:
                 rows.sort()  # in no order of arrival
-                if self._is_postgresql:
-                    self._run(connection, "INSERT INTO submission (id, record) VALUES (?, ?)", rows)
-                else:
-                    for name, record in rows:
-                        buckets.put(name, record)
-                    buckets.write()
+                records.insert(rows)
                 self._count(connection, today, taken=len(rows))
             if used:
                 self._run(connection, "UPDATE invitation SET spent = true WHERE id = ?", used)
@@ -274,18 +234,9 @@ class Store:
         """Delete the record of a receipt; its invitation stays spent."""
         name = receipt_id(receipt)
         with self._writing() as connection:
-            if self._is_postgresql:
-                if self._among(connection, "id", "withdrawn", [name]):
-                    return Outcome.GONE
-                if not self._run(connection, "SELECT delete_submission(?)", (name,)).scalar_one():
-                    return Outcome.NO_RECEIPT
-                self._run(connection, "INSERT INTO withdrawn (id) VALUES (?)", (name,))
-            else:
-                buckets = self._buckets(connection)
-                if not (stored := buckets.find(name)):
-                    return Outcome.NO_RECEIPT if stored is None else Outcome.GONE
-                buckets.put(name, b"")
-                buckets.write()
+            was_there = self._records(connection).withdraw(name)
+            if not was_there:
+                return Outcome.GONE if was_there is None else Outcome.NO_RECEIPT
             self._count(connection, today, withdrawn=1)
         return Outcome.STORED
 
@@ -313,8 +264,7 @@ class Store:
         ids = [*map(token_id, tokens)]
         with self._engine.connect() as connection:
             return any(
-                self._among(connection, "id", "invitation", ids[at : at + size])
-                for at in range(0, len(ids), size)
+                self._invited(connection, ids[at : at + size]) for at in range(0, len(ids), size)
             )
 
     def close(self) -> None:
@@ -322,9 +272,7 @@ class Store:
         anew, in the order of their random ids and as of one transaction."""
         with self._writing() as connection:
             connection.execute(STUDY.update().values(closed=True))
-            for table in ("submission", "withdrawn", "invitation") * self._is_postgresql:
-                for statement in _REWRITTEN:
-                    self._run(connection, statement.format(table=table))
+            self._records(connection).write_anew()
 
     def sweep(self) -> None:
         """Empty SQLite's journal: a record lies in it beside its invitation, in order of arrival,
@@ -380,27 +328,17 @@ class Store:
             InputError: if a record is not one of the study.
             sqlalchemy.exc.SQLAlchemyError: if the store does not answer.
         """
-        size = self.study.record_size
         with self._engine.connect() as connection:
             # Rows as the database's own library gives them: a million take a second, not five.
             driver: Any = connection.connection.driver_connection
             failure: Any = self._engine.dialect.loaded_dbapi
-            query = "SELECT record FROM submission"
+            read = read_rows if self._is_postgresql else read_buckets
             try:
-                if not self._is_postgresql:
-                    query = "SELECT content FROM bucket"
-                    yield from _read_buckets(driver, query, size)
-                    return
-                # A cursor with a name stays on the server, and so do the rows.
-                with closing(driver.cursor("records")) as cursor:
-                    cursor.execute(query)
-                    while rows := cursor.fetchmany(_BATCH):
-                        if {*map(len, chain.from_iterable(rows))} != {size}:
-                            raise InputError(ALTERED)
-                        packed = b"".join(chain.from_iterable(rows))
-                        yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
+                yield from read(driver, self.study.record_size)
+            except ValueError:
+                raise InputError(ALTERED) from None
             except failure.Error as error:  # as SQLAlchemy tells it
-                raise sa.exc.DBAPIError.instance(query, None, error, failure.Error) from error
+                raise sa.exc.DBAPIError.instance(None, None, error, failure.Error) from error
 
     def is_closed(self) -> bool:
         """Whether the study was ended before its last day.
@@ -414,21 +352,6 @@ class Store:
     def dispose(self) -> None:
         """Close all connections."""
         self._engine.dispose()
-
-
-def _read_buckets(
-    driver: Any, query: str, size: int
-) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
-    """Read all, and only then hand it out: the journal is not emptied while somebody reads."""
-    batches = []
-    with closing(driver.cursor()) as cursor:
-        cursor.execute(query)
-        while rows := cursor.fetchmany(_BUCKETS):
-            try:
-                batches.append(records_in([*chain.from_iterable(rows)], size))
-            except ValueError:
-                raise InputError(ALTERED) from None
-    yield from (batch for batch in batches if len(batch))
 
 
 def _judged(
