@@ -17,8 +17,11 @@ down_revision = "0002"
 def upgrade() -> None:
     """Make the buckets, and move into them what the tables before them held."""
     connection = op.get_bind()
-    if connection.dialect.name != "sqlite":
-        return
+    if connection.dialect.name == "sqlite":
+        _move(connection)
+
+
+def _move(connection: sa.Connection) -> None:
     record_size: int = op.get_context().opts["record_size"]
     op.create_table("bucket_key", sa.Column("hash_key", sa.LargeBinary(32), nullable=False))
     op.create_table(
