@@ -44,6 +44,7 @@ _LONGEST_FORM = 10_000
 
 _HEADERS = {
     **HEADERS,
+    "Referrer-Policy": "same-origin",  # under no-referrer a form is posted with Origin: null
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": POLICY,
