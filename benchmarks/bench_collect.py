@@ -12,7 +12,6 @@ import asyncio
 import json
 import os
 import resource
-import sqlite3
 import statistics
 import sys
 import tempfile
@@ -203,22 +202,16 @@ def fill(path: Path, records: int) -> None:
     folder = StudyFolder(path)
     width = folder.study.record_size
     sizes = np.array(folder.study.design.mechanism.n_outputs)
-    folder.open_store().dispose()
-    with sqlite3.connect(path / "store.sqlite") as raw:
-        raw.execute("PRAGMA synchronous=OFF")
-        ids = np.sort(np.frombuffer(os.urandom(32 * records), dtype="S32"))
-        for start in range(0, records, 100_000):
-            part = ids[start : start + 100_000]
-            codes = np.random.default_rng(start).integers(0, sizes, (len(part), len(sizes)))
+    with folder.opened() as store:
+        for start in range(0, records, 10_000):
+            many = min(10_000, records - start)
+            codes = np.random.default_rng(start).integers(0, sizes, (many, len(sizes)))
             digits = np.pad(codes, ((0, 0), (0, 2 * width - len(sizes)))).astype(np.uint8)
             packed = (digits[:, 0::2] << 4 | digits[:, 1::2]).tobytes()
-            rows = (
-                (bytes(part[i]).ljust(32, b"\0"), packed[width * i : width * (i + 1)])
-                for i in range(len(part))
-            )
-            raw.executemany("INSERT INTO submission (id, record) VALUES (?, ?)", rows)
-        raw.execute("INSERT INTO total VALUES (?, ?, 0)", (today().isoformat(), records))
-    raw.close()
+            group = [
+                Submission(os.urandom(32), packed[width * i : width * (i + 1)]) for i in range(many)
+            ]
+            store.submit(group, today())
 
 
 def pair(path: Path, records: int) -> None:

@@ -4,7 +4,6 @@ import http.client
 import itertools
 import json
 import os
-import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -118,9 +117,10 @@ def test_intervals_of_what_twenty_thousand_people_posted_cover(tmp_path: Path) -
     print(f"\n{held} of {cells} intervals of {people} posted records hold the truth")
 
     # As they lie in the store, in the order of the people.
-    with closing(sqlite3.connect(folder.path / "store.sqlite")) as raw:
-        stored = dict(raw.execute("SELECT id, record FROM submission"))
-    packed = b"".join(stored[submission_of(study, body).id] for body in bodies)
+    with folder.opened() as store, store._engine.connect() as connection:
+        taken = [submission_of(study, body) for body in bodies]
+        stored, _ = store._records(connection).known([(each.id, b"") for each in taken])
+        packed = b"".join(stored[each.id] for each in taken)
     rows = np.frombuffer(packed, np.uint8).reshape(people, study.record_size)
     kept = list(unpacked(study, rows).values())
     each = people // studies

@@ -294,9 +294,11 @@ class Collector:
             )
         except SQLAlchemyError:
             raise _busy() from None
-        if outcome is Outcome.STORED:
-            return _json(200, {"status": "withdrawn"})
-        raise RefusedError(404 if outcome is Outcome.NO_RECEIPT else 410, outcome.value)
+        if outcome is Outcome.NO_RECEIPT:
+            raise RefusedError(404, outcome.value)
+        # The same again is the same: whoever asks twice, or lost the answer, hears that it is gone.
+        before = "" if outcome is Outcome.STORED else " before"
+        return _json(200, {"status": f"withdrawn{before}"})
 
     async def _sweep(self) -> None:
         """Empty the store's journal, again and again."""

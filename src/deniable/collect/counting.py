@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collect.folder import StudyFolder
-from deniable.collect.releasing import stored_codes
-from deniable.collect.store import Store
+from deniable.collect.releasing import unpacked
 from deniable.collect.study import Study
 from deniable.errors import InputError
 from deniable.estimate.counting import Rows
@@ -21,19 +20,29 @@ from deniable.mechanism.channel import Channel
 from deniable.mechanism.strata import Strata
 
 
+class Records(Protocol):
+    """What is counted: a store, or what one held at some moment."""
+
+    def changes(self) -> tuple[int, int]:
+        """Return how many records were ever taken and taken back."""
+
+    def records(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the packed records in batches, shape (n, bytes)."""
+
+
 @dataclass(frozen=True)
 class Collected(Release):
     """What a study has collected so far, as a release that questions are asked of.
 
     Args:
         folder: the study's.
-        store: its store, kept open by whoever asks often; None to open it for every question.
+        store: its records, kept by whoever asks often; None to open the store for every question.
         counted: what has been counted, and after how many changes of the store. As long as nothing
             has changed, it is not counted again.
     """
 
     folder: StudyFolder | None = None
-    store: Store | None = None
+    store: Records | None = None
     counted: dict[tuple[str, ...], tuple[tuple[int, int], Tabulation]] = field(default_factory=dict)
 
     def count_tables(
@@ -67,19 +76,19 @@ class Collected(Release):
         return [Counts.of(study.design.mechanism, known[1])]
 
     @contextmanager
-    def _open(self) -> Iterator[tuple[Study, Store]]:
+    def _open(self) -> Iterator[tuple[Study, Records]]:
         assert self.folder is not None
         with ExitStack() as until_the_end:
             store = self.store or until_the_end.enter_context(self.folder.opened())
             yield self.folder.study, store
 
-    def _tabulated(self, study: Study, store: Store, names: Sequence[str]) -> Tabulation:
+    def _tabulated(self, study: Study, store: Records, names: Sequence[str]) -> Tabulation:
         mechanism = study.design.mechanism
         places = {variable.position for variable in mechanism.schema.variables(names)}
         channel = Channel(mechanism, tuple(names))
         tabulator = Tabulator(channel.n_outputs)
-        for codes in stored_codes(study, store, places):
-            tabulator.add(channel.released_codes(codes))
+        for packed in store.records():
+            tabulator.add(channel.released_codes(unpacked(study, packed, places)))
         return tabulator.tabulation()
 
     @property
@@ -93,7 +102,8 @@ class Collected(Release):
         rows = 0
         with self._open() as (study, store):
             places = [study.design.mechanism.schema.position(name) for name in names]
-            for codes in stored_codes(study, store, places):
+            for packed in store.records():
+                codes = unpacked(study, packed, places)
                 pieces.append([codes[i] for i in places])
                 rows += len(pieces[-1][0])
                 if rows >= most:
@@ -113,6 +123,6 @@ def open_collected(path: Path) -> Collected:
     return collected_by(StudyFolder(path))
 
 
-def collected_by(folder: StudyFolder, store: Store | None = None) -> Collected:
-    """Return what questions about a study are asked of, with its store if that is open."""
+def collected_by(folder: StudyFolder, store: Records | None = None) -> Collected:
+    """Return what questions about a study are asked of, with its records if they are at hand."""
     return Collected(Strata.one(folder.study.design.mechanism), folder=folder, store=store)

@@ -121,7 +121,7 @@ class StudyFolder:
         Raises:
             InputError: if it cannot be used.
         """
-        upgrade(self.url)
+        upgrade(self.url, self.study)
         with self.opened():
             pass
 

@@ -21,16 +21,47 @@ HEAD_WITHIN = 15.0
 READ_WITHIN = 120.0
 """Seconds after that in which an answer still goes to somebody who reads it slowly."""
 
+MOST_HEAD = 32 << 10
+"""Bytes that a request's head may have, its address and headers; and that of a body's end."""
+
 CONNECTIONS = 2048
 """Requests at a time; more are told to come back."""
 
 
 class _TimedProtocol(HttpToolsProtocol):
-    """HTTP on a connection that has to say soon what it wants."""
+    """HTTP on a connection that has to say soon, and in few bytes, what it wants."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._unread = 0
+        self._is_too_large = False
         self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        before = self._unread = self._unread + len(data)  # of what is neither a head yet nor a body
+        super().data_received(data)
+        if self._unread == before > MOST_HEAD and not self.transport.is_closing():
+            self._is_too_large = True
+            self.send_400_response("")
+
+    def send_400_response(self, msg: str) -> None:
+        if not self._is_too_large:
+            super().send_400_response(msg)
+            return
+        said = b"the head of the request is too large"
+        self.transport.write(
+            b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n"
+            b"Content-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said)
+        )
+        self.transport.close()
+
+    def on_body(self, body: bytes) -> None:
+        self._unread = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._unread = 0
+        super().on_message_complete()
 
     def _expect_head(self) -> None:
         self._too_late = self.loop.call_later(HEAD_WITHIN, self._cut)
@@ -40,6 +71,11 @@ class _TimedProtocol(HttpToolsProtocol):
         self._too_late = self.loop.call_later(READ_WITHIN, self.transport.abort)
 
     def on_headers_complete(self) -> None:
+        self._unread = 0
+        head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if head > MOST_HEAD:
+            self._is_too_large = True
+            raise ValueError("the head is too large")  # which uvicorn answers by the method above
         self._too_late.cancel()
         super().on_headers_complete()
 

@@ -3,35 +3,48 @@
 It shares nothing with the public one but the store. A page elsewhere on the web that leads the
 steward's browser here gets nothing: the address has to be this machine's by name or number (so that
 no other name can be made to point here), requests from other sites are refused, and the cookie is
-sent with none of them.
+sent with none of them. What changes something, or makes files, is posted with a token that stands
+in the page's own forms.
 """
 
 import asyncio
 import hmac
+import shutil
+import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import numpy as np
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.collect.collector import HEADERS
 from deniable.collect.folder import StudyFolder
+from deniable.collect.inviting import invite
+from deniable.collect.page import page_bytes
+from deniable.collect.releasing import export
 from deniable.collect.steward_page import POLICY, steward_page
-from deniable.collect.store import Store, Totals
-from deniable.collect.watching import Shown, Watch
+from deniable.collect.store import Store, explained
+from deniable.collect.watching import Batch, Shown, Watch
 from deniable.errors import InputError
-from deniable.estimate.consistency import Origin
 from deniable.mechanism.prediction import Target
 from deniable.randomness import SystemRandomness
 
+_LONGEST_FORM = 10_000
+"""Bytes that a form may have."""
+
 _HEADERS = {
     **HEADERS,
+    "Referrer-Policy": "same-origin",  # under no-referrer a form is posted with Origin: null
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": POLICY,
@@ -48,6 +61,7 @@ class Steward:
     """
 
     def __init__(self, folder: StudyFolder, store: Store, port: int) -> None:
+        self.folder, self.store = folder, store
         self.watch = Watch(folder, store)
         self._secret = folder.secret
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
@@ -55,6 +69,7 @@ class Steward:
         # all ports of a machine, so each study has a name of its own.
         self._session = SystemRandomness().bits(np.uint64, 4).tobytes().hex()
         self._cookie = f"steward-{folder.study.identity[:16]}"
+        self._token = SystemRandomness().bits(np.uint64, 4).tobytes().hex()
         self._counter = ThreadPoolExecutor(1, "counter")
 
     def app(self) -> ASGIApp:
@@ -62,6 +77,11 @@ class Steward:
         routes = [
             Route("/", self._look),
             Route("/enter/{secret}", self._enter),
+            Route("/study.json", self._download),
+            Route("/page.html", self._download),
+            Route("/close", self._close, methods=["POST"]),
+            Route("/invite", self._invite, methods=["POST"]),
+            Route("/export", self._export, methods=["POST"]),
         ]
         inside = Starlette(routes=routes, lifespan=self._lifespan)
 
@@ -95,47 +115,142 @@ class Steward:
         answer.set_cookie(self._cookie, self._session, httponly=True, samesite="strict", path="/")
         return answer
 
-    async def _look(self, request: Request) -> Response:
+    def _is_in(self, request: Request) -> bool:
         given = request.cookies.get(self._cookie, "")
-        if not hmac.compare_digest(given.encode(), self._session.encode()):
-            return _said(403, "come in by the address that deniable collect serve has printed")
+        return hmac.compare_digest(given.encode(), self._session.encode())
+
+    async def _look(self, request: Request) -> Response:
+        if not self._is_in(request):
+            return _said(403, _COME_IN)
+        return await self._page(request)
+
+    async def _page(self, request: Request, problem: str = "") -> Response:
         asked = request.query_params
-        study = self.watch.folder.study
+        study = self.folder.study
         first = study.plain["questions"][0]["column"]
         of = [name for name in (asked.get("of") or first, asked.get("and")) if name]
         target: Target = "table" if asked.get("target") == "table" else "population"
         precision = asked.get("precision", "2").strip().replace(",", ".")
-        problem = ""
+        status = 409 if problem else 200
         if not _is_precision(precision):
             problem = "the precision is a number of percentage points, from 0.0001 to 100"
             precision = "2"
         counting = self._counter.submit(self._counted, of, target)
         try:
-            totals, shown, origin, problem_seen = await asyncio.wrap_future(counting)
+            is_closed, batch, shown, problem_seen = await asyncio.wrap_future(counting)
         except SQLAlchemyError:
             return _said(503, "the store does not answer; try again")
         content = steward_page(
             study,
-            totals,
+            batch,
+            is_closed=is_closed,
+            token=self._token,
             of=of,
             target=target,
             precision=precision,
             shown=shown,
-            origin=origin,
             problem=problem or problem_seen,
         )
-        return Response(content, 200, _HEADERS, "text/html; charset=utf-8")
+        return Response(content, status, _HEADERS, "text/html; charset=utf-8")
 
     def _counted(
         self, of: list[str], target: Target
-    ) -> tuple[Totals, Shown | None, Origin | None, str]:
-        totals = self.watch.totals()
-        if not totals.records:
-            return totals, None, None, "Nothing has been collected yet."
+    ) -> tuple[bool, Batch | None, Shown | None, str]:
+        is_closed, batch = self.store.is_closed(), None
         try:
-            return totals, self.watch.table(of, target), self.watch.origin(), ""
+            batch = self.watch.batch()
+            if batch is None or not batch.totals.records:
+                return is_closed, batch, None, ""
+            shown = batch.table(of, target)
+            _ = batch.origin  # counted here, not while the page is written
+            return is_closed, batch, shown, ""
         except InputError as error:
-            return totals, None, self.watch.origin(), str(error)
+            return is_closed, batch, None, str(error)
+
+    # --- what is done or handed out --------------------------------------------------------------
+
+    async def _download(self, request: Request) -> Response:
+        if not self._is_in(request):
+            return _said(403, _COME_IN)
+        name = request.url.path.removeprefix("/")
+        study = self.folder.study
+        content = study.content if name == "study.json" else page_bytes(study)
+        return Response(content, 200, _handed_out(name), "application/octet-stream")
+
+    async def _form(self, request: Request) -> dict[str, str] | None:
+        """Return what was posted; None if it does not come from the page's own forms."""
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _LONGEST_FORM:
+                return None
+        fields = parse_qs(body.decode("latin-1"), encoding="utf-8", errors="replace")
+        form = {name: values[0].strip() for name, values in fields.items()}
+        token = form.get("token", "")
+        is_ours = hmac.compare_digest(token.encode(), self._token.encode())
+        return form if is_ours and self._is_in(request) else None
+
+    async def _done(self, request: Request, what: Callable[[dict[str, str]], Response]) -> Response:
+        """Do what was posted, beside nothing else that counts or writes."""
+        form = await self._form(request)
+        if form is None:
+            return _said(403, "this was not sent from the page; load it again, and try once more")
+
+        def work() -> Response:
+            with explained(self.folder.url):
+                return what(form)
+
+        try:
+            return await asyncio.wrap_future(self._counter.submit(work))
+        except InputError as error:
+            return await self._page(request, str(error))
+
+    async def _close(self, request: Request) -> Response:
+        def close(form: dict[str, str]) -> Response:
+            if form.get("sure") != "yes":
+                raise InputError("nothing was closed: tick the box first")
+            self.store.close()
+            return RedirectResponse("/", 303, _HEADERS)
+
+        return await self._done(request, close)
+
+    async def _invite(self, request: Request) -> Response:
+        def make(form: dict[str, str]) -> Response:
+            count, url = form.get("count", ""), form.get("url", "")
+            if not (count.isascii() and count.isdigit() and len(count) < 9):
+                raise InputError("nobody was invited: the number of people is a whole number")
+            if not url.startswith(("http://", "https://")):
+                raise InputError("nobody was invited: give the study's address, http(s)://…")
+            with tempfile.TemporaryDirectory() as place:
+                links = Path(place) / "links.csv"
+                invite(self.folder, int(count), url, links)
+                content = links.read_bytes()
+            return Response(content, 200, _handed_out("links.csv"), "text/csv; charset=utf-8")
+
+        return await self._done(request, make)
+
+    async def _export(self, request: Request) -> Response:
+        def make(_form: dict[str, str]) -> Response:
+            place = tempfile.mkdtemp()
+            try:
+                command = f"deniable collect export {self.folder.path.name} --output release"
+                release = Path(place) / "release"
+                export(self.folder, release, SystemRandomness(), command=command)
+                packed = shutil.make_archive(str(release), "zip", place, "release")
+            except BaseException:
+                shutil.rmtree(place)
+                raise
+            gone = BackgroundTask(shutil.rmtree, place)
+            return FileResponse(packed, 200, _handed_out("release.zip"), background=gone)
+
+        return await self._done(request, make)
+
+
+_COME_IN = "come in by the address that deniable collect serve has printed"
+
+
+def _handed_out(name: str) -> dict[str, str]:
+    return {**_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
 
 
 def _is_precision(text: str) -> bool:

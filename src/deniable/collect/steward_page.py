@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from deniable.collect.collector import today
 from deniable.collect.page import source_hash
 from deniable.collect.scripts import read
-from deniable.collect.store import Totals
 from deniable.collect.study import Study
-from deniable.collect.watching import Shown
-from deniable.estimate.consistency import REFUSED_BELOW, WARNED_BELOW, Origin
+from deniable.collect.watching import BATCH, Batch, Shown
+from deniable.estimate.consistency import REFUSED_BELOW, WARNED_BELOW
+from deniable.report import wording
 from deniable.report.rendering import render
 
 STYLE = read("page.css") + read("steward.css")
@@ -27,25 +27,27 @@ POLICY = "; ".join(
 
 def steward_page(
     study: Study,
-    totals: Totals,
+    batch: Batch | None,
     *,
+    is_closed: bool,
+    token: str,
     of: Sequence[str],
     target: str,
     precision: str,
     shown: Shown | None,
-    origin: Origin | None,
     problem: str = "",
 ) -> bytes:
     """Return the page.
 
     Args:
         study: that is looked at.
-        totals: what its store holds.
+        batch: what is shown of its store; None if there are too few records.
+        is_closed: whether it was ended.
+        token: what the page's forms send, so that nobody else's are taken.
         of: the one or two attributes that are asked for.
         target: ``population`` or ``table``.
         precision: the wished precision in percentage points, as it was typed.
         shown: their table; None if there is none yet, or a problem.
-        origin: whether the records can come from honest draws.
         problem: what could not be done.
     """
     language = study.plain["languages"][0]
@@ -62,17 +64,19 @@ def steward_page(
         study=study,
         texts=texts,
         questions=questions,
-        totals=totals,
-        is_open=not totals.closed and today() <= study.closes,
+        batch=batch,
+        token=token,
+        least=BATCH,
+        is_open=not is_closed and today() <= study.closes,
         of=of,
         target=target,
         precision=precision,
         shown=shown,
-        origin=origin,
         problem=problem,
         refused_below=REFUSED_BELOW,
         warned_below=WARNED_BELOW,
         about=_about,
+        points=wording.points_text,
         within=lambda share: max(0.0, min(1.0, share)),
     ).encode()
 

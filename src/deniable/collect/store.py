@@ -2,10 +2,11 @@
 
 A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
 whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
-SQLite a table lies in the order of its random keys, and what is deleted is overwritten; the
-journal, which has each record beside its invitation, is emptied again and again (`Store.sweep`).
-PostgreSQL keeps the order of arrival (docs/collect.md says what that means), and there a collector
-needs no right to read records.
+SQLite the bytes of the file follow from which records there are, whatever their order
+(`deniable.collect.buckets`), and what is deleted is overwritten; the journal, which has each
+record beside its invitation, is emptied after every transaction (`Store.sweep`). PostgreSQL keeps
+the order of arrival until the study is closed (docs/collect.md says what that means), and there a
+collector needs no right to read records.
 
 One thread writes. It takes what has arrived as one group, one transaction, and answers after the
 commit: either all of a group is on the disk, or none was acknowledged.
@@ -18,8 +19,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from functools import partial
 from importlib.resources import as_file, files
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from deniable.collect.buckets import Buckets, read_buckets
+from deniable.collect.rows import Rows, among, read_rows
 from deniable.collect.study import Study
 from deniable.errors import InputError
 
@@ -40,13 +43,6 @@ STUDY = sa.Table(
     sa.Column("identity", sa.LargeBinary(32), primary_key=True),
     sa.Column("closed", sa.Boolean),
 )
-SUBMISSION = sa.Table(
-    "submission",
-    TABLES,
-    sa.Column("id", sa.LargeBinary(32), primary_key=True),
-    sa.Column("record", sa.LargeBinary),
-)
-WITHDRAWN = sa.Table("withdrawn", TABLES, sa.Column("id", sa.LargeBinary(32), primary_key=True))
 INVITATION = sa.Table(
     "invitation",
     TABLES,
@@ -60,9 +56,6 @@ TOTAL = sa.Table(
     sa.Column("taken", sa.Integer),
     sa.Column("withdrawn", sa.Integer),
 )
-
-_BATCH = 20_000
-"""Records that are read at a time, so that memory does not grow with their number."""
 
 _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -165,7 +158,7 @@ class Store:
         with _private_file(_parsed(url)), explained(url), _once(url) as connection:
             found = sa.inspect(connection).has_table("study")
             if not found:
-                _upgrade(connection)
+                _upgrade(connection, study)
                 row = {"identity": bytes.fromhex(study.identity), "closed": False}
                 connection.execute(STUDY.insert(), row)
         if not found:
@@ -179,11 +172,14 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        """A transaction that no other collector's overlaps."""
+        """A transaction that no other collector's overlaps; nothing of it stays in a journal."""
         with self._writes.begin() as connection:
             if self._is_postgresql:
                 self._run(connection, _LOCK, (f"{PATIENCE * 1000:.0f}ms",))
             yield connection
+        failure: Any = self._engine.dialect.loaded_dbapi
+        with suppress(failure.Error):  # it is on the disk, in the journal, until the next sweep
+            self.sweep()
 
     def _run(
         self, connection: sa.Connection, statement: str, values: Sequence[Any] = ()
@@ -192,34 +188,13 @@ class Store:
         group of submissions takes longer than the database itself."""
         return connection.exec_driver_sql(statement.replace("?", self._mark), values or None)
 
-    def _among(
-        self, connection: sa.Connection, columns: str, table: str, ids: Sequence[bytes]
-    ) -> dict[bytes, Any]:
-        """Return the last of the columns of the rows with these ids, by id."""
-        if not ids:
-            return {}
-        # As many marks as a power of two, so that there are few statements to prepare.
-        size = 1 << (len(ids) - 1).bit_length()
-        padded = (*ids, *[ids[0]] * (size - len(ids)))
-        marks = ", ".join("?" * size)
-        query = f"SELECT {columns} FROM {table} WHERE id IN ({marks})"
-        return {row[0]: row[-1] for row in self._run(connection, query, padded)}
+    def _records(self, connection: sa.Connection) -> Rows | Buckets:
+        run = partial(self._run, connection)
+        return Rows(run) if self._is_postgresql else Buckets(run, self.study.record_size)
 
-    def _stored_under(
-        self, connection: sa.Connection, group: Sequence[Submission], ids: Sequence[bytes]
-    ) -> dict[bytes, bytes]:
-        """Return the record of each id that is stored; on PostgreSQL, where the collector may have
-        no right to read records, an empty one if it is none of those that the group has."""
-        if not self._is_postgresql:
-            return self._among(connection, "id, record", "submission", ids)
-        arrays = ([each.id for each in group], [each.record for each in group])
-        rows = self._run(connection, "SELECT id, record FROM stored_under(?, ?)", arrays)
-        return dict(sorted(map(tuple, rows)))  # an empty one comes first, and is replaced
-
-    def _delete(self, connection: sa.Connection, name: bytes) -> int:
-        if self._is_postgresql:
-            return int(self._run(connection, "SELECT delete_submission(?)", (name,)).scalar_one())
-        return self._run(connection, "DELETE FROM submission WHERE id = ?", (name,)).rowcount
+    def _invited(self, connection: sa.Connection, ids: Sequence[bytes]) -> dict[bytes, bool]:
+        """Return of each invitation that there is whether it is spent."""
+        return among(partial(self._run, connection), "id, spent", "invitation", ids)
 
     def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
         """Take a group of submissions, and return what became of each, once it is on the disk.
@@ -227,16 +202,15 @@ class Store:
         Raises:
             sqlalchemy.exc.SQLAlchemyError: if the database failed; then nothing was taken.
         """
-        ids = list({each.id for each in group})
         tokens = {} if self.study.open_to_all else {each.token: b"" for each in group}
         tokens = {token: token_id(token) for token in tokens}
         with self._writing() as connection:
             closed = today > self.study.closes or bool(
                 self._run(connection, "SELECT closed FROM study").scalar()
             )
-            there = self._stored_under(connection, group, ids)
-            gone = self._among(connection, "id", "withdrawn", ids)
-            spent = self._among(connection, "id, spent", "invitation", list(tokens.values()))
+            records = self._records(connection)
+            there, gone = records.known([(each.id, each.record) for each in group])
+            spent = self._invited(connection, list(tokens.values()))
             outcomes, rows, used = [], [], []
             for each in group:
                 token = tokens.get(each.token)
@@ -249,8 +223,8 @@ class Store:
                         used.append((token,))
                 outcomes.append(outcome)
             if rows:
-                rows.sort()  # in the order in which they lie on the disk
-                self._run(connection, "INSERT INTO submission (id, record) VALUES (?, ?)", rows)
+                rows.sort()  # in no order of arrival
+                records.insert(rows)
                 self._count(connection, today, taken=len(rows))
             if used:
                 self._run(connection, "UPDATE invitation SET spent = true WHERE id = ?", used)
@@ -260,11 +234,9 @@ class Store:
         """Delete the record of a receipt; its invitation stays spent."""
         name = receipt_id(receipt)
         with self._writing() as connection:
-            if self._among(connection, "id", "withdrawn", [name]):
-                return Outcome.GONE
-            if not self._delete(connection, name):
-                return Outcome.NO_RECEIPT
-            self._run(connection, "INSERT INTO withdrawn (id) VALUES (?)", (name,))
+            was_there = self._records(connection).withdraw(name)
+            if not was_there:
+                return Outcome.GONE if was_there is None else Outcome.NO_RECEIPT
             self._count(connection, today, withdrawn=1)
         return Outcome.STORED
 
@@ -292,18 +264,20 @@ class Store:
         ids = [*map(token_id, tokens)]
         with self._engine.connect() as connection:
             return any(
-                self._among(connection, "id", "invitation", ids[at : at + size])
-                for at in range(0, len(ids), size)
+                self._invited(connection, ids[at : at + size]) for at in range(0, len(ids), size)
             )
 
     def close(self) -> None:
-        """End the study: nothing more is taken; withdrawals are."""
+        """End the study: nothing more is taken; withdrawals are. PostgreSQL's rows are written
+        anew, in the order of their random ids and as of one transaction."""
         with self._writing() as connection:
             connection.execute(STUDY.update().values(closed=True))
+            self._records(connection).write_anew()
 
     def sweep(self) -> None:
         """Empty SQLite's journal: a record lies in it beside its invitation, in order of arrival,
-        until it is moved into the tables. While somebody reads, nothing is waited for.
+        until it is moved into the tables. This is done after every transaction; while somebody
+        reads, nothing is waited for, and whoever serves a study tries again.
 
         Raises:
             sqlite3.Error: if the disk fails; what was acknowledged is in the journal then.
@@ -327,9 +301,10 @@ class Store:
             return int(connection.execute(counted).scalar_one())
 
         with self._engine.connect() as connection:
+            taken, withdrawn = self._changes(connection)
             return Totals(
-                count(SUBMISSION),
-                count(WITHDRAWN),
+                taken - withdrawn,
+                withdrawn,
                 count(INVITATION),
                 count(INVITATION, INVITATION.c.spent),
                 bool(connection.execute(sa.select(STUDY.c.closed)).scalar()),
@@ -339,9 +314,12 @@ class Store:
         """Return how many records were ever taken and taken back: as long as neither changes, the
         records are the same."""
         with self._engine.connect() as connection:
-            query = "SELECT sum(taken), sum(withdrawn) FROM total"
-            counts = [int(number or 0) for number in self._run(connection, query).one()]
-        return counts[0], counts[1]
+            return self._changes(connection)
+
+    def _changes(self, connection: sa.Connection) -> tuple[int, int]:
+        query = "SELECT sum(taken), sum(withdrawn) FROM total"
+        taken, withdrawn = (int(number or 0) for number in self._run(connection, query).one())
+        return taken, withdrawn
 
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
         """Yield the packed records in batches, shape (n, bytes).
@@ -350,23 +328,17 @@ class Store:
             InputError: if a record is not one of the study.
             sqlalchemy.exc.SQLAlchemyError: if the store does not answer.
         """
-        size = self.study.record_size
         with self._engine.connect() as connection:
             # Rows as the database's own library gives them: a million take a second, not five.
             driver: Any = connection.connection.driver_connection
             failure: Any = self._engine.dialect.loaded_dbapi
-            query = "SELECT record FROM submission"
+            read = read_rows if self._is_postgresql else read_buckets
             try:
-                # On PostgreSQL a cursor with a name stays on the server, and so do the rows.
-                with closing(driver.cursor(*["records"] * self._is_postgresql)) as cursor:
-                    cursor.execute(query)
-                    while rows := cursor.fetchmany(_BATCH):
-                        if {*map(len, chain.from_iterable(rows))} != {size}:
-                            raise InputError(ALTERED)
-                        packed = b"".join(chain.from_iterable(rows))
-                        yield np.frombuffer(packed, dtype=np.uint8).reshape(len(rows), size)
+                yield from read(driver, self.study.record_size)
+            except ValueError:
+                raise InputError(ALTERED) from None
             except failure.Error as error:  # as SQLAlchemy tells it
-                raise sa.exc.DBAPIError.instance(query, None, error, failure.Error) from error
+                raise sa.exc.DBAPIError.instance(None, None, error, failure.Error) from error
 
     def is_closed(self) -> bool:
         """Whether the study was ended before its last day.
@@ -494,16 +466,16 @@ def explained(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _scripts(connection: sa.Connection | None = None) -> Iterator[Config]:
+def _scripts(connection: sa.Connection | None = None, record_size: int = 0) -> Iterator[Config]:
     with as_file(files("deniable.collect").joinpath("migrations")) as folder:
         config = Config()
         config.set_main_option("script_location", str(folder))
-        config.attributes["connection"] = connection
+        config.attributes |= {"connection": connection, "record_size": record_size}
         yield config
 
 
-def _upgrade(connection: sa.Connection) -> None:
-    with _scripts(connection) as config:
+def _upgrade(connection: sa.Connection, study: Study) -> None:
+    with _scripts(connection, study.record_size) as config:
         command.upgrade(config, "head")
 
 
@@ -527,11 +499,11 @@ def _check_version(connection: sa.Connection, url: str) -> None:
     )
 
 
-def upgrade(url: str) -> None:
-    """Bring a store up to date.
+def upgrade(url: str, study: Study) -> None:
+    """Bring the store of a study up to date.
 
     Raises:
         InputError: if it cannot be reached.
     """
     with explained(url), _once(url) as connection:
-        _upgrade(connection)
+        _upgrade(connection, study)

@@ -1,23 +1,36 @@
-"""What the steward of a running study sees: totals, shares, whether the records can be honest."""
+"""What the steward of a running study sees: totals, shares, whether the records can be honest.
 
+All of it is shown in batches of ten records and more. Whoever saw the page before and after a
+single record would know what was sent: the category whose share rose.
+"""
+
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
+from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.atomic_files import write_file
 from deniable.collect.counting import Collected, collected_by
 from deniable.collect.folder import StudyFolder
 from deniable.collect.questionnaire import plain_labels
 from deniable.collect.store import Store, Totals
+from deniable.design.expected_accuracy import LARGEST_ERROR, LARGEST_PART
 from deniable.errors import InputError
 from deniable.estimate.consistency import Origin, find_origin
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.shares import Estimate, Shares
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
+
+BATCH = 10
+"""New records at least that come to be shown together."""
 
 MOST_CELLS = 1_000
 """Cells of a table that is shown; more are for ``deniable estimate``."""
@@ -68,6 +81,18 @@ class Shown:
         widest = max(cell.margin for cell in self.cells)
         return math.ceil(self.n_records * (widest / margin) ** 2)
 
+    @property
+    def error(self) -> float:
+        """The standard error of a typical share: their median."""
+        return median(cell.margin for cell in self.cells) / normal_quantile(0.95)
+
+    @property
+    def readable_from(self) -> int:
+        """About how many records it takes until a typical share can be read: until its standard
+        error is what a release's report calls readable."""
+        largest = min(LARGEST_ERROR, LARGEST_PART / len(self.cells))
+        return math.ceil(self.n_records * (self.error / largest) ** 2)
+
 
 def leverage(channel: Channel) -> NDArray[np.float64]:
     """Return by how much a record can move each estimated share, times the number of records.
@@ -89,26 +114,34 @@ def leverage(channel: Channel) -> NDArray[np.float64]:
     return np.asarray(summands.max(axis=-1) - summands.min(axis=-1))
 
 
-@dataclass
-class Watch:
-    """Looks at a running study; counts again only what has changed.
+@dataclass(frozen=True)
+class Batch:
+    """What a store held at one moment.
 
     Args:
         folder: the study's.
-        store: its store.
+        totals: in numbers.
+        taken, withdrawn: records that were ever taken, and taken back.
+        packed: the records, as the store yields them.
     """
 
     folder: StudyFolder
-    store: Store
-    _collected: Collected = field(init=False)
-    _origin: tuple[tuple[int, int], Origin | None] | None = field(default=None, init=False)
+    totals: Totals
+    taken: int
+    withdrawn: int
+    packed: tuple[NDArray[np.uint8], ...]
 
-    def __post_init__(self) -> None:
-        self._collected = collected_by(self.folder, self.store)
+    def changes(self) -> tuple[int, int]:
+        """Return how many records were ever taken and taken back."""
+        return self.taken, self.withdrawn
 
-    def totals(self) -> Totals:
-        """Return what the store holds, in numbers."""
-        return self.store.totals()
+    def records(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the packed records in batches, shape (n, bytes)."""
+        yield from self.packed
+
+    @cached_property
+    def _collected(self) -> Collected:
+        return collected_by(self.folder, self)
 
     def table(self, names: Sequence[str], target: Target = "population") -> Shown:
         """Estimate the shares of one attribute, or of the combinations of two.
@@ -130,12 +163,66 @@ class Watch:
         (estimate,) = Shares(tuple(names), target=target).ask(self._collected)
         return Shown(tuple(names), estimate.n_records, tuple(_cells(estimate, channel)))
 
+    @cached_property
     def origin(self) -> Origin | None:
-        """Return whether the records can come from honest draws; None where nothing can be told."""
-        changes = self.store.changes()
-        if self._origin is None or self._origin[0] != changes:
-            self._origin = changes, find_origin(self._collected)
-        return self._origin[1]
+        """Whether the records can come from honest draws; None where nothing can be told."""
+        return find_origin(self._collected)
+
+
+class Watch:
+    """Looks at a running study, a batch of records at a time.
+
+    Which batch was shown last is remembered in the study's folder, so that a server that is started
+    anew does not show one more record than the one before it.
+
+    Args:
+        folder: the study's.
+        store: its store.
+    """
+
+    def __init__(self, folder: StudyFolder, store: Store) -> None:
+        self.folder, self._store = folder, store
+        self._batch: Batch | None = None
+        self._file = folder.path / "steward.shown"
+
+    def batch(self) -> Batch | None:
+        """Return what is shown: the last batch, or a new one if enough records have come since;
+        None as long as there are too few.
+
+        Raises:
+            InputError: if the study's folder or the store has been altered, or cannot be written.
+        """
+        changes = self._store.changes()
+        last = self._last() if self._batch is None else self._batch.changes()
+        is_known = self._batch is None and changes == last and changes != (0, 0)
+        if changes[0] - last[0] >= BATCH or is_known:
+            packed = tuple(self._store.records())
+            totals = self._store.totals()
+            # Read after the records: none that comes later was counted, so the next batch has as
+            # many again.
+            taken, withdrawn = self._store.changes()
+            write_file(
+                self._file,
+                json.dumps({"taken": taken, "withdrawn": withdrawn}).encode(),
+                overwrite=True,
+                private=True,
+            )
+            totals = Totals(
+                sum(map(len, packed)), withdrawn, totals.invitations, totals.spent, totals.closed
+            )
+            self._batch = Batch(self.folder, totals, taken, withdrawn, packed)
+        return self._batch
+
+    def _last(self) -> tuple[int, int]:
+        try:
+            known: Any = json.loads(self._file.read_bytes())
+            return int(known["taken"]), int(known["withdrawn"])
+        except FileNotFoundError:
+            return 0, 0
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{self._file}: this is not what the steward's page has written; remove it"
+            ) from None
 
 
 def _cells(estimate: Estimate, channel: Channel) -> list[Cell]:

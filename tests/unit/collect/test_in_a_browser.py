@@ -544,7 +544,7 @@ def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
     browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
     folder = example_folder(tmp_path)
-    studies.fill(folder, 400)
+    studies.fill(folder, 2000)
     with studies.stewarded(folder) as url:
         browser.get(f"{url}enter/{folder.secret}")
         assert browser.current_url == url  # the secret is not where one may look over a shoulder
@@ -553,9 +553,23 @@ def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
         browser.find_element(By.TAG_NAME, "button").click()
         patient(browser).until(lambda shown: "and=lonely" in shown.current_url)
         assert broken(browser) == []
+        # On a phone every cell is seen whole: nothing is cut, and nothing has to be pushed aside.
+        with sized(browser, 320):
+            right = browser.execute_script(
+                "return [...document.querySelectorAll('.estimates tbody :is(th, td, svg)')]"
+                ".map((cell) => [cell.getBoundingClientRect().right, cell.scrollWidth, "
+                "cell.clientWidth, document.documentElement.clientWidth])"
+            )
+            assert len(right) >= 6 * 6
+            assert all(end <= width for end, _, _, width in right)
+            assert all(inner <= outer for _, inner, outer, _ in right if inner)
         browser.get("about:blank")
         browser.get(url)  # by the cookie
         assert browser.find_elements(By.TAG_NAME, "table")
+        browser.find_element(By.NAME, "sure").click()
+        browser.find_element(By.CSS_SELECTOR, "form[action='/close'] button").click()
+        patient(browser).until(lambda shown: not shown.find_elements(By.NAME, "sure"))
+        assert "closed" in browser.find_element(By.TAG_NAME, "table").text
         browser.delete_all_cookies()
         browser.get(url)
         assert "come in by the address" in browser.find_element(By.TAG_NAME, "body").text

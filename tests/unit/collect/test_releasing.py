@@ -81,10 +81,11 @@ def test_an_altered_store_is_said(tmp_path: Path) -> None:
     folder = example_folder(tmp_path)
     with folder.opened() as store:
         store.submit([submission_of(folder.study, body_of(folder.study))], TODAY)
+    content = "CAST(substr(content, 1, 35) || x'ffffff' || substr(content, 39) AS BLOB)"
     for change, problem in (
-        ("UPDATE submission SET record = x'ffff'", "a record does not fit the study"),
-        ("UPDATE submission SET record = x'ffffff'", "a record does not fit the study"),
-        ("DROP TABLE submission", "cannot be used: no such table"),
+        (f"UPDATE bucket SET content = {content}", "a record does not fit the study"),
+        ("UPDATE bucket SET content = x'ffff'", "a record does not fit the study"),
+        ("DROP TABLE bucket", "cannot be used: no such table"),
     ):
         with closing(sqlite3.connect(folder.path / "store.sqlite")) as raw, raw:
             raw.execute(change)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -19,7 +20,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -32,7 +32,6 @@ from deniable.collect import serving
 from deniable.collect.collector import Collector
 from deniable.collect.folder import StudyFolder
 from deniable.collect.serving import bound_socket, check_listening, is_loopback, run, server_for
-from deniable.collect.store import SUBMISSION
 from deniable.errors import InputError
 from unit.collect.studies import body_of, example_folder, listening, served
 
@@ -120,10 +119,20 @@ def stored(folder: StudyFolder) -> list[bytes]:
     with folder.opened() as store, store._engine.connect() as connection:
         if folder.url.startswith("sqlite"):
             assert connection.exec_driver_sql("PRAGMA integrity_check").fetchall() == [("ok",)]
-        ids = [bytes(name) for (name,) in connection.execute(sa.select(SUBMISSION.c.id))]
+            rows = connection.exec_driver_sql("SELECT content FROM bucket")
+            ids = [*chain.from_iterable(map(ids_in, chain.from_iterable(rows)))]
+        else:
+            rows = connection.exec_driver_sql("SELECT id FROM submission")
+            ids = [bytes(name) for (name,) in rows]
         taken, _ = store.changes()
     assert taken == len(ids) == len(set(ids))
     return ids
+
+
+def ids_in(bucket: bytes) -> list[bytes]:
+    """A head of two bytes, then 32 bytes of an id, one that says whether it was withdrawn, and a
+    record of three."""
+    return [bucket[2 + 36 * i :][:32] for i in range(int.from_bytes(bucket[:2], "little"))]
 
 
 KILLS = int(os.environ.get("KILLS", "6"))
@@ -249,6 +258,48 @@ def test_who_reads_slowly_gets_all_of_it_or_is_cut_in_the_end(
             while piece := reader.recv(1 << 20):
                 received += len(piece)
         assert (received > len(content)) == (patience > 1)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: " + b"x" * 60_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: x\r\n" * 6_000 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 48_000_000,
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: x\r\n" * 8_000_000,
+        b"GET /" + b"x" * 48_000_000,
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+        + b"A: x\r\n" * 8_000_000,
+    ],
+    ids=["a long header", "many", "one without end", "many without end", "an address", "a trailer"],
+)
+def test_a_head_is_bounded(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, plain = [0], serving._TimedProtocol.data_received
+
+    def count(self: serving._TimedProtocol, data: bytes) -> None:
+        read[0] += len(data)
+        plain(self, data)
+
+    monkeypatch.setattr(serving._TimedProtocol, "data_received", count)
+    app = Starlette(routes=[Route("/", lambda _: Response(b"seen"), methods=["GET", "POST"])])
+    bound = bound_socket("127.0.0.1", 0)
+    with listening(app, bound) as url, socket.socket() as sender:
+        sender.settimeout(20)
+        sender.connect(("127.0.0.1", urlsplit(url).port or 0))
+        answer = b""
+        with contextlib.suppress(OSError):  # it is cut before all was sent
+            sender.sendall(head)
+        with contextlib.suppress(OSError):
+            answer = sender.recv(65536)
+        if len(head) < 100_000:  # else the connection may be cut before the answer is read
+            assert answer.startswith(b"HTTP/1.1 431 ")
+        assert read[0] <= serving.MOST_HEAD + 2 * 262_144  # and what comes in one piece
+        fine = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port or 0, timeout=20)
+        with closing(fine):
+            for _ in range(40):  # heads are counted one by one
+                fine.request("GET", "/", headers={"A": "x" * 20_000})
+                response = fine.getresponse()
+                assert (response.status, response.read()) == (200, b"seen")
 
 
 def write_certificate(certificate: Path, key: Path) -> None:

@@ -1,16 +1,33 @@
 """The steward's listener: who is let in, and what another site gets."""
 
+import html
+import http.client
+import io
 import re
 import sqlite3
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from deniable.collect import steward as module
 from deniable.collect.folder import StudyFolder
-from unit.collect.studies import example_folder, fill, get, post, stewarded
+from deniable.collect.page import page_bytes
+from deniable.collect.store import Outcome, Submission, receipt_id
+from unit.collect.studies import (
+    TODAY,
+    example_folder,
+    fill,
+    get,
+    invited,
+    packed,
+    post,
+    stewarded,
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +63,7 @@ def test_only_who_knows_the_secret_is_let_in(url: str, cookie: str, folder: Stud
         assert folder.secret.encode() not in content
     status, content, headers = get(url, "", Cookie=cookie)
     assert status == 200
-    assert b"Nothing has been collected yet." in content
+    assert b"not shown yet" in content
     assert folder.secret.encode() not in content
     assert headers["cache-control"] == "no-store"
     assert headers["content-security-policy"] == module.POLICY
@@ -83,7 +100,7 @@ def test_nothing_is_taken_here(url: str, cookie: str) -> None:
 
 def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path: Path) -> None:
     folder = example_folder(tmp_path, address())
-    fill(folder, 400)
+    fill(folder, 2000)
     with stewarded(folder) as url:
         cookie = get(url, f"enter/{folder.secret}")[2]["set-cookie"].split(";")[0]
 
@@ -93,12 +110,12 @@ def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path:
             return re.sub(r"\s+", " ", content.decode())
 
         one = seen("")
-        assert "400 records; shares among whom they stand for" in one
-        assert "Yes: counts as those of 400 records" in one
-        assert one.count('<th scope="row">Yes</th>') == 1
+        assert "2,000 records; shares among whom they stand for" in one
+        assert "Yes: counts as those of 2,000 records" in one
+        assert one.count(">Yes</th>") == 1
         two = seen("of=smokes&and=lonely&target=table&precision=0,5")
         assert "shares among those who answered" in two
-        assert two.count('<th scope="row">Often</th>') == 2
+        assert two.count(">Often</th>") == 2
         assert "For ± 0.5 percentage points in every row it takes about" in two
         assert 'value="0.5"' in two
         for query, problem in (
@@ -116,6 +133,124 @@ def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path:
         assert "<script>" not in seen("of=%3Cscript%3E&precision=%22%3E%3Cscript%3E")
 
 
+Form = dict[str, str]
+
+
+class Inside:
+    """Whoever has come in by the address: looks, and posts the page's own forms."""
+
+    def __init__(self, url: str, folder: StudyFolder) -> None:
+        self.url = url
+        self.cookie = get(url, f"enter/{folder.secret}")[2]["set-cookie"].split(";")[0]
+
+    def look(self) -> str:
+        status, content, _ = get(self.url, "", Cookie=self.cookie)
+        assert status == 200
+        return content.decode()
+
+    def send(self, action: str, form: Form, **headers: str) -> tuple[int, bytes, dict[str, str]]:
+        (token,) = {*re.findall(r'name="token" value="(\w+)"', self.look())}
+        given = {"Cookie": self.cookie, "Origin": self.url.rstrip("/")} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        given["Content-Type"] = "application/x-www-form-urlencoded"
+        with closing(http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)) as sending:
+            sending.request("POST", f"/{action}", urlencode({"token": token} | form), given)
+            answer = sending.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return answer.status, answer.read(), found
+
+
+def test_only_the_pages_own_forms_are_taken(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path, respondents='"invited"')
+    fill_invited(folder, 12)
+    fine = {"sure": "yes", "count": "2", "url": "https://study.example/"}
+    with stewarded(folder) as url, folder.opened() as store:
+        inside = Inside(url, folder)
+        for action in ("close", "invite", "export"):
+            refused = [
+                inside.send(action, fine | {"token": ""}),
+                inside.send(action, fine | {"token": "0" * 64}),
+                inside.send(action, fine | {"token": "\u00e9"}),
+                inside.send(action, fine | {"more": "x" * 20_000}),
+                inside.send(action, fine, Cookie="steward=1"),
+                inside.send(action, fine, Origin="https://evil.example"),
+                inside.send(action, fine, Sec_Fetch_Site="cross-site"),
+            ]
+            assert {status for status, _, _ in refused} == {403}
+            assert get(url, action, Cookie=inside.cookie)[0] == 405
+        assert inside.send("close", fine, Host="evil.example")[0] == 421
+        for name in ("study.json", "page.html"):
+            assert get(url, name)[0] == 403
+        assert not store.is_closed()
+        assert store.totals().invitations == 12
+
+
+def fill_invited(folder: StudyFolder, count: int) -> None:
+    with folder.opened() as store:
+        group = [
+            Submission(receipt_id(f"{n}"), packed(folder.study, (0, 0, 0, 0, 0)), token)
+            for n, token in enumerate(invited(store, count))
+        ]
+        assert set(store.submit(group, TODAY)) == {Outcome.STORED}
+
+
+def test_the_page_invites_exports_hands_out_and_closes(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path, respondents='"invited"')
+    fill_invited(folder, 12)
+    with stewarded(folder) as url, folder.opened() as store:
+        inside = Inside(url, folder)
+        status, content, headers = inside.send(
+            "invite", {"count": "3", "url": "https://study.example/"}
+        )
+        assert (status, headers["cache-control"]) == (200, "no-store")
+        assert headers["content-disposition"] == 'attachment; filename="links.csv"'
+        head, *links = content.decode().splitlines()
+        assert (head, len(links)) == ("link", 3)
+        assert all(store.knows([link.removeprefix("https://study.example/#")]) for link in links)
+        assert store.totals().invitations == 15
+        for form, problem in (
+            ({"count": "many", "url": "https://x/"}, "the number of people is a whole number"),
+            ({"count": "3", "url": "javascript:x"}, "give the study's address"),
+            ({"count": "0", "url": "https://x/"}, "from one person to a million"),
+        ):
+            status, content, _ = inside.send("invite", form)
+            assert status == 409
+            assert problem in html.unescape(content.decode()).split('role="alert"')[1]
+        assert store.totals().invitations == 15
+
+        status, content, headers = inside.send("export", {})
+        assert (status, headers["content-disposition"]) == (
+            200,
+            'attachment; filename="release.zip"',
+        )
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            archive.extractall(tmp_path)
+        assert len((tmp_path / "release" / "data.csv").read_text().splitlines()) == 13
+        assert (tmp_path / "release" / "report.html").is_file()
+
+        assert get(url, "study.json", Cookie=inside.cookie)[1] == folder.study.content
+        assert get(url, "page.html", Cookie=inside.cookie)[1] == page_bytes(folder.study)
+
+        status, content, _ = inside.send("close", {})
+        assert (status, store.is_closed()) == (409, False)
+        assert b"nothing was closed: tick the box first" in content
+        status, _, headers = inside.send("close", {"sure": "yes"})
+        assert (status, headers["location"], store.is_closed()) == (303, "/", True)
+        assert "<h2>Close</h2>" not in inside.look()
+        status, content, _ = inside.send("invite", {"count": "3", "url": "https://x/"})
+        assert (status, b"the study is closed" in content) == (409, True)
+
+
+def test_an_empty_study_has_nothing_to_export(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    before = set(Path(tempfile.gettempdir()).glob("tmp*/release"))
+    with stewarded(folder) as url:
+        status, content, _ = Inside(url, folder).send("export", {})
+    assert (status, b"nothing to export" in content) == (409, True)
+    assert set(Path(tempfile.gettempdir()).glob("tmp*/release")) == before
+
+
 def test_a_store_that_does_not_answer_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +258,6 @@ def test_a_store_that_does_not_answer_is_said(
     with stewarded(folder) as url:
         cookie = get(url, f"enter/{folder.secret}")[2]["set-cookie"].split(";")[0]
         with sqlite3.connect(folder.path / "store.sqlite") as raw:
-            raw.execute("ALTER TABLE submission RENAME TO elsewhere")
+            raw.execute("ALTER TABLE total RENAME TO elsewhere")
         raw.close()
         assert get(url, "", Cookie=cookie)[0] == 503

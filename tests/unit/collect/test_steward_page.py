@@ -1,16 +1,20 @@
 """The steward's page: what it says, and that no text of a study becomes markup."""
 
 from html.parser import HTMLParser
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from deniable.collect.folder import StudyFolder
 from deniable.collect.steward_page import steward_page
 from deniable.collect.store import Totals
 from deniable.collect.study import Study, study_bytes
-from deniable.collect.watching import Cell, Shown
+from deniable.collect.watching import Batch, Cell, Shown
 from deniable.estimate.consistency import Origin
 from unit.collect.studies import example_folder
 
+NOTHING = np.zeros((0, 3), dtype=np.uint8)
 TOTALS = Totals(records=1200, withdrawn=3, invitations=5000, spent=1203, closed=False)
 EVIL = "<script>alert(1)</script>\u202e\"'"
 
@@ -24,7 +28,9 @@ def page(
     study: Study, shown: Shown | None = None, origin: Origin | None = None, precision: str = "2"
 ) -> str:
     what = {"of": ["smokes"], "target": "table", "precision": precision}
-    return steward_page(study, TOTALS, **what, shown=shown, origin=origin).decode()
+    batch = Batch(StudyFolder(Path("study")), TOTALS, 1203, 3, (NOTHING,))
+    batch.__dict__["origin"] = origin
+    return steward_page(study, batch, is_closed=False, token="0", **what, shown=shown).decode()
 
 
 def test_totals_and_whether_they_can_be_honest_are_said_in_words(study: Study) -> None:
@@ -46,7 +52,26 @@ def test_ends_beyond_what_can_be_are_not_drawn(study: Study) -> None:
     found = page(study, shown)
     for said in ("90.0 to 100.0 %", "0.0 to 10.0 %", "about 25,000 records:", "about 24,000 more"):
         assert said in found
+    assert "100.0 %*</td>" in found
+    assert "0.0 %*</td>" in found
+    assert "-2.0" not in found
+    assert "lies beyond 0 or 100 %" in found
+    within = Shown(("smokes",), 1000, (Cell(("no",), 0.98, 0.9, 1.0, 0.1, 2.0),) * 2)
+    assert "lies beyond" not in page(study, within)
     assert "<strong>no more</strong>" in page(study, shown, precision="50")
+
+
+def test_what_cannot_be_read_is_not_shown(study: Study) -> None:
+    cells = (Cell(("no",), 1.839, 0.4, 1.0, 0.98, 2.0), Cell(("yes",), -0.839, 0.0, 0.6, 0.98, 2.0))
+    found = page(study, Shown(("smokes",), 20, cells))
+    for said in (
+        "<strong>Nothing can be read.</strong> With 20 records a typical share of this table, of "
+        "50 %",
+        "a standard error of 50 percentage points. It takes about 510 records until",
+    ):
+        assert said in found
+    assert "83.9" not in found
+    assert 'estimates" role' not in found
 
 
 def test_no_text_becomes_markup(study: Study) -> None:

@@ -1,13 +1,15 @@
 """The store: what becomes of a submission, whatever came before it, and what lies on the disk."""
 
 import contextlib
+import dataclasses
 import itertools
 import os
 import re
+import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date, timedelta
 from pathlib import Path
 from threading import Timer
@@ -17,6 +19,7 @@ import sqlalchemy as sa
 
 from deniable.collect import store as module
 from deniable.collect.folder import StudyFolder
+from deniable.collect.releasing import export
 from deniable.collect.store import (
     Outcome,
     Store,
@@ -26,6 +29,7 @@ from deniable.collect.store import (
     token_id,
 )
 from deniable.errors import InputError
+from deniable.randomness import SeededRandomness
 from unit.collect import postgres, studies
 from unit.collect.studies import TODAY, example_folder, example_study
 
@@ -95,7 +99,25 @@ def test_after_the_end_nothing_new_is_taken_and_what_was_taken_is_known(
     store.dispose()
 
 
-def test_what_lies_on_the_disk_joins_nothing_and_has_no_order(tmp_path: Path) -> None:
+def files_of(folder: StudyFolder) -> bytes:
+    """All that lies on the disk of a store: database, journal, its index."""
+    return b"".join(path.read_bytes() for path in sorted(folder.path.glob("store.sqlite*")))
+
+
+def order_on_disk(content: bytes, ids: Collection[bytes]) -> list[bytes]:
+    """The attack: ids by where they lie."""
+    assert {content.count(name) for name in ids} == {
+        1
+    }  # no second copy, in free pages or a journal
+    return sorted(ids, key=content.index)
+
+
+def without_counters(database: bytes) -> bytes:
+    """A database without its header's two counts of transactions."""
+    return database[:24] + database[28:92] + database[96:]
+
+
+def test_what_lies_on_the_disk_joins_nothing(tmp_path: Path) -> None:
     folder = example_folder(tmp_path, respondents='"invited"')
     store = folder.open_store()
     tokens = studies.invited(store, 40)
@@ -104,54 +126,174 @@ def test_what_lies_on_the_disk_joins_nothing_and_has_no_order(tmp_path: Path) ->
     store.withdraw("receipt 7", TODAY)
     store.dispose()
     with sqlite3.connect(folder.path / "store.sqlite") as raw:
-        tables = {name for (name,) in raw.execute("SELECT name FROM sqlite_master")}
-        assert {"study", "submission", "withdrawn", "invitation", "total"} <= tables
+        tables = [name for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE sql > ''")]
         columns = {
             table: [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
-            for table in ("submission", "invitation", "total")
+            for table in sorted(tables)
         }
         assert columns == {
-            "submission": ["id", "record"],
+            "alembic_version": ["version_num"],
+            "bucket": ["number", "content"],
+            "bucket_key": ["hash_key"],
             "invitation": ["id", "spent"],
+            "study": ["identity", "closed"],
             "total": ["day", "taken", "withdrawn"],
         }
-        for table, ids in (
-            ("submission", {receipt_id(f"receipt {n}") for n in range(40) if n != 7}),
-            ("invitation", {token_id(token) for token in tokens}),
-        ):
-            found = [row[0] for row in raw.execute(f"SELECT id FROM {table}")]
-            assert found == sorted(ids)  # in the order of random keys, as they lie
-            with pytest.raises(sqlite3.OperationalError, match="no such column"):
-                raw.execute(f"SELECT rowid FROM {table}")
         assert raw.execute("SELECT day, taken, withdrawn FROM total ORDER BY day").fetchall() == [
             (str(TODAY), 20, 1),
             (str(TODAY + timedelta(1)), 20, 0),
         ]
     raw.close()
-    content = b"".join(path.read_bytes() for path in folder.path.glob("store.sqlite*"))
+    content = files_of(folder)
     assert not any(token.encode() in content for token in tokens)
-    assert content.count(receipt_id("receipt 7")) == 1  # among the withdrawn; the record is gone
+    gone = content.index(receipt_id("receipt 7"))
+    assert content[gone + 32 : gone + 36] == b"\1\0\0\0"  # the record is gone
+    assert content.count(receipt_id("receipt 7")) == 1
+
+
+SIZES = (*range(2, 10), 20, 60, 80, 90, 110, 111, 112, 113, 150, 200)
+
+
+def test_no_file_holds_the_order_of_arrival(tmp_path: Path) -> None:
+    """At every size the whole disk is, byte for byte, that of a store which got the same records at
+    once, and the same invitations in another order."""
+    (tmp_path / "empty").mkdir()
+    empty = example_folder(tmp_path / "empty", respondents='"invited"')
+    with empty.opened() as store:
+        tokens = studies.invited(store, max(SIZES))
+    arrivals = [one(number, token) for number, token in enumerate(tokens)]
+
+    def copied(name: str) -> StudyFolder:
+        shutil.copytree(empty.path, tmp_path / name)
+        folder = StudyFolder(tmp_path / name)
+        folder.__dict__["study"] = empty.study
+        return folder
+
+    growing = copied("growing")
+    with growing.opened() as store:
+        for n, each in enumerate(arrivals, start=1):
+            assert store.submit([each], TODAY) == [Outcome.STORED]
+            if n not in SIZES:
+                continue
+            assert (growing.path / "store.sqlite-wal").stat().st_size == 0
+            found = order_on_disk(files_of(growing), [each.id for each in arrivals[:n]])
+            at_once = copied(f"at once {n}")
+            with at_once.opened() as other:
+                other.submit(arrivals[:n][::-1], TODAY)
+                same = files_of(at_once)
+            assert order_on_disk(same, found) == found
+            ours, theirs = ((f.path / "store.sqlite").read_bytes() for f in (growing, at_once))
+            assert without_counters(ours) == without_counters(theirs)
+        store.withdraw("receipt 0", TODAY)
+        store.close()
+    with at_once.opened() as other:
+        other.withdraw("receipt 0", TODAY)
+        other.close()
+    ours, theirs = ((f.path / "store.sqlite").read_bytes() for f in (growing, at_once))
+    assert without_counters(ours) == without_counters(theirs)
+    for folder in (growing, at_once):
+        export(folder, folder.path / "release", SeededRandomness(1))
+    ours, theirs = ((f.path / "release" / "data.csv").read_bytes() for f in (growing, at_once))
+    assert ours == theirs
+
+
+def test_the_attack_finds_the_order_in_a_table_of_rows(tmp_path: Path) -> None:
+    """So the layout until version 0002 lay; and an upgrade leaves nothing of it."""
+    folder = example_folder(tmp_path)
+    ids = [receipt_id(f"receipt {n}") for n in range(60)]
+    with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as raw:
+        raw.execute("PRAGMA secure_delete=ON")
+        for statement in (*BEFORE, "UPDATE alembic_version SET version_num = '0002'"):
+            raw.execute(statement)
+        for name in ids[:-1]:
+            raw.execute("INSERT INTO submission VALUES (?, x'132010')", (name,))
+        raw.execute("INSERT INTO withdrawn VALUES (?)", (ids[-1],))
+        raw.execute("INSERT INTO total VALUES (?, 60, 1)", (str(TODAY),))
+        raw.commit()
+    assert order_on_disk(files_of(folder), ids[:-1]) == ids[-2::-1]
+    folder.upgrade()
+    assert order_on_disk(files_of(folder), ids) == sorted(ids)
+    with folder.opened() as store:
+        assert store.totals().records == 59
+        assert [bytes(row) for batch in store.records() for row in batch] == [b"\x13\x20\x10"] * 59
+        assert store.submit([one(3), one(59)], TODAY) == [Outcome.SAME, Outcome.GONE]
+
+
+BEFORE = (
+    "DROP TABLE bucket",
+    "DROP TABLE bucket_key",
+    "CREATE TABLE submission (id BLOB PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE withdrawn (id BLOB PRIMARY KEY) WITHOUT ROWID",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not postgres.INITDB, reason=postgres.REASON)
+def test_postgresql_keeps_the_order_until_the_study_is_closed(
+    cluster: postgres.Cluster, tmp_path: Path
+) -> None:
+    database = cluster.database()
+    folder = example_folder(tmp_path, cluster.url(database), respondents='"invited"')
+    store = folder.open_store()
+    tokens = studies.invited(store, 60)
+    for number, token in enumerate(tokens):
+        store.submit([one(number, token)], TODAY)
+    store.withdraw("receipt 59", TODAY)
+    arrived = [receipt_id(f"receipt {n}") for n in range(59)]
+
+    def lying(table: str, by: str) -> list[bytes]:
+        rows = cluster.run(f"SELECT id FROM {table} ORDER BY {by}", database)
+        return [bytes(name) for (name,) in rows]
+
+    for by in ("ctid", "xmin::text::bigint"):
+        assert lying("submission", by) == arrived  # as docs/collect.md says
+        assert lying("invitation", by) == [token_id(token) for token in tokens]
+    before = store.totals()
+    store.close()
+    assert dataclasses.replace(before, closed=True) == store.totals()
+    for table, ids in (("submission", arrived), ("invitation", map(token_id, tokens))):
+        assert lying(table, "ctid") == sorted(ids)
+        assert cluster.run(f"SELECT count(DISTINCT xmin::text) FROM {table}", database) == [(1,)]
+    assert store.submit([one(3, tokens[3]), one(59, tokens[59])], TODAY) == [
+        Outcome.SAME,
+        Outcome.GONE,
+    ]
+    assert store.withdraw("receipt 4", TODAY) is Outcome.STORED
+    store.dispose()
 
 
 def test_the_journal_is_emptied_and_waits_for_nobody(tmp_path: Path) -> None:
     folder = example_folder(tmp_path, respondents='"invited"')
     journal = folder.path / "store.sqlite-wal"
     with folder.opened() as store:
-        for number, token in enumerate(studies.invited(store, 2)):
-            store.submit([one(number, token)], TODAY)
-        # Whoever reads it can tell which record came with which invitation.
-        assert receipt_id("receipt 1") in journal.read_bytes()
+        first, second, third = studies.invited(store, 3)
+        store.submit([one(1, first)], TODAY)
+        assert journal.stat().st_size == 0
         with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as reading:
             reading.execute("BEGIN")
             reading.execute("SELECT * FROM study").fetchall()
             began = time.monotonic()
+            store.submit([one(2, second)], TODAY)
+            store.submit([one(3, third)], TODAY)
             store.sweep()
             assert time.monotonic() - began < module.PATIENCE / 2
-            assert journal.stat().st_size > 0
+            # Whoever reads it now can tell which record came with which invitation.
+            assert receipt_id("receipt 2") in journal.read_bytes()
         for _ in range(2):
             store.sweep()
             assert journal.stat().st_size == 0
-        assert store.totals().records == 2
+        assert store.totals().records == 3
+
+
+def test_a_bucket_that_has_been_altered_is_refused(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    with folder.opened() as store:
+        store.submit([one(1)], TODAY)
+    with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as raw:
+        raw.execute("UPDATE bucket SET content = x'0100'")
+        raw.commit()
+    with folder.opened() as store, pytest.raises(InputError, match="has been altered"):
+        list(store.records())
 
 
 def test_records_come_back_packed(everyone: StudyFolder) -> None:
@@ -199,7 +341,8 @@ def test_a_store_of_another_version_is_refused_with_what_mends_it(
         folder.open_store()
     # As the first version left it.
     functions = "stored_under(bytea[], bytea[]), delete_submission(bytea)"
-    newer = [f"DROP FUNCTION {functions}"] if engine.dialect.name == "postgresql" else []
+    is_postgresql = engine.dialect.name == "postgresql"
+    newer = [f"DROP FUNCTION {functions}"] if is_postgresql else BEFORE
     set_version("0001", *newer)
     engine.dispose()
     with pytest.raises(InputError, match=r"of an earlier version .* deniable collect upgrade"):
@@ -287,7 +430,6 @@ def test_a_collector_takes_and_deletes_records_and_cannot_read_one(
     assert not store.is_closed()
     for refused in (
         lambda: list(store.records()),
-        store.totals,
         store.close,
         lambda: studies.invited(store, 1),
     ):

@@ -8,8 +8,9 @@ import pytest
 
 from deniable.collect import counting
 from deniable.collect.folder import StudyFolder
-from deniable.collect.store import Submission
-from deniable.collect.watching import Watch, leverage
+from deniable.collect.store import Outcome, Submission
+from deniable.collect.watching import Batch, Watch, leverage
+from deniable.design.expected_accuracy import expected_accuracy
 from deniable.errors import InputError
 from deniable.estimate.consistency import find_origin
 from deniable.estimate.shares import Shares
@@ -24,6 +25,12 @@ def folder(address: Callable[[], str | None], tmp_path: Path) -> StudyFolder:
     return made
 
 
+def looked(watch: Watch) -> Batch:
+    batch = watch.batch()
+    assert batch is not None
+    return batch
+
+
 def test_tables_are_those_of_the_study_counted_again_when_it_changes(
     folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,7 +43,7 @@ def test_tables_are_those_of_the_study_counted_again_when_it_changes(
         lambda self, *rest: passes.append(rest[-1]) or plain(self, *rest),
     )
     for _ in range(2):
-        shown = watch.table(["smokes", "alcohol"])
+        shown = looked(watch).table(["smokes", "alcohol"])
     assert passes == [["smokes", "alcohol"]]
     (found,) = Shares(("smokes", "alcohol"), target="population").ask(
         counting.open_collected(folder.path)
@@ -52,10 +59,67 @@ def test_tables_are_those_of_the_study_counted_again_when_it_changes(
     assert [cell.low for cell in shown.cells] == low.ravel().tolist()
     assert [cell.high for cell in shown.cells] == high.ravel().tolist()
     passes.clear()
-    store.submit([Submission(b"x" * 32, packed(folder.study, (0, 0, 0, 0, 0)))], TODAY)
-    assert watch.table(["smokes", "alcohol"]).n_records == 301
+    fill(folder, 10)
+    assert looked(watch).table(["smokes", "alcohol"]).n_records == 310
     store.dispose()
     assert len(passes) == 1
+
+
+def test_no_look_shows_fewer_than_ten_more(folder: StudyFolder) -> None:
+    """Whoever looks after every arrival, also when the server is started anew, sees batches."""
+    store = folder.open_store()
+    watch = Watch(folder, store)
+    assert looked(watch).totals.records == 300
+    seen = [300]
+    for number in range(1, 36):
+        record = Submission(bytes([number]) * 32, packed(folder.study, (0, 0, 0, 0, 0)))
+        assert store.submit([record], TODAY) == [Outcome.STORED]
+        if number == 17:
+            store.withdraw("300 0", TODAY)
+        if number % 4 == 0:  # another process: what it cannot show, it does not
+            watch = Watch(folder, store)
+        batch = watch.batch()
+        if batch is None:
+            continue
+        assert len(np.concatenate(batch.packed)) == batch.totals.records
+        assert batch.table(["smokes"]).n_records == batch.totals.records
+        if batch.totals.records != seen[-1]:
+            seen.append(batch.totals.records)
+    assert seen == [300, 310, 319, 329]
+    store.dispose()
+
+
+def test_a_server_that_is_started_anew_shows_what_was_shown(folder: StudyFolder) -> None:
+    store = folder.open_store()
+    before = looked(Watch(folder, store))
+    after = looked(Watch(folder, store))
+    assert after.totals == before.totals
+    (folder.path / "steward.shown").write_text("{}")
+    with pytest.raises(InputError, match=r"steward.shown: this is not what .* remove it"):
+        Watch(folder, store).batch()
+    store.dispose()
+
+
+def test_fewer_than_ten_are_not_shown(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    with folder.opened() as store:
+        watch = Watch(folder, store)
+        assert watch.batch() is None
+        fill(folder, 9)
+        assert watch.batch() is None
+        store.close()
+        assert watch.batch() is None
+        assert Watch(folder, store).batch() is None
+
+
+def test_what_can_be_read_is_what_a_report_says(folder: StudyFolder) -> None:
+    """From as many records as the report's rule says, for one attribute and for two."""
+    expected = expected_accuracy(folder.study.design.account)
+    with folder.opened() as store:
+        batch = looked(Watch(folder, store))
+        for shares in [*expected.shares, *(expected.pairs or ())]:
+            told = batch.table(shares.attributes, "table").readable_from
+            assert told == pytest.approx(shares.rows_for(shares.largest_error), rel=0.35)
 
 
 def test_false_records_move_a_share_by_no_more_than_its_leverage(folder: StudyFolder) -> None:
@@ -78,10 +142,10 @@ def test_false_records_move_a_share_by_no_more_than_its_leverage(folder: StudyFo
 def test_the_records_that_are_needed_give_the_wished_precision(folder: StudyFolder) -> None:
     store = folder.open_store()
     watch = Watch(folder, store)
-    needed = watch.table(["smokes"]).needed(0.05)
+    needed = looked(watch).table(["smokes"]).needed(0.05)
     assert needed > 300
     fill(folder, needed - 300)
-    cells = watch.table(["smokes"]).cells
+    cells = looked(watch).table(["smokes"]).cells
     store.dispose()
     assert max(cell.margin for cell in cells) == pytest.approx(0.05, rel=0.02)
 
@@ -91,15 +155,15 @@ def test_invented_records_are_told_from_draws(
 ) -> None:
     store = folder.open_store()
     watch = Watch(folder, store)
-    honest = watch.origin()
+    honest = looked(watch).origin
     assert honest is not None
-    assert honest is watch.origin()
+    assert honest is looked(watch).origin
     assert honest.p_value > 1e-3
     assert honest.rows == 300
     record = packed(folder.study, (1, 3, 2, 3, 2))
     store.submit([Submission(bytes([n % 256, n // 256] * 16), record) for n in range(900)], TODAY)
     monkeypatch.setitem(find_origin.__globals__, "MOST_ROWS", 1000)  # one batch has more
-    invented = watch.origin()
+    invented = looked(watch).origin
     assert invented is not None
     assert invented.p_value < 1e-6
     store.dispose()
@@ -107,15 +171,18 @@ def test_invented_records_are_told_from_draws(
 
 def test_what_cannot_be_shown_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = example_folder(tmp_path)
+    fill(folder, 10)
     store = folder.open_store()
-    watch = Watch(folder, store)
-    assert watch.origin() is None
-    assert watch.totals().records == 0
+    for n in range(10):
+        store.withdraw(f"10 {n}", TODAY)
+    batch = looked(Watch(folder, store))
+    assert batch.origin is None
+    assert batch.totals.records == 0
     with pytest.raises(InputError, match="there are no records"):
-        watch.table(["smokes"])
+        batch.table(["smokes"])
     with pytest.raises(InputError, match="twice"):
-        watch.table(["smokes", "smokes"])
+        batch.table(["smokes", "smokes"])
     monkeypatch.setattr("deniable.collect.watching.MOST_CELLS", 7)
     with pytest.raises(InputError, match="has 8 cells; deniable estimate writes it"):
-        watch.table(["smokes", "alcohol"])
+        batch.table(["smokes", "alcohol"])
     store.dispose()

@@ -2,6 +2,10 @@
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"])
+attributes = context.config.attributes
+context.configure(
+    connection=attributes["connection"],
+    record_size=attributes["record_size"],
+)
 with context.begin_transaction():
     context.run_migrations()
