@@ -143,17 +143,21 @@ def working(label: str) -> Iterator[None]:
         yield
 
 
-def show_design(statements: Mapping[str, Any], *, of_release: bool = False) -> None:
+def show_design(
+    statements: Mapping[str, Any], *, of_release: bool = False, method_known: bool = True
+) -> None:
     """Print a design's statements (see :func:`deniable.design.record.design_to_plain`) as a table.
 
     Args:
         statements: what to print.
         of_release: whether a release's guarantee is printed next. It says how well attributes
             without ε can be guessed, so that is left out here.
+        method_known: whether this program found the law. A file says by which method its law was
+            found, and a law does not tell.
     """
     from deniable.release.statements import merged_sentence
 
-    say(_headline(statements))
+    say(_headline(statements, method_known=method_known))
     changed = statements["changed_levels"]  # only then do the two levels differ
     rows = statements["attributes"]
     parts = {"people asked": "asked", "kept": "keep_probability", "strength": "strength"}
@@ -205,11 +209,12 @@ def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
             say(best_guess_sentence(row["name"], BestGuess.from_plain(row["best_guess"])))
 
 
-def _headline(statements: Mapping[str, Any]) -> str:
+def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
     from deniable.mechanism.privacy import nats_text
 
     bound = statements["epsilon_lower_bound"]
-    text = f"Method {statements['method']}: "
+    method = f"Method {statements['method']}"
+    text = f"{method}: " if method_known else f"{method}, as the file says: "
     if statements["epsilon"] is None:
         text += "no ε-differential privacy for the whole record"
     else:

@@ -196,10 +196,10 @@ def _check_statements(design: Design, stored: StoredMechanism) -> None:
         for key in ("epsilon", "epsilon_given_rest"):
             if not _same(true[key], stated[key], design.mechanism):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
-        for key in ("best_guess", "parts"):
+        for key in ("categories", "best_guess", "parts"):
             if true.get(key) != stated.get(key):
                 raise _altered(f"'{true['name']}'", key, true.get(key), stated.get(key))
-        for key in ("keep_probability", "attenuation", "lambda", "strength", "categories"):
+        for key in ("keep_probability", "attenuation", "lambda", "strength"):
             if not _close(true[key], stated[key]):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
     if not _same(finite_or_none(design.epsilon), stored.epsilon, design.mechanism):
