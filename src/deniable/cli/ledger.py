@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from deniable.cli import console
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, FileOrStream, Force
+from deniable.cli.arguments import AsJson, FileOrStream, Force, NewPopulation
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -168,18 +168,22 @@ def budget(
         float, Parameter(help="The most that all releases together may come to, in nats.")
     ],
     population: Annotated[str | None, Parameter(help="Whose; by default everybody's.")] = None,
+    new_population: NewPopulation = False,
 ) -> None:
     """Set the budget of a population: a release that would pass it is refused, before a row is
     read. The last word counts, and all of them stay in the ledger.
 
     Example: deniable ledger budget people.ledger --epsilon 10
     """
-    from deniable.ledger import Population, balances
+    from deniable.ledger import Population, balances, compared
     from deniable.mechanism.privacy import nats_text
 
     ledger = _opened(source)
     name = Population(ledger).name if population is None else Population(ledger, population).name
-    ledger.set_budget(name, epsilon)
-    left = balances(ledger.events())[name].left
+    ledger.set_budget(name, epsilon, new=new_population)
+    balance = balances(ledger.events())[compared(name)]
+    left = balance.left
     assert left is not None  # it has a budget now
-    console.say(f"Of {nats_text(f'{epsilon:g}')} {left:.6g} are left for population '{name}'")
+    console.say(
+        f"Of {nats_text(f'{epsilon:g}')} {left:.6g} are left for population '{balance.population}'"
+    )

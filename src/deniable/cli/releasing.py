@@ -349,7 +349,7 @@ def _without_asides(words: list[str]) -> list[str]:
     who works on it."""
     shown = []
     for before, word in zip(["", *words], words, strict=False):
-        if word in ("--resume", "--only-begin"):
+        if word in ("--resume", "--only-begin", "--new-population"):
             continue
         if not {before, word.partition("=")[0]} & {"--ledger", "--population", "--jobs"}:
             shown.append(word)
