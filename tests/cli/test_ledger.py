@@ -238,7 +238,7 @@ def test_rows_that_were_complete_when_the_process_died_count_and_are_swept(
         assert os.waitpid(child, 0)[1] == signal.SIGKILL
     assert not (people / "r").exists()
     checked = deniable("ledger", "check", "l").out
-    assert "was interrupted when its rows were complete; it counts" in checked
+    assert "was interrupted when its rows were complete; it counts, since" in checked
     done = deniable(*SHARE, "--output", "r")
     assert "had left" in done.err
     assert "with data.csv; it has been removed" in done.err

@@ -83,8 +83,9 @@ def check(
         for r in unfinished(events)
     ]
     remarks += [
-        f"the release of population '{r.population}' in event {r.number} was interrupted when its "
-        "rows were complete; it counts, since they may have been seen"
+        f"the release of population '{r.population}' in event {r.number} has rows and no folder: "
+        "it is being made in parts, or was interrupted when its rows were complete; it counts, "
+        "since they may have been seen"
         for r in releases
         if r.counted
         and not r.withdrawn

@@ -207,6 +207,7 @@ class Ledger:
                     token,
                     release.rows_of_person,
                     counted=release.counted,
+                    stays=release.published is not None,
                 )
                 if release.counted:
                     entry.standing = _standing(events, release.population)

@@ -13,8 +13,9 @@ A job is a private folder beside the output::
     drawn/00000           with --shuffle: randomized rows of a unit, by buckets
     release/data/         the parts
     notes/                of every attempt, by the digest of what it wrote: its rows
-    persons/              with --person: rows of every person, likewise
+    persons/              with --person: rows of every person in a unit
     made/                 a mark for everything that was committed
+    entry.json            with --ledger: which entry it is (deniable.release.entered)
     claims/               what somebody works on, locked
     attempts/             files under way
     source/               the true rows, if they were written for this release alone
@@ -277,9 +278,9 @@ class Job:
             )
         return int(read_json(note)["rows"])
 
-    def persons(self, name: str, digest: str) -> Path:
-        """Return the file with the rows of every person in what an attempt has written."""
-        return self.folder / "persons" / f"{name}.{digest}"
+    def persons(self, number: int) -> Path:
+        """Return the file with the rows of every person in a unit."""
+        return self.folder / "persons" / f"{number:05}"
 
     def claim(self, stage: Stage, number: int) -> FileLock | None:
         """Hold a piece of work, unless another process on this machine does."""

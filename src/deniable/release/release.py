@@ -38,6 +38,7 @@ from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
+from deniable.release.entered import give_back
 from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
@@ -254,8 +255,8 @@ def check_output(output: Path, *, overwrite: bool) -> None:
         with alone(job):
             raise InputError(
                 f"{output}: this release was begun and is not finished; continue with "
-                f"`deniable share --resume`, or remove {job} to begin anew (nobody has seen what "
-                "was drawn there)"
+                f"`deniable share --resume`, or begin anew with `overwrite`, which removes {job} "
+                "(what was drawn there goes on counting, if there is a ledger)"
             )
 
 
@@ -310,6 +311,7 @@ def remove_unfinished(output: Path) -> None:
     folder = job_folder(output)
     if folder.exists():
         with alone(folder):
+            give_back(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -321,6 +323,7 @@ def _is_unfinished(job: Path) -> bool:
     if (job / "job.json").exists() and (job / "release").is_dir():
         return True
     with alone(job):
+        give_back(job)
         shutil.rmtree(job, ignore_errors=True)
     warnings.warn(
         f"a run that was killed had left {job} with nothing in it that is needed; it has been "

@@ -225,12 +225,15 @@ class TableReader:
         self,
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
+        tally: Callable[[str, Any], None] | None = None,
     ) -> int:
         """Read all rows and compare them with what is declared; return how many there are.
 
         Args:
             filled: columns in which no row may be empty.
             progress: called with the fraction of the table that is done, after every batch.
+            tally: called with each of the columns to be filled, by name, and a batch of its values
+                that are there, a pyarrow array.
 
         Raises:
             InputError: naming every kind of mismatch, with its count and its first row.
@@ -249,7 +252,8 @@ class TableReader:
             if not names:
                 return self.source.n_rows
         mismatches: dict[tuple[str, int], Mismatch] = {}
-        together = ColumnsEncoder(columns, dict(self.columns))
+        kinds = dict(self.columns)
+        together = ColumnsEncoder(columns, kinds)
         n_rows = self._rows_before
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
@@ -264,6 +268,8 @@ class TableReader:
                 for name in filled:
                     empty = to_numpy(batch.column(name).is_null())
                     _note(mismatches, (name, 0), empty, batch.column(name), n_rows)
+                    if tally is not None:
+                        tally(name, _of_type(batch.column(name), kinds[name]).drop_null())
                 n_rows += batch.num_rows
                 progress(self.fraction)
         if mismatches:
@@ -351,13 +357,14 @@ class SeveralTables:
         self,
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
+        tally: Callable[[str, Any], None] | None = None,
     ) -> int:
         """Compare all rows with what is declared; return how many there are.
 
         Raises:
             InputError: as :meth:`TableReader.look` of the first table that does not fit.
         """
-        return sum(r.look(filled, lambda _: progress(self.fraction)) for r in self._each())
+        return sum(r.look(filled, lambda _: progress(self.fraction), tally) for r in self._each())
 
     def __enter__(self) -> "SeveralTables":
         return self

@@ -204,7 +204,7 @@ def test_a_new_population_is_asked_for_where_the_ledger_has_budgets(path):
         lambda: ledger.release("q", Spending(1.0), "share").__enter__(),
         lambda: ledger.set_budget("q", 1.0),
     ):
-        with pytest.raises(InputError, match="'q' is not in this ledger.*of 'p', or say with `new"):
+        with pytest.raises(InputError, match=r"'q' is not in this ledger.*of 'p', or say"):
             attempt()
     Population(ledger, "P ").check(Spending(1.0))
     with remembered(Population(ledger, "q", new=True), Spending(1.0), "share") as entry:
