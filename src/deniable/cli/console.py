@@ -361,12 +361,15 @@ def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
             )
 
 
-def show_worth(worth: Mapping[str, Any] | None, epsilon: float | None) -> None:
+def show_worth(
+    worth: Mapping[str, Any] | None, epsilon: float | None, person: Mapping[str, Any] | None = None
+) -> None:
     """Print what can be read from a release, loudly if that, or what is protected, is nothing.
 
     Args:
         worth: what the record says of it, if anything.
         epsilon: of the record, in nats; None if unbounded.
+        person: what the guarantee says of all rows of a person, if it says anything.
     """
     from deniable.report import worth as words
 
@@ -375,7 +378,7 @@ def show_worth(worth: Mapping[str, Any] | None, epsilon: float | None) -> None:
             say(line)
         if verdict := words.verdict(worth, epsilon):
             say(f"WARNING: {verdict}")
-    if unprotected := words.unprotected(epsilon):
+    if unprotected := words.unprotected(epsilon, None if person is None else person["epsilon"]):
         say(f"WARNING: {unprotected}")
 
 

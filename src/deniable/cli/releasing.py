@@ -156,7 +156,8 @@ def _show(
         console.print_json(record)
         return
     console.show_release(record)
-    console.show_worth(record["worth"], record["guarantee"]["epsilon"])
+    promised = record["guarantee"]
+    console.show_worth(record["worth"], promised["epsilon"], promised["person"])
     console.show_saving(record)
     console.show_curve(record)
     console.show_standing(record, population)

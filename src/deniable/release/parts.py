@@ -29,6 +29,8 @@ from deniable.release.record import Part, Released, digest_of_parts
 from deniable.release.release import (
     BESIDE_ROWS,
     Options,
+    columns_of_persons,
+    propose_person,
     refuse_other_folder,
     write_statements,
 )
@@ -38,6 +40,7 @@ from deniable.tables.arrays import taken
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
 from deniable.tables.files import UNIT_CELLS, digest_of
 from deniable.tables.reading import BATCH_ROWS
+from deniable.tables.rows import Repeats
 from deniable.tables.writing import largest_size
 
 Advance = Callable[[int], None]
@@ -71,6 +74,7 @@ def prepare(
                 raise InputError(
                     f"{job.stored.sources[0].path} has no rows; there is nothing to release"
                 )
+            propose_person(job.repeating)
             _enter(job)
     except BaseException:
         give_back(job.folder)
@@ -199,17 +203,26 @@ def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: Non
 
 
 def _look(job: Job, number: int, advance: Advance) -> None:
-    place, persons = job.place("look", number), job.persons(number)
-    with job.open(job.units[number], read=False) as reader:  # that is done before it is drawn
-        if job.options.person is None:
-            rows = reader.look()
-        else:
-            # Of two processes at one unit both count the same, and the last one's file stays.
-            with atomic_output(persons, overwrite=True, beside=job.attempts) as file:
-                tally = PersonTally(file)
-                rows = reader.look(job.options.persons, tally=lambda _, whose: tally.add(whose))
-                tally.finish()
-    write_file(place, to_json({"rows": rows}), overwrite=True, beside=job.attempts)
+    place, persons, unit = job.place("look", number), job.persons(number), job.units[number]
+    noted: dict[str, Any] = {}
+    if job.options.person is None:
+        with job.open_first() as reader:
+            among = columns_of_persons(job.layout.schema, reader.all_names)
+        whose = {name: Repeats() for name in among}
+        # What is in the source is compared before it is drawn.
+        with job.open(unit, read=False, more=among) as reader:
+            rows = reader.look(tally={name: one.add for name, one in whose.items()})
+        noted = {"repeats": [name for name, one in whose.items() if one.found]}
+    else:
+        # Of two processes at one unit both count the same, and the last one's file stays.
+        with (
+            atomic_output(persons, overwrite=True, beside=job.attempts) as file,
+            job.open(unit, read=False) as reader,
+        ):
+            tally = PersonTally(file)
+            rows = reader.look(job.options.persons, tally={job.options.person: tally.add})
+            tally.finish()
+    write_file(place, to_json({"rows": rows, **noted}), overwrite=True, beside=job.attempts)
     advance(rows)
 
 

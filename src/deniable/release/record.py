@@ -149,7 +149,12 @@ def explained(
     more: dict[str, Any] = {
         "guarantee": record["guarantee"]
         | {
-            "sentence": guarantee_sentence(strata, _of_person(strata, released), numeric),
+            "sentence": guarantee_sentence(
+                strata,
+                _of_person(strata, released),
+                numeric,
+                of_person=released.person is not None,
+            ),
             "instead": holds_instead(strata, numeric),
         },
         "small_print": small_print(

@@ -55,3 +55,12 @@ def test_pairs_are_told_with_the_worst_and_only_where_they_are_known() -> None:
 def test_a_row_is_called_unprotected_from_where_the_promise_is_next_to_nothing() -> None:
     assert unprotected(None) == unprotected(10.0) == ""
     assert "22,100 times" in unprotected(10.001)
+
+
+def test_a_person_with_many_rows_is_called_unprotected_at_the_level_of_all_of_them() -> None:
+    # Failed before: 7 rows of 4 nats each were not warned of.
+    assert unprotected(4.0) == unprotected(4.0, 8.0) == unprotected(None, None) == ""
+    warning = unprotected(4.0, 28.0)
+    assert warning.startswith("ε = 28 hardly protects a person with all rows")
+    assert "fewer rows of each person" in warning
+    assert unprotected(11.0, 11.0) == unprotected(11.0)
