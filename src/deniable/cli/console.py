@@ -41,6 +41,9 @@ ADVERSARIES = (
 )
 
 
+AT_MOST = "≤: at most; it may be less, since what this law reveals there is only known by a bound."
+
+
 def stdout() -> "Console":
     """Return the console for results: a name is printed as it is, [b] and :x: in it too."""
     from rich.console import Console
@@ -169,7 +172,7 @@ def show_design(
                 str(row["categories"]),
                 _level(row["requested_epsilon"], "none") if changed else "",
                 _level(row["epsilon"]),
-                _level(row["epsilon_given_rest"]),
+                _at_most(row) + _level(row["epsilon_given_rest"]),
                 *("" if row.get(key) is None else f"{row[key]:.1%}" for key in parts.values()),
                 "" if row["attenuation"] is None else f"{row['attenuation']:.4g}",
             ]
@@ -179,6 +182,8 @@ def show_design(
         framed=False,
     )
     say(ADVERSARIES)
+    if any(map(_at_most, rows)):
+        say(AT_MOST)
     if any(row.get("asked") is not None for row in rows):
         say("Of people whose form does not ask an attribute, nothing of it is released.")
     if changed:
@@ -235,6 +240,10 @@ def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
     if (strength := statements["strength"]) is not None:
         text += f"; strength {strength:.1%}"
     return text
+
+
+def _at_most(row: Mapping[str, Any]) -> str:
+    return "≤ " if row["epsilon_given_rest_at_most"] else ""
 
 
 def _level(value: float | None, unbounded: str = "unbounded") -> str:

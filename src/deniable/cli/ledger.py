@@ -48,7 +48,10 @@ def show(source: Source = None, /, *, as_json: AsJson = False) -> None:
         console.print_json({"populations": plain})
         return
     console.show_ledger(plain)
-    console.say("ε in nats, of the releases that this ledger knows of; of others it knows nothing.")
+    console.say(
+        "ε in nats, of the releases that this ledger knows of; of others it knows nothing. "
+        "Given the rest, they are upper bounds."
+    )
 
 
 @ledger_app.command

@@ -48,6 +48,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "requested_epsilon": design.requested_epsilon[i],
             "epsilon": finite_or_none(mechanism.attribute_epsilon[i]),
             "epsilon_given_rest": finite_or_none(mechanism.epsilon_given_rest[i]),
+            "epsilon_given_rest_at_most": mechanism.given_rest_at_most[i],
             "keep_probability": finite_or_none(mechanism.keep_probability[i]),
             "attenuation": strength.attenuation[i],
             "lambda": _proper(strength.attenuation[i]),
