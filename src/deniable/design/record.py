@@ -48,7 +48,6 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "requested_epsilon": design.requested_epsilon[i],
             "epsilon": finite_or_none(mechanism.attribute_epsilon[i]),
             "epsilon_given_rest": finite_or_none(mechanism.epsilon_given_rest[i]),
-            "epsilon_given_rest_at_most": mechanism.given_rest_at_most[i],
             "keep_probability": finite_or_none(mechanism.keep_probability[i]),
             "attenuation": strength.attenuation[i],
             "lambda": _proper(strength.attenuation[i]),
@@ -68,7 +67,13 @@ def _proper(attenuation: float | None) -> float | None:
 
 
 def design_to_plain(design: Design) -> dict[str, Any]:
-    """Return a design's statements: the fields that ``design --json`` and ``inspect`` print."""
+    """Return a design's statements: the fields that ``design --json`` and ``inspect`` print.
+
+    Whether a level given the rest is only a bound follows from the law, takes a look at many
+    outputs, and is in no record.
+    """
+    bounds = design.mechanism.given_rest_at_most
+    rows = zip(attribute_rows(design), bounds, strict=True)
     return {
         "method": design.method,
         "epsilon": finite_or_none(design.epsilon),
@@ -81,7 +86,7 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "strength": design.account.strength.strength,
         "unprotected": list(design.mechanism.unprotected),
         "changed_levels": list(design.changed),
-        "attributes": attribute_rows(design),
+        "attributes": [row | {"epsilon_given_rest_at_most": bound} for row, bound in rows],
     }
 
 
