@@ -83,4 +83,5 @@ def test_names_that_look_alike_are_one_population_under_the_first_spelling(tmp_p
     assert {r.population for r in stored_releases(ledger.events())} == {"Clinic  North"}
     with pytest.raises(InputError, match="budget of population 'Clinic  North' does not allow"):
         spend(ledger, 1.0, {"a": 1.0}, "clinic NORTH")
+    assert compared("℻ users") == compared("fax users")  # one letter, of three capitals
     assert compared("straße") == compared("STRASSE") != compared("strase")

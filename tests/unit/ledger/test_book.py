@@ -219,6 +219,11 @@ def test_a_release_that_was_begun_is_gone_on_with_by_another_process(path):
     ledger.set_budget("p", 5.0)
     with ledger.release("p", Spending(1.0), "share", rows_of_person=3) as begun:
         assert balances(ledger.events())["p"].left == 2.0
+    with (
+        pytest.raises(InputError, match="which is 3 nats: of 5 nats 2 are left"),
+        ledger.release("p", Spending(1.0), "share", rows_of_person=3),
+    ):
+        pass
     entry = ledger.entry(begun.number, begun.token)
     assert not entry.counted
     entry.count()
