@@ -107,3 +107,11 @@ def test_what_is_left_of_a_finished_release_takes_nothing_back(tmp_path, monkeyp
     remove_unfinished(job.output)
     assert not job.folder.exists()
     assert not stored_releases(ledger.events())[0].withdrawn
+
+
+def test_a_job_is_removed_although_its_ledger_is_gone(tmp_path):
+    ledger = Ledger(tmp_path / "ledger")
+    job = counted(tmp_path, "first", ledger)
+    ledger.path.unlink()
+    remove_unfinished(job.output)
+    assert not job.folder.exists()
