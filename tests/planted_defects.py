@@ -198,8 +198,25 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("release/curator", "unit/release/curator"): [
         ("mean + attenuation * (members", "mean - attenuation * (members"),
     ],
+    ("release/entered", "unit/release/entered"): [
+        ("if not entry.counted:", "if entry.counted:"),
+        ("if entry is not None and not entry.stays:", "if entry is not None:"),
+        ('any((job / "made").glob("draw-*"))', 'any((job / "made").glob("gather-*"))'),
+    ],
+    ("release/record", "unit/release/record"): [
+        ("if _finite_or_infinite(level) < true_level:", "if False:"),
+    ],
+    ("ledger/events", "unit/ledger/balance"): [
+        ('unicodedata.normalize("NFKC", population).casefold()', "population.casefold()"),
+    ],
+    ("ledger/book", "unit/ledger/book"): [
+        ("known, spending.of_rows(rows_of_person))", "known, spending)"),
+    ],
+    ("laws/votes/backward", "laws/every_law"): [
+        ("blur / a * up + (own + blur * ((a - 1) / a)) * stay", "blur / a * up + own * stay"),
+    ],
     ("release/statements", "unit/release/statements"): [
-        ("level = significant(per_person, 6, ROUND_CEILING)", "level = significant(per_person, 6)"),
+        ("shown = significant(level, 6, ROUND_CEILING)", "shown = significant(level, 6)"),
     ],
     ("report/wording", "unit/report/wording"): [
         ("_three_decimals(epsilon, ROUND_CEILING)", "_three_decimals(epsilon, None)"),

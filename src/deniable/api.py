@@ -138,6 +138,7 @@ def randomize(
     accept_drafted: bool = False,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
+    new_population: bool = False,
 ) -> Any:
     """Randomize a dataframe.
 
@@ -151,6 +152,7 @@ def randomize(
         ledger: the file in which releases are counted (docs/howto/ledger.md); by default the one
             that the environment variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
+        new_population: whether it is not in the ledger yet, which is asked where that has budgets.
 
     Returns:
         A frame of the same kind, its columns in the same order; kept columns are untouched. What
@@ -173,7 +175,7 @@ def randomize(
     schema = mechanism.schema
     options = Options(drop_other_columns=drop_other_columns, accept_drafted=accept_drafted)
     refuse_drafted(schema, options)
-    whose = population_of(ledger, population)
+    whose = population_of(ledger, population, new=new_population)
     check_budget(mechanism, whose)
     with open_rows(frame, schema, options) as reader:
         columns = Layout.of(mechanism).columns(reader)
@@ -200,6 +202,7 @@ def share(
     sign: str | Path | None = None,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
+    new_population: bool = False,
     jobs: int | None = None,
 ) -> dict[str, Any]:
     """Randomize a table and write a folder to publish.
@@ -222,6 +225,7 @@ def share(
         ledger: the file in which releases are counted; by default the one that the environment
             variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
+        new_population: whether it is not in the ledger yet, which is asked where that has budgets.
         jobs: processes that work on parts; by default one for every core.
 
     Returns:
@@ -245,7 +249,7 @@ def share(
         drop_other_columns=drop_other_columns,
         accept_drafted=accept_drafted,
         overwrite=overwrite,
-        population=population_of(ledger, population),
+        population=population_of(ledger, population, new=new_population),
         signer=None if sign is None else read_signer(sign),
         command="deniable.share(…)",
     )
@@ -276,6 +280,7 @@ def pram(
     sign: str | Path | None = None,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
+    new_population: bool = False,
 ) -> dict[str, Any]:
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
 
@@ -298,6 +303,7 @@ def pram(
         ledger: the file in which releases are counted; by default the one that the environment
             variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
+        new_population: whether it is not in the ledger yet, which is asked where that has budgets.
 
     Returns:
         All that is told of the release: the record as in ``record.json``, and sentences; its
@@ -330,7 +336,7 @@ def pram(
         drop_other_columns=drop_other_columns,
         accept_drafted=accept_drafted,
         overwrite=overwrite,
-        population=population_of(ledger, population),
+        population=population_of(ledger, population, new=new_population),
         signer=None if sign is None else read_signer(sign),
         command="deniable.pram(…)",
     )

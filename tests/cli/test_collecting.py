@@ -62,7 +62,9 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
     deniable("ledger", "budget", "l", "--epsilon", "4", "--population", "pupils")
     again = ["collect", "open", "--mechanism", "mechanism.json", "--ledger", "l",
              "--questionnaire", "example/questionnaire.toml", "--output"]  # fmt: skip
-    assert deniable(*again, "counted", "--population", "pupils").status == 0
+    mistyped = deniable(*again, "counted", "--population", "pupil")
+    assert (mistyped.status, "say with --new-population" in mistyped.err) == (2, True)
+    assert deniable(*again, "counted", "--population", "Pupils").status == 0
     (shown,) = deniable("ledger", "show", "l", "--json").json["populations"]
     assert (shown["releases"], shown["epsilon"]) == (1, pytest.approx(2.3))
     assert deniable("ledger", "check", "l", "--json").json["remarks"] == []
@@ -113,7 +115,7 @@ def test_from_the_example_to_a_release(deniable, study, tmp_path):
     (tmp_path / "k").chmod(0o600)
     signed = deniable(
         *("collect", "export", "study", "--output", "signed", "--sign", "k"),
-        *("--ledger", "l", "--population", "pupils"),
+        *("--ledger", "l", "--population", "pupils", "--new-population"),
     )
     assert "Release 1 of population 'pupils'" in signed.out, signed.err
     assert (tmp_path / "signed" / "SHA256SUMS.sig").is_file()

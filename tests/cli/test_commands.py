@@ -107,6 +107,7 @@ def test_design_prints_the_contract(deniable, method):
             "requested_epsilon",
             "epsilon",
             "epsilon_given_rest",
+            "epsilon_given_rest_at_most",
             "keep_probability",
             "attenuation",
             "lambda",
@@ -453,3 +454,26 @@ def test_a_total_is_divided_by_importance_under_caps(deniable, people):
     sex, _age, blood = plain["attributes"]
     assert blood["epsilon"] <= 0.3 < sex["epsilon"]
     assert plain["epsilon"] <= 2
+
+
+def test_a_level_given_the_rest_that_is_only_a_bound_is_shown_as_one(deniable, tmp_path):
+    # Failed before: 25 nats were stated, of which no output reveals more than a quarter.
+    words = ["--categories", "2,2,2", "--attribute-epsilon", "40,0.1,0.1", "--method", "optimal"]
+    plain = deniable("design", *words, "--output", "m.json", "--json").json
+    at_most = [row["epsilon_given_rest_at_most"] for row in plain["attributes"]]
+    assert at_most == [False, True, True]
+    assert plain["attributes"][1]["epsilon_given_rest"] > 20
+    (tmp_path / "t.csv").write_text("a1,a2,a3\n" + "0,1,0\n1,1,0\n" * 50)
+    share = ["share", "t.csv", "--mechanism", "m.json", "--output", "r"]
+    for command in (["design", *words], ["inspect", "m.json"], share):
+        shown = deniable(*command).out
+        assert shown.count("≤ 25.") == 2
+        assert "≤: at most" in shown
+    inspected = deniable("inspect", "m.json", "--json").json["attributes"]
+    assert [row["epsilon_given_rest_at_most"] for row in inspected] == at_most
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert page.count("at most 25.") >= 2
+    assert "where only a bound is known" in page
+    assert "upper bounds: it may be less" in page
+    exact = deniable("design", "--categories", "2,3", "--epsilon", "2").out
+    assert "≤" not in exact

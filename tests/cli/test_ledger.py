@@ -80,6 +80,36 @@ def test_rows_of_one_person_count_each(deniable, people):
     assert "exactly the same people" in deniable("ledger", "check", "l").out
 
 
+def test_a_mistyped_population_is_asked_about_where_there_are_budgets(deniable, people):
+    # Failed before: a release of 'clinik' was made, beside the budget of 'clinic'.
+    deniable("ledger", "budget", "l", "--epsilon", "9", "--population", "Clinic")
+    deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
+    randomize = ["randomize", "people.csv", "--mechanism", "m.json", "--ledger", "l"]
+    pram = ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", "--ledger", "l"]
+    budget = ["ledger", "budget", "l", "--epsilon", "5"]
+    for words in ([*SHARE, "--output", "r"], [*pram, "--output", "p"], randomize, budget):
+        for named in (["--population", "clinik"], []):
+            refused = deniable(*words, *named)
+            assert refused.status == 2
+            assert "is not in this ledger, which has budgets (l); name with --pop" in refused.err
+            assert "of 'Clinic', or say with --new-population" in refused.err
+    assert sorted(path.name for path in people.iterdir()) == [
+        *("l", "m.json", "people.csv", "people.toml"),
+    ]
+    assert deniable(*SHARE, "--population", " clinic", "--output", "r").status == 0
+    for number, words in enumerate(([*SHARE, "--output", "s"], [*pram, "--output", "p"],
+                                    randomize, budget)):  # fmt: skip
+        done = deniable(*words, "--population", f"other {number}", "--new-population")
+        assert done.status == 0, done.err
+    shown = deniable("ledger", "show", "l", "--json").json["populations"]
+    assert sorted(one["population"] for one in shown) == [
+        "Clinic",
+        *(f"other {n}" for n in range(4)),
+    ]
+    record = json.loads((people / "s" / "record.json").read_text())
+    assert "population" not in record["command"]
+
+
 def test_check_finds_a_release_and_misses_one(deniable, people):
     with (people / "people.csv").open("a") as file:  # two draws of five rows can be the same
         file.write("f,25,A\n" * 200)
@@ -208,7 +238,7 @@ def test_rows_that_were_complete_when_the_process_died_count_and_are_swept(
         assert os.waitpid(child, 0)[1] == signal.SIGKILL
     assert not (people / "r").exists()
     checked = deniable("ledger", "check", "l").out
-    assert "was interrupted when its rows were complete; it counts" in checked
+    assert "was interrupted when its rows were complete; it counts, since" in checked
     done = deniable(*SHARE, "--output", "r")
     assert "had left" in done.err
     assert "with data.csv; it has been removed" in done.err

@@ -144,3 +144,35 @@ def test_several_tables_become_one_where_one_is_written(deniable, parts):
     done = deniable("randomize", "people", "--mechanism", "m.json", "--output", "out.csv")
     assert done.status == 0, done.err
     assert len((parts / "out.csv").read_text().splitlines()) == 16
+
+
+def test_a_column_that_repeats_and_is_named_like_an_identifier_proposes_person(deniable, parts):
+    # Failed before: a panel was released with the promise of a row, "of a person".
+    for number in range(2):
+        lines = [f"{row},{n // 2}" for n, row in enumerate(ROWS)]
+        text = "\n".join([f"{HEADER},PatientID", *lines])
+        (parts / "people" / f"{number}.csv").write_text(text + "\n")
+    (parts / "people" / "2.csv").unlink()
+    words = ["--mechanism", "m.json", "--drop-other-columns", "--force", "--output", "release"]
+    for table in (["people/0.csv"], ["people"]):
+        shared = deniable("share", *table, *words)
+        assert shared.status == 0, shared.err
+        assert shared.err.count("'PatientID' repeats, and is named as a column that says") == 1
+        assert "name it with --person" in shared.err
+        assert "whatever is released of a row" in shared.out
+        told = deniable("share", *table, *words, "--person", "PatientID")
+        assert told.status == 0, told.err
+        assert "repeats" not in told.err
+        assert "whatever is released of a person" in told.out
+        # Two rows of 4.5 nats each in one table, four in both.
+        weak = "ε = 18 hardly protects a person with all rows"
+        assert (weak in told.out) == (table == ["people"])
+    assert weak in (parts / "release" / "report.html").read_text()
+    (parts / "people.toml").write_text("one_row_per_person = true\n" + SCHEMA)
+    words = ["--schema", "people.toml", *LEVELS, *words[2:]]
+    said = deniable("share", "people", *words)
+    assert "repeats" not in said.err
+    assert "whatever is released of a person" in said.out
+    (parts / "kept.toml").write_text('keep = ["PatientID"]\n' + SCHEMA)
+    kept = deniable("share", "people/0.csv", "--schema", "kept.toml", *words[2:])
+    assert "'PatientID' repeats" in kept.err

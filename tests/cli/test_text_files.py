@@ -58,3 +58,19 @@ def test_numbers_with_a_decimal_comma_are_pulled_towards_their_mean(deniable, pe
     assert "does not hold a number" in deniable(*words, "--output", "p").err
     assert deniable(*words, "--decimal", ",", "--output", "p").status == 0
     assert (people / "p" / "data.csv").read_text().splitlines()[1:3] == ["f,1.75", "m,2.25"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_wide_text_without_a_byte_order_mark_is_one_clear_sentence(deniable, people, encoding):
+    # Failed before with a traceback: Python raises no UnicodeDecodeError there.
+    for words in (
+        ["schema", "init", "people.csv"],
+        ["share", "people.csv", "--schema", "people.toml", "--epsilon", "4", "--output", "r"],
+    ):
+        refused = deniable(*words, "--encoding", encoding)
+        assert refused.status == 2
+        assert refused.err.startswith("deniable: ")
+        assert refused.err.count("\n") == 1
+        assert f"{encoding} text" in refused.err
+        if encoding == "utf-16":
+            assert "say with --encoding that it is utf-16-le or utf-16-be" in refused.err

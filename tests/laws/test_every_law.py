@@ -106,6 +106,13 @@ def check_bounds(law: BoundedLaw) -> None:
         given_rest = privacy.epsilon_given_rest(law)[i]
         assert given_rest >= logarithm(oracle.given_rest_ratio(channel, i)) - slack
         assert given_rest <= privacy.record_epsilon(law) + slack
+        # What some output reveals: of few attributes, the most that any does.
+        true = logarithm(oracle.given_rest_ratio(channel, i))
+        seen = law.given_rest_floors()
+        assert seen is not None
+        assert -slack <= true - seen[i] <= slack
+        at_most = privacy.given_rest_at_most(law)[i]
+        assert at_most == (given_rest > 1.01 * true) or abs(given_rest - 1.01 * true) < slack
 
 
 def check_ratios(law: Law) -> None:

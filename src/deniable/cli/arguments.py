@@ -469,6 +469,16 @@ def collected(study: Path) -> "Release":
     return open_collected(study)
 
 
+NewPopulation = Annotated[
+    bool,
+    Parameter(
+        negative=(),
+        help="The population is not in the ledger yet: other people than all that are in it. "
+        "Asked for where the ledger has budgets.",
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LedgerOptions:
@@ -490,6 +500,7 @@ class LedgerOptions:
             "Without it, all releases of a ledger do.",
         ),
     ] = None
+    new_population: NewPopulation = False
 
     def remember(self, *, seeded: bool) -> "Population | None":
         """Return whose data a release is about, if there is a ledger.
@@ -501,7 +512,9 @@ class LedgerOptions:
         from deniable.ledger.book import EVERYBODY, population_of
 
         whose = population_of(
-            self.ledger, EVERYBODY if self.population is None else self.population
+            self.ledger,
+            EVERYBODY if self.population is None else self.population,
+            new=self.new_population,
         )
         if whose is not None and seeded:
             raise InputError(

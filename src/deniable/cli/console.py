@@ -41,6 +41,9 @@ ADVERSARIES = (
 )
 
 
+AT_MOST = "≤: at most; it may be less, since what this law reveals there is only known by a bound."
+
+
 def stdout() -> "Console":
     """Return the console for results: a name is printed as it is, [b] and :x: in it too."""
     from rich.console import Console
@@ -144,7 +147,11 @@ def working(label: str) -> Iterator[None]:
 
 
 def show_design(
-    statements: Mapping[str, Any], *, of_release: bool = False, briefly: bool = False
+    statements: Mapping[str, Any],
+    *,
+    of_release: bool = False,
+    briefly: bool = False,
+    method_known: bool = True,
 ) -> None:
     """Print a design's statements (see :func:`deniable.design.record.design_to_plain`) as a table.
 
@@ -153,13 +160,15 @@ def show_design(
         of_release: whether a release's guarantee is printed next. It says how well attributes
             without ε can be guessed, so that is left out here.
         briefly: whether only what is out of the ordinary is printed, without the table.
+        method_known: whether this program found the law. A file says by which method its law was
+            found, and a law does not tell.
     """
     from deniable.release.statements import merged_sentence
 
     changed = statements["changed_levels"]
     rows = statements["attributes"]
     if not briefly:
-        _show_attributes(statements)
+        _show_attributes(statements, method_known=method_known)
     if changed:
         say(
             f"CHANGED: {len(changed)} attributes do not have the requested level: "
@@ -179,9 +188,9 @@ def show_design(
     _show_best_guesses([row for row in rows if not (of_release and row["epsilon"] is None)])
 
 
-def _show_attributes(statements: Mapping[str, Any]) -> None:
+def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> None:
     """Print what is true of the whole record, and a row an attribute."""
-    say(_headline(statements))
+    say(_headline(statements, method_known=method_known))
     changed = statements["changed_levels"]  # only then do the two levels differ
     rows = statements["attributes"]
     parts = {"people asked": "asked", "kept": "keep_probability", "strength": "strength"}
@@ -193,7 +202,7 @@ def _show_attributes(statements: Mapping[str, Any]) -> None:
                 str(row["categories"]),
                 _level(row["requested_epsilon"], "none") if changed else "",
                 _level(row["epsilon"]),
-                _level(row["epsilon_given_rest"]),
+                _at_most(row) + _level(row["epsilon_given_rest"]),
                 *("" if row.get(key) is None else f"{row[key]:.1%}" for key in parts.values()),
                 "" if row["attenuation"] is None else f"{row['attenuation']:.4g}",
             ]
@@ -203,6 +212,8 @@ def _show_attributes(statements: Mapping[str, Any]) -> None:
         framed=False,
     )
     say(ADVERSARIES)
+    if any(map(_at_most, rows)):
+        say(AT_MOST)
     if any(row.get("asked") is not None for row in rows):
         say("Of people whose form does not ask an attribute, nothing of it is released.")
 
@@ -216,11 +227,12 @@ def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
             say(best_guess_sentence(row["name"], BestGuess.from_plain(row["best_guess"])))
 
 
-def _headline(statements: Mapping[str, Any]) -> str:
+def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
     from deniable.mechanism.privacy import nats_text
 
     bound = statements["epsilon_lower_bound"]
-    text = f"Method {statements['method']}: "
+    method = f"Method {statements['method']}"
+    text = f"{method}: " if method_known else f"{method}, as the file says: "
     if statements["epsilon"] is None:
         text += "no ε-differential privacy for the whole record"
     else:
@@ -241,6 +253,10 @@ def _headline(statements: Mapping[str, Any]) -> str:
     if (strength := statements["strength"]) is not None:
         text += f"; strength {strength:.1%}"
     return text
+
+
+def _at_most(row: Mapping[str, Any]) -> str:
+    return "≤ " if row["epsilon_given_rest_at_most"] else ""
 
 
 def _level(value: float | None, unbounded: str = "unbounded") -> str:
@@ -367,12 +383,15 @@ def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
             )
 
 
-def show_worth(worth: Mapping[str, Any] | None, epsilon: float | None) -> None:
+def show_worth(
+    worth: Mapping[str, Any] | None, epsilon: float | None, person: Mapping[str, Any] | None = None
+) -> None:
     """Print what can be read from a release, loudly if that, or what is protected, is nothing.
 
     Args:
         worth: what the record says of it, if anything.
         epsilon: of the record, in nats; None if unbounded.
+        person: what the guarantee says of all rows of a person, if it says anything.
     """
     from deniable.report import worth as words
 
@@ -381,7 +400,7 @@ def show_worth(worth: Mapping[str, Any] | None, epsilon: float | None) -> None:
             say(line)
         if verdict := words.verdict(worth, epsilon):
             say(f"WARNING: {verdict}")
-    if unprotected := words.unprotected(epsilon):
+    if unprotected := words.unprotected(epsilon, None if person is None else person["epsilon"]):
         say(f"WARNING: {unprotected}")
 
 

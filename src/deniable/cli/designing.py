@@ -303,7 +303,7 @@ def inspect(
         if designs.column is not None:
             rows = count_text(designs.sizes[stratum], "row", "rows")
             console.say(f"Stratum {designs.column} = {stratum}, {rows}")
-        console.show_design(part)
+        console.show_design(part, method_known=False)
         if covariance is not None:
             console.show_covariance_prediction(predictions[stratum])
         if names is not None:

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, FileOrStream, Force
+from deniable.cli.arguments import AsJson, FileOrStream, Force, NewPopulation
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ def show(source: Source = None, /, *, as_json: AsJson = False) -> None:
         console.print_json({"populations": plain})
         return
     console.show_ledger(plain)
-    console.say("ε in nats, of the releases that this ledger knows of; of others it knows nothing.")
+    console.say(
+        "ε in nats, of the releases that this ledger knows of; of others it knows nothing. "
+        "Given the rest, they are upper bounds."
+    )
 
 
 @ledger_app.command
@@ -88,8 +91,9 @@ def check(
         for r in unfinished(events)
     ]
     remarks += [
-        f"the release of population '{r.population}' in event {r.number} was interrupted when its "
-        "rows were complete; it counts, since they may have been seen"
+        f"the release of population '{r.population}' in event {r.number} has rows and no folder: "
+        "it is being made in parts, or was interrupted when its rows were complete; it counts, "
+        "since they may have been seen"
         for r in releases
         if r.counted
         and not r.withdrawn
@@ -173,18 +177,22 @@ def budget(
         float, Parameter(help="The most that all releases together may come to, in nats.")
     ],
     population: Annotated[str | None, Parameter(help="Whose; by default everybody's.")] = None,
+    new_population: NewPopulation = False,
 ) -> None:
     """Set the budget of a population: a release that would pass it is refused, before a row is
     read. The last word counts, and all of them stay in the ledger.
 
     Example: deniable ledger budget people.ledger --epsilon 10
     """
-    from deniable.ledger import Population, balances
+    from deniable.ledger import Population, balances, compared
     from deniable.mechanism.privacy import nats_text
 
     ledger = _opened(source)
     name = Population(ledger).name if population is None else Population(ledger, population).name
-    ledger.set_budget(name, epsilon)
-    left = balances(ledger.events())[name].left
+    ledger.set_budget(name, epsilon, new=new_population)
+    balance = balances(ledger.events())[compared(name)]
+    left = balance.left
     assert left is not None  # it has a budget now
-    console.say(f"Of {nats_text(f'{epsilon:g}')} {left:.6g} are left for population '{name}'")
+    console.say(
+        f"Of {nats_text(f'{epsilon:g}')} {left:.6g} are left for population '{balance.population}'"
+    )

@@ -96,7 +96,8 @@ def pram(
         console.print_json(record)
         return
     console.show_release(record)
-    console.show_worth(record["worth"], record["guarantee"]["epsilon"])
+    promised = record["guarantee"]
+    console.show_worth(record["worth"], promised["epsilon"], promised["person"])
     console.show_standing(record, publication.population)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 

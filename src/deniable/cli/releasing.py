@@ -251,7 +251,8 @@ def _show(
     from deniable.report import worth as words
 
     console.show_release(record, briefly=not verbose)
-    console.show_worth(record["worth"], record["guarantee"]["epsilon"])
+    promised = record["guarantee"]
+    console.show_worth(record["worth"], promised["epsilon"], promised["person"])
     if verbose:
         console.show_saving(record)
         console.show_curve(record)
@@ -452,7 +453,7 @@ def _without_asides(words: list[str]) -> list[str]:
     who works on it."""
     shown = []
     for before, word in zip(["", *words], words, strict=False):
-        if word in ("--resume", "--only-begin"):
+        if word in ("--resume", "--only-begin", "--new-population"):
             continue
         if not {before, word.partition("=")[0]} & {"--ledger", "--population", "--jobs"}:
             shown.append(word)

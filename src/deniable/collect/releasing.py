@@ -19,7 +19,7 @@ from deniable.collect.study import Study
 from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
-from deniable.ledger import Population, Spending, StoredRelease, stored_releases
+from deniable.ledger import Population, Spending, StoredRelease, compared, stored_releases
 from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
@@ -158,11 +158,11 @@ def remembered_study(study: Study, population: Population) -> StoredRelease:
 
     if (before := found()) is None:
         spending = Spending.of(Strata.one(study.design.mechanism))
-        with ledger.release(population.name, spending, what) as entry:
+        with ledger.release(population.name, spending, what, new=population.new) as entry:
             entry.count(seen=True)
         before = found()
         assert before is not None
-    if before.population != population.name:
+    if compared(before.population) != compared(population.name):
         raise InputError(
             f"the ledger has this study under population '{before.population}', not "
             f"'{population.name}'; name that one with `population`"

@@ -84,12 +84,13 @@ class Design:
     def _repr_html_(self) -> str:
         mechanism = self.mechanism
         rows = [
-            [name, str(size), f"{alone:.4f}", f"{rest:.4f}"]
-            for name, size, alone, rest in zip(
+            [name, str(size), f"{alone:.4f}", f"{'at most ' if bound else ''}{rest:.4f}"]
+            for name, size, alone, rest, bound in zip(
                 mechanism.schema.names,
                 mechanism.schema.n_categories,
                 mechanism.attribute_epsilon,
                 mechanism.epsilon_given_rest,
+                mechanism.given_rest_at_most,
                 strict=True,
             )
         ]

@@ -67,7 +67,13 @@ def _proper(attenuation: float | None) -> float | None:
 
 
 def design_to_plain(design: Design) -> dict[str, Any]:
-    """Return a design's statements: the fields that ``design --json`` and ``inspect`` print."""
+    """Return a design's statements: the fields that ``design --json`` and ``inspect`` print.
+
+    Whether a level given the rest is only a bound follows from the law, takes a look at many
+    outputs, and is in no record.
+    """
+    bounds = design.mechanism.given_rest_at_most
+    rows = zip(attribute_rows(design), bounds, strict=True)
     return {
         "method": design.method,
         "epsilon": finite_or_none(design.epsilon),
@@ -80,7 +86,7 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "strength": design.account.strength.strength,
         "unprotected": list(design.mechanism.unprotected),
         "changed_levels": list(design.changed),
-        "attributes": attribute_rows(design),
+        "attributes": [row | {"epsilon_given_rest_at_most": bound} for row, bound in rows],
     }
 
 
@@ -196,10 +202,10 @@ def _check_statements(design: Design, stored: StoredMechanism) -> None:
         for key in ("epsilon", "epsilon_given_rest"):
             if not _same(true[key], stated[key], design.mechanism):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
-        for key in ("best_guess", "parts"):
+        for key in ("categories", "best_guess", "parts"):
             if true.get(key) != stated.get(key):
                 raise _altered(f"'{true['name']}'", key, true.get(key), stated.get(key))
-        for key in ("keep_probability", "attenuation", "lambda", "strength", "categories"):
+        for key in ("keep_probability", "attenuation", "lambda", "strength"):
             if not _close(true[key], stated[key]):
                 raise _altered(f"'{true['name']}'", key, true[key], stated[key])
     if not _same(finite_or_none(design.epsilon), stored.epsilon, design.mechanism):

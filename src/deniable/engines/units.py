@@ -41,6 +41,7 @@ class Asked(TypedDict, total=False):
     sign: str | Path | None
     ledger: str | Path | None
     population: str
+    new_population: bool
 
 
 def do_unit(folder: str, stage: Stage, number: int) -> str:
@@ -68,6 +69,7 @@ def share_by(
     sign: str | Path | None = None,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
+    new_population: bool = False,
     **asked: Any,
 ) -> dict[str, Any]:
     """Randomize tables by the workers of an engine, and write a folder to publish.
@@ -81,7 +83,7 @@ def share_by(
         plan: a design, or the file or folder that has it.
         output: the folder to make.
         command: how the record says it was made.
-        sign, ledger, population, asked: see :class:`Asked`.
+        sign, ledger, population, new_population, asked: see :class:`Asked`.
 
     Returns:
         All that is told of the release (:func:`~deniable.release.record.explained`). What was
@@ -94,7 +96,7 @@ def share_by(
     options = Options(
         command=command,
         signer=None if sign is None else read_signer(sign),
-        population=population_of(ledger, population),
+        population=population_of(ledger, population, new=new_population),
         **asked,
     )
     design = plan if isinstance(plan, Design) else read_design(plan)

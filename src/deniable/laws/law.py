@@ -146,6 +146,11 @@ class Law(ABC):
         knows all the other true values, shape (k,); the record's own is always one."""
         return [self.record_level()] * len(self.n_categories)
 
+    def given_rest_floors(self) -> Sequence[float] | None:
+        """Return lower bounds of :meth:`given_rest_levels`, shape (k,), in nats, 0 where none is
+        known; None if those are exact."""
+        return None
+
     def attribute_floors(self) -> Sequence[float] | None:
         """Return lower bounds of :meth:`attribute_levels`, shape (k,), in nats; None if those are
         exact."""

@@ -6,7 +6,7 @@ it, and no others (docs/guarantees.md).
 
 from deniable.ledger.balance import Balance, balances
 from deniable.ledger.book import Entry, Ledger, Population, remembered
-from deniable.ledger.events import Event, StoredRelease, stored_releases
+from deniable.ledger.events import Event, StoredRelease, compared, stored_releases
 from deniable.ledger.spending import Spending
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Spending",
     "StoredRelease",
     "balances",
+    "compared",
     "remembered",
     "stored_releases",
 ]

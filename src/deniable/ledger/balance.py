@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from deniable.ledger.events import Event, StoredRelease, stored_releases
+from deniable.ledger.events import Event, StoredRelease, compared, stored_releases
 from deniable.mechanism.privacy import compose, finite_or_none
 
 
@@ -91,17 +91,22 @@ class Balance:
 
 
 def balances(events: Iterable[Event]) -> dict[str, Balance]:
-    """Return the balance of every population that is in a ledger, by name."""
+    """Return the balance of every population that is in a ledger, by its name as names are compared
+    (:func:`~deniable.ledger.events.compared`)."""
     events = list(events)
     result: dict[str, Balance] = {}
+    spelt: dict[str, str] = {}
     for event in events:
+        key = compared(event.population)
+        name = spelt.setdefault(key, event.population)
         if event.kind == "budget":
-            balance = result.get(event.population, Balance(event.population))
-            result[event.population] = replace(balance, budget=float(event.content["nats"]))
+            balance = result.get(key, Balance(name))
+            result[key] = replace(balance, budget=float(event.content["nats"]))
     for release in stored_releases(events):
         if not release.withdrawn:
-            balance = result.get(release.population, Balance(release.population))
-            result[release.population] = replace(balance, releases=(*balance.releases, release))
+            key = compared(release.population)
+            balance = result.get(key, Balance(release.population))
+            result[key] = replace(balance, releases=(*balance.releases, release))
     return result
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from deniable.atomic_files import FileLock, explain_write_errors
 from deniable.errors import InputError, Notice
 from deniable.ledger.balance import Balance, balances
-from deniable.ledger.events import KINDS, Event, StoredRelease, stored_releases
+from deniable.ledger.events import KINDS, Event, StoredRelease, compared, stored_releases
 from deniable.ledger.spending import Spending
 from deniable.mechanism.privacy import nats_text
 from deniable.randomness import SystemRandomness
@@ -114,20 +114,34 @@ class Ledger:
         with self._connection() as connection:
             return self._events(connection)
 
-    def set_budget(self, population: str, nats: float) -> None:
+    def set_budget(self, population: str, nats: float, *, new: bool = False) -> None:
         """Say how much all releases of a population may come to; the last word counts.
 
+        Args:
+            population: whose.
+            nats: the budget.
+            new: whether it may be a population that the ledger does not know yet, though others in
+                it have budgets.
+
         Raises:
-            InputError: if that is no positive number of nats.
+            InputError: if that is no positive number of nats, or the population is new.
         """
         if not 0 < nats < math.inf:
             raise InputError(f"a budget is a positive number of nats, not {nats:g}")
         with self._writing() as connection:
+            _refuse_unknown(self, population, balances(self._events(connection)), new=new)
             self._append(connection, "budget", population, {"nats": float(nats)})
 
     @contextmanager
     def release(
-        self, population: str, spending: Spending, what: str, *, traceless: bool = True
+        self,
+        population: str,
+        spending: Spending,
+        what: str,
+        *,
+        traceless: bool = True,
+        rows_of_person: int = 1,
+        new: bool = False,
     ) -> Iterator["Entry"]:
         """Enter a release that is about to be made; taken back if the block fails before anybody
         can have seen a row.
@@ -137,17 +151,21 @@ class Ledger:
             spending: the levels of a row, or what they will not exceed.
             what: the command.
             traceless: whether a process that dies before it counts leaves no row behind.
+            rows_of_person: the most rows of one person, as far as it is known by now.
+            new: whether it may be a population that the ledger does not know yet, though others in
+                it have budgets.
 
         Raises:
-            InputError: if the budget of the population does not allow it; from the block, if it
-                turns out not to when persons' rows have been counted.
+            InputError: if the population is new, or its budget does not allow the release; from the
+                block, if it turns out not to when persons' rows have been counted.
         """
         token = SystemRandomness().bits(np.uint8, 8).tobytes().hex()
         lock = self._lock(token)
         with self._writing() as connection:
             self._withdraw_the_dead(connection)
             known = balances(self._events(connection))
-            _refuse_beyond_budget(self, population, known, spending)
+            _refuse_unknown(self, population, known, new=new)
+            _refuse_beyond_budget(self, population, known, spending.of_rows(rows_of_person))
             with explain_write_errors(self.path):
                 lock.take()
             content = {
@@ -155,19 +173,49 @@ class Ledger:
                 "spending": spending.to_plain(),
                 "token": token,
                 "traceless": traceless,
+                "rows_of_person": rows_of_person,
             }
             event = self._append(connection, "begun", population, content)
-        entry = Entry(self, population, spending, event.number)
+        entry = Entry(self, population, spending, event.number, token, rows_of_person)
         try:
             yield entry
         except BaseException:
             if not entry.stays:
-                with self._writing() as connection:
-                    content = {"release": event.number, "why": "it failed, and nothing was left"}
-                    self._append(connection, "withdrawn", population, content)
+                entry.withdraw("it failed, and nothing was left")
             lock.remove()  # not where that failed: then the next release takes it back
             raise
         lock.remove()
+
+    def entry(self, number: int, token: str) -> "Entry":
+        """Return a release that this or another process has begun, to go on with it.
+
+        Args:
+            number: of the event that began it.
+            token: that it was begun with.
+
+        Raises:
+            InputError: if the ledger does not have it.
+        """
+        events = self.events()
+        for release in stored_releases(events):
+            if (release.number, release.token) == (number, token) and not release.withdrawn:
+                entry = Entry(
+                    self,
+                    release.population,
+                    release.spending,
+                    number,
+                    token,
+                    release.rows_of_person,
+                    counted=release.counted,
+                    stays=release.published is not None,
+                )
+                if release.counted:
+                    entry.standing = _standing(events, release.population)
+                return entry
+        raise InputError(
+            f"{self.path}: the release was entered into a ledger as event {number}, and this is "
+            "another ledger, or an earlier state of it; put it back"
+        )
 
     def publish_again(self, release: StoredRelease, sha256: str) -> tuple[int, float]:
         """Enter that draws which are counted already were written to another file.
@@ -326,6 +374,9 @@ class Entry:
         population: whose data it is.
         spending: the levels of a row, as begun.
         number: of the event that began it.
+        token: what it is known by beside its number.
+        rows_of_person: the most rows of one person, as begun.
+        counted: whether it was entered that somebody can see a row.
         stays: whether it counts whatever comes after.
         standing: how many releases of the population there are and ε of all of them together in
             nats, this one included; known once it is counted.
@@ -335,6 +386,9 @@ class Entry:
     population: str
     spending: Spending
     number: int
+    token: str
+    rows_of_person: int = 1
+    counted: bool = False
     stays: bool = False
     standing: tuple[int, float] = field(init=False)
 
@@ -342,7 +396,7 @@ class Entry:
         self,
         spending: Spending | None = None,
         *,
-        rows_of_person: int = 1,
+        rows_of_person: int | None = None,
         people: Iterable[Any] | None = None,
         seen: bool = False,
     ) -> None:
@@ -350,7 +404,7 @@ class Entry:
 
         Args:
             spending: the levels of a row; as begun, if nothing else is known by now.
-            rows_of_person: the most rows of one person.
+            rows_of_person: the most rows of one person; as begun, if nothing else is known by now.
             people: the persons in it, if known; only a keyed digest of them is kept.
             seen: whether what was written is out of this program's hands at once, on standard
                 output or under its final name, so that it counts whatever comes after.
@@ -361,9 +415,13 @@ class Entry:
         ledger = self.ledger
         digest = None if people is None else ledger.digest_of(people)
         spending = self.spending if spending is None else spending
+        rows_of_person = self.rows_of_person if rows_of_person is None else rows_of_person
         with ledger._writing() as connection:
             events = ledger._events(connection)
-            before = balances(event for event in events if event.number != self.number)
+            own = self.number
+            before = balances(
+                e for e in events if e.number != own and e.content.get("release") != own
+            )
             _refuse_beyond_budget(ledger, self.population, before, spending.of_rows(rows_of_person))
             content = {
                 "release": self.number,
@@ -372,8 +430,9 @@ class Entry:
                 "people": digest,
             }
             events.append(ledger._append(connection, "counted", self.population, content))
-        self.stays = seen
-        if digest and (others := _populations_of(events)[digest] - {self.population}):
+        self.counted, self.stays = True, seen
+        others = _populations_of(events)[digest] if digest else {}
+        if others := {n for n in others if compared(n) != compared(self.population)}:
             warnings.warn(
                 f"these are exactly the people of population '{min(others)}' too, under another "
                 "name: the levels of both add up, and the ledger does not add them",
@@ -389,17 +448,23 @@ class Entry:
             content = {"release": self.number, "sha256": sha256}
             self.ledger._append(connection, "published", self.population, content)
 
+    def withdraw(self, why: str) -> None:
+        """Enter that nothing of the release is left, so that it counts no longer."""
+        with self.ledger._writing() as connection:
+            content = {"release": self.number, "why": why}
+            self.ledger._append(connection, "withdrawn", self.population, content)
+
 
 def _standing(events: Iterable[Event], population: str) -> tuple[int, float]:
     """Return how many releases of a population somebody can have seen, and ε of all of them."""
-    counted = [release for release in balances(events)[population].releases if release.counted]
+    counted = [r for r in balances(events)[compared(population)].releases if r.counted]
     return len(counted), Balance("", tuple(counted)).epsilon
 
 
 def _refuse_beyond_budget(
     ledger: Ledger, population: str, known: Mapping[str, Balance], spending: Spending
 ) -> None:
-    balance = known.get(population)
+    balance = known.get(compared(population))
     if balance is None or balance.allows(spending.epsilon):
         return
     count = len(balance.releases)
@@ -409,10 +474,30 @@ def _refuse_beyond_budget(
         else "without a bound on what it reveals"
     )
     raise InputError(
-        f"the budget of population '{population}' does not allow this release, which "
+        f"the budget of population '{balance.population}' does not allow this release, which "
         f"is {wanted}: of {nats_text(f'{balance.budget:g}')} {balance.left:.6g} are left after "
         f"{count} release{'' if count == 1 else 's'} ({ledger.path.name}); release with "
         "smaller levels, or not at all"
+    )
+
+
+def _refuse_unknown(
+    ledger: Ledger, population: str, known: Mapping[str, Balance], *, new: bool
+) -> None:
+    """Stop at a population that the ledger does not know, where others have budgets: a name that is
+    mistyped, or forgotten, would have no budget, and its releases would be added to no others.
+
+    Raises:
+        InputError: if so, and nobody said that it is a new one.
+    """
+    if new or compared(population) in known or all(b.budget is None for b in known.values()):
+        return
+    names = [f"'{balance.population}'" for balance in known.values()]
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    raise InputError(
+        f"population '{population}' is not in this ledger, which has budgets ({ledger.path.name}); "
+        f"name with `population` whose data these are, of {listed}, or say with `new_population` "
+        "that they are of other people than all of these"
     )
 
 
@@ -422,37 +507,48 @@ class Population:
 
     Args:
         ledger: the file.
-        name: of the population; releases with the same name are of the same people.
+        name: of the population; releases with the same name are of the same people. Case, the
+            width of letters and blanks at the ends or beside others do not tell names apart.
+        new: whether the ledger may not know it yet, though others in it have budgets.
     """
 
     ledger: Ledger
     name: str = EVERYBODY
+    new: bool = False
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable():
             raise InputError("the name of a population is a line of text that is not empty")
+        object.__setattr__(self, "name", " ".join(self.name.split()))
 
     def check(self, spending: Spending) -> None:
         """Refuse, before any row is read, what the budget does not allow now. The release asks
         again when it is entered, which nothing can come in between.
 
         Raises:
-            InputError: if the budget does not allow it.
+            InputError: if the population is new, or its budget does not allow it.
         """
         if self.ledger.exists:
-            _refuse_beyond_budget(self.ledger, self.name, balances(self.ledger.events()), spending)
+            known = balances(self.ledger.events())
+            _refuse_unknown(self.ledger, self.name, known, new=self.new)
+            _refuse_beyond_budget(self.ledger, self.name, known, spending)
 
 
-def population_of(ledger: str | Path | None = None, name: str = EVERYBODY) -> Population | None:
+def population_of(
+    ledger: str | Path | None = None, name: str = EVERYBODY, *, new: bool = False
+) -> Population | None:
     """Return whose data it is, in the named ledger or the one that DENIABLE_LEDGER names; None if
     neither is.
+
+    Args:
+        ledger, name, new: as of :class:`Population`.
 
     Raises:
         InputError: if it cannot be one, or a population is named without one.
     """
     named = ledger or os.environ.get("DENIABLE_LEDGER")
     if named:
-        return Population(Ledger(named), name)
+        return Population(Ledger(named), name, new)
     if name != EVERYBODY:
         raise InputError(
             "`population` is for a ledger; name its file with `ledger`, or in the environment "
@@ -463,13 +559,19 @@ def population_of(ledger: str | Path | None = None, name: str = EVERYBODY) -> Po
 
 @contextmanager
 def remembered(
-    population: Population | None, spending: Spending, what: str, *, traceless: bool = True
+    population: Population | None,
+    spending: Spending,
+    what: str,
+    *,
+    traceless: bool = True,
+    rows_of_person: int = 1,
 ) -> Iterator[Entry | None]:
     """Enter a release into the ledger, if there is one; see :meth:`Ledger.release`."""
     if population is None:
         yield None
         return
-    with population.ledger.release(population.name, spending, what, traceless=traceless) as entry:
+    how: Any = {"traceless": traceless, "rows_of_person": rows_of_person, "new": population.new}
+    with population.ledger.release(population.name, spending, what, **how) as entry:
         yield entry
 
 

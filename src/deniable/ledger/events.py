@@ -7,6 +7,7 @@ left. What was begun counts, with the level it was begun with, until it is count
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -16,6 +17,17 @@ from deniable.ledger.spending import Spending
 
 Kind = Literal["opened", "budget", "begun", "counted", "published", "withdrawn"]
 KINDS: tuple[str, ...] = get_args(Kind)
+
+
+def compared(population: str) -> str:
+    """Return a population's name as names are compared: without regard to case, to the width of
+    letters, and to blanks at the ends or beside others, which look alike wherever they are shown.
+
+    >>> compared(" Clinic  North ") == compared("clinic north") == compared("ＣＬＩＮＩＣ north")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", population).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class StoredRelease:
     Args:
         number: of the event that began it.
         time: when that was.
-        population: whose data it is about.
+        population: whose data it is about, as the ledger first spelt it.
         what: the command that made it.
         spending: the levels of a row: as begun, or as counted once it is.
         rows_of_person: the most rows of one person, 1 if nobody said whose rows they are.
@@ -107,13 +119,17 @@ class StoredRelease:
 def stored_releases(events: Iterable[Event]) -> list[StoredRelease]:
     """Return the releases that events speak of, in the order in which they were begun.
 
+    Populations whose names compare as equal are one, under the first spelling.
+
     Raises:
         InputError: if an event speaks of a release that was never begun, or cannot be read.
     """
     releases: dict[int, StoredRelease] = {}
+    spelt: dict[str, str] = {}
     for event in events:
+        population = spelt.setdefault(compared(event.population), event.population)
         try:
-            _read(event, releases)
+            _read(event, population, releases)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
                 f"event {event.number} of the ledger cannot be read; it was not written by this "
@@ -122,30 +138,28 @@ def stored_releases(events: Iterable[Event]) -> list[StoredRelease]:
     return list(releases.values())
 
 
-def _read(event: Event, releases: dict[int, StoredRelease]) -> None:
+def _read(event: Event, population: str, releases: dict[int, StoredRelease]) -> None:
     content = event.content
     if event.kind == "begun":
         releases[event.number] = StoredRelease(
             event.number,
             event.time,
-            event.population,
+            population,
             str(content["what"]),
             Spending.from_plain(content["spending"]),
             str(content["token"]),
             bool(content["traceless"]),
+            _rows(content.get("rows_of_person", 1)),
         )
     elif event.kind in ("counted", "published", "withdrawn"):
         number = content["release"]
         release = releases[number]
         if event.kind == "counted":
-            rows = int(content["rows_of_person"])
-            if rows < 1:
-                raise ValueError("a person with rows has at least one")
             release = replace(
                 release,
                 counted=True,
                 spending=Spending.from_plain(content["spending"]),
-                rows_of_person=rows,
+                rows_of_person=_rows(content["rows_of_person"]),
                 people=content["people"],
             )
         elif event.kind == "published":
@@ -160,3 +174,10 @@ def _read(event: Event, releases: dict[int, StoredRelease]) -> None:
         releases[number] = release
     elif event.kind not in KINDS:
         raise ValueError("unknown kind")
+
+
+def _rows(value: Any) -> int:
+    rows = int(value)
+    if rows < 1:
+        raise ValueError("a person with rows has at least one")
+    return rows

@@ -169,6 +169,12 @@ class Mechanism:
         other true values, shape (k,), in nats."""
         return self._in_schema_order(privacy.epsilon_given_rest(b.law) for b in self.blocks)
 
+    @cached_property
+    def given_rest_at_most(self) -> tuple[bool, ...]:
+        """Per attribute whether :attr:`epsilon_given_rest` is a bound that may lie over one per
+        cent above the true level, shape (k,)."""
+        return self._in_schema_order(privacy.given_rest_at_most(b.law) for b in self.blocks)
+
     def subset_epsilon(self, names: Iterable[str]) -> float:
         """Return ε against someone who sees only these columns of the release, in nats.
 

@@ -151,6 +151,27 @@ def epsilon_given_rest(law: Law) -> tuple[float, ...]:
     return tuple(map(epsilon_of, law.given_rest_levels()))
 
 
+CLOSE = 1.01
+"""A level given the rest is called a bound ("at most") if it is not known to be within this factor
+of what some output reveals."""
+
+
+@checked_arithmetic()
+def given_rest_at_most(law: Law) -> tuple[bool, ...]:
+    """Return per attribute whether :func:`epsilon_given_rest` is an upper bound that may lie over
+    one per cent above the true level, shape (k,).
+
+    >>> from deniable.laws import JointLaw
+    >>> given_rest_at_most(JointLaw.from_epsilon((2, 3), 1.0))
+    (False, False)
+    """
+    floors = law.given_rest_floors()
+    if floors is None:
+        return (False,) * len(law.n_categories)
+    levels = epsilon_given_rest(law)
+    return tuple(level > CLOSE * floor for level, floor in zip(levels, floors, strict=True))
+
+
 def compose(levels: Iterable[float], times: int = 1) -> float:
     """Return the ε of independent blocks released together: the sum, rounded up, in nats.
 

@@ -13,8 +13,9 @@ A job is a private folder beside the output::
     drawn/00000           with --shuffle: randomized rows of a unit, by buckets
     release/data/         the parts
     notes/                of every attempt, by the digest of what it wrote: its rows
-    persons/              with --person: rows of every person, likewise
+    persons/              with --person: rows of every person in a unit
     made/                 a mark for everything that was committed
+    entry.json            with --ledger: which entry it is (deniable.release.entered)
     claims/               what somebody works on, locked
     attempts/             files under way
     source/               the true rows, if they were written for this release alone
@@ -204,6 +205,12 @@ class Job:
             )
         return [int(read_json(file)["rows"]) for file in files]
 
+    @property
+    def repeating(self) -> list[str]:
+        """Columns that are named as if they said whose row it is, and repeat within a unit."""
+        looked = [read_json(self.place("look", number)) for number in range(len(self.units))]
+        return sorted({name for one in looked for name in one.get("repeats", ())})
+
     @cached_property
     def buckets(self) -> int:
         """How many parts rows in random order are dealt to, a power of 2."""
@@ -277,9 +284,9 @@ class Job:
             )
         return int(read_json(note)["rows"])
 
-    def persons(self, name: str, digest: str) -> Path:
-        """Return the file with the rows of every person in what an attempt has written."""
-        return self.folder / "persons" / f"{name}.{digest}"
+    def persons(self, number: int) -> Path:
+        """Return the file with the rows of every person in a unit."""
+        return self.folder / "persons" / f"{number:05}"
 
     def claim(self, stage: Stage, number: int) -> FileLock | None:
         """Hold a piece of work, unless another process on this machine does."""
@@ -297,19 +304,20 @@ class Job:
             return SystemRandomness()
         return SeededRandomness(self.stored.seed, f"{stage} {number}")
 
-    def open(self, unit: Unit, *, read: bool = True) -> TableReader:
+    def open(self, unit: Unit, *, read: bool = True, more: Sequence[str] = ()) -> TableReader:
         """Open the rows of a unit.
 
         Args:
             unit: which.
             read: as of :meth:`refuse_changed`.
+            more: columns that are read beside those that are released.
 
         Raises:
             InputError: if its file has changed since the job was begun, or does not fit.
         """
         self.refuse_changed(unit.file, read=read)
         path = Path(self.stored.sources[unit.file].path)
-        return _opened(path, self.design, self.options, unit)
+        return _opened(path, self.design, self.options, unit, more)
 
     def open_first(self) -> TableReader:
         """Open the first table to see its columns, whatever it is now."""
@@ -369,13 +377,15 @@ def _design_of(file: Path, digest: str) -> Design:  # noqa: ARG001 - by which a 
     return read_design(file)
 
 
-def _opened(path: Path, design: Design, options: Options, unit: Unit) -> TableReader:
+def _opened(
+    path: Path, design: Design, options: Options, unit: Unit, more: Sequence[str] = ()
+) -> TableReader:
     """Open the rows of a unit of a file, as it is now."""
     schema = design.mechanism.schema
     return open_unit(
         path,
         schema.attributes,
-        [*schema.keep, *options.persons],
+        list(dict.fromkeys([*schema.keep, *options.persons, *more])),
         unit,
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,

@@ -1,11 +1,9 @@
 """What is done to a job: units are looked at and drawn, rows in random order are gathered, and
 what is complete gets its name."""
 
-import os
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,22 @@ from deniable.atomic_files import (
     atomic_output,
     explain_write_errors,
     put_folder,
-    sync_folder,
     write_file,
 )
 from deniable.design.account import Account, Design
 from deniable.design.record import to_json
 from deniable.design.strata import Designs
 from deniable.errors import InputError, Notice
-from deniable.ledger import Spending, remembered
+from deniable.ledger import Spending
 from deniable.randomness import permutation
+from deniable.release.entered import enter, entry_of, give_back, is_entered, spend
 from deniable.release.job import Job, Source, Stage, begin
 from deniable.release.record import Part, Released, digest_of_parts
 from deniable.release.release import (
     BESIDE_ROWS,
     Options,
+    columns_of_persons,
+    propose_person,
     refuse_other_folder,
     write_statements,
 )
@@ -40,6 +40,7 @@ from deniable.tables.arrays import taken
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
 from deniable.tables.files import UNIT_CELLS, digest_of
 from deniable.tables.reading import BATCH_ROWS
+from deniable.tables.rows import Repeats
 from deniable.tables.writing import largest_size
 
 Advance = Callable[[int], None]
@@ -54,15 +55,16 @@ def prepare(
     look: Callable[[Job], None],
     seed: int | None = None,
 ) -> Job:
-    """Begin a release in parts and compare all rows with the schema; nothing is left if one does
-    not fit.
+    """Begin a release in parts, compare all rows with the schema, and enter the release into its
+    ledger; nothing is left if a row does not fit.
 
     Args:
         source, design, output, options, seed: as of :func:`~deniable.release.job.begin`.
         look: does what is left of the stage in which rows are looked at.
 
     Raises:
-        InputError: as there; or if a row does not fit, or there is none.
+        InputError: as there; or if a row does not fit, there is none, or the budget does not allow
+            all rows of a person.
     """
     job = begin(source, design, output, options, seed)
     try:
@@ -72,7 +74,10 @@ def prepare(
                 raise InputError(
                     f"{job.stored.sources[0].path} has no rows; there is nothing to release"
                 )
+            propose_person(job.repeating)
+            _enter(job)
     except BaseException:
+        give_back(job.folder)
         job.remove()
         raise
     return job
@@ -91,6 +96,8 @@ def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
     with job.alone():
         try:
             for stage in ("look", *job.stages):
+                if stage == "draw":
+                    _spend(job)
                 do_stage(job, stage)
         except BaseException:
             with suppress(InputError):
@@ -123,6 +130,8 @@ def work(
             there is no space.
     """
     done = 0
+    if stage == "draw":
+        _spend(job)
     for number in numbers:
         if job.made(stage, number):
             job.mark(stage, number)
@@ -136,6 +145,40 @@ def work(
         finally:
             claim.remove()
     return done
+
+
+def _enter(job: Job) -> None:
+    """Enter the release into its ledger, if there is one, with the rows of the person who has the
+    most."""
+    spending = Spending.of(Designs.one(job.design).strata)
+    enter(job.folder, job.options.population, spending, most_rows_of_person(job) or 1)
+
+
+def _spend(job: Job) -> None:
+    """Count the release in its ledger, if there is one, before a row of it is drawn."""
+    if job.options.population is not None:
+        if not is_entered(job.folder):  # it was begun and died before that
+            _enter(job)
+        spend(job.folder)
+
+
+def most_rows_of_person(job: Job) -> int | None:
+    """Return the most rows that one person has in all tables; None if nobody said whose rows they
+    are.
+
+    Raises:
+        InputError: if it cannot be told any more.
+    """
+    if job.options.person is None:
+        return None
+    files = [job.persons(number) for number in range(len(job.units))]
+    for file in files:
+        if not file.exists():
+            raise InputError(
+                f"{file} is gone, which holds how many rows everybody has; put it back, or remove "
+                f"{job.folder} and begin anew"
+            )
+    return most_rows(files)
 
 
 def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: None) -> bool:
@@ -160,24 +203,36 @@ def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: Non
 
 
 def _look(job: Job, number: int, advance: Advance) -> None:
-    with job.open(job.units[number], read=False) as reader:  # that is done before it is drawn
-        rows = reader.look(job.options.persons)
-    place = job.place("look", number)
-    write_file(place, to_json({"rows": rows}), overwrite=True, beside=job.attempts)
+    place, persons, unit = job.place("look", number), job.persons(number), job.units[number]
+    noted: dict[str, Any] = {}
+    if job.options.person is None:
+        with job.open_first() as reader:
+            among = columns_of_persons(job.layout.schema, reader.all_names)
+        whose = {name: Repeats() for name in among}
+        # What is in the source is compared before it is drawn.
+        with job.open(unit, read=False, more=among) as reader:
+            rows = reader.look(tally={name: one.add for name, one in whose.items()})
+        noted = {"repeats": [name for name, one in whose.items() if one.found]}
+    else:
+        # Of two processes at one unit both count the same, and the last one's file stays.
+        with (
+            atomic_output(persons, overwrite=True, beside=job.attempts) as file,
+            job.open(unit, read=False) as reader,
+        ):
+            tally = PersonTally(file)
+            rows = reader.look(job.options.persons, tally={job.options.person: tally.add})
+            tally.finish()
+    write_file(place, to_json({"rows": rows, **noted}), overwrite=True, beside=job.attempts)
     advance(rows)
 
 
 @contextmanager
-def _committed(
-    job: Job, place: Path, reserve: int, before_noted: Callable[[str], None] | None = None
-) -> Iterator[tuple[Any, list[int]]]:
+def _committed(job: Job, place: Path, reserve: int) -> Iterator[tuple[Any, list[int]]]:
     """Give a file that gets its name at the end, unless another attempt was first, and a list for
     the number of its rows; what it holds is noted before."""
     rows: list[int] = []
 
     def note() -> None:
-        if before_noted is not None:
-            before_noted(file.hexdigest())
         job.note(place.name, file.hexdigest(), sum(rows))
 
     with atomic_output(place, before_named=note, beside=job.attempts, reserve=reserve) as handle:
@@ -187,28 +242,23 @@ def _committed(
 
 def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     """Randomize a unit, into a part or, if rows are shuffled, into buckets."""
-    expected, person = job.rows[number], job.options.person
+    expected = job.rows[number]
     file_number = job.units[number].file
     status = job.status(file_number)
     bits = job.bits("draw", number)
     randomizer = job.randomizer.with_bits(bits)
-    with ExitStack() as stack:
-        tally, keep = None, None
-        if person is not None:
-            tally, keep = stack.enter_context(_persons(job, place.name))
-        reader = stack.enter_context(job.open(job.units[number]))
+    with job.open(job.units[number]) as reader:
         columns = job.columns(reader)
         reserve = largest_size(columns, job.stored.kind, expected)
 
         def randomized() -> Iterator[tuple[list[NDArray[Any]], dict[str, Any]]]:
             for batch in reader:
-                if tally is not None:
-                    persons = batch.kept.pop(str(person))
-                    tally.add(persons, reader.table, batch.first_row)
+                for name in job.options.persons:
+                    del batch.kept[name]
                 yield randomizer.randomize(batch.codes), batch.kept
                 advance(batch.n_rows)
 
-        with _committed(job, place, reserve, keep) as (file, rows):
+        with _committed(job, place, reserve) as (file, rows):
             if job.options.shuffle:
                 held = max(BATCH_ROWS, UNIT_CELLS // max(1, len(columns)))
                 scatter = Scatter(file, job.buckets, held)
@@ -234,30 +284,6 @@ def _changed(job: Job, number: int) -> InputError:
         f"{path} has changed since the release was begun: it has another number of rows; put back "
         f"the file as it was, or remove {job.folder} and begin anew"
     )
-
-
-@contextmanager
-def _persons(job: Job, name: str) -> Iterator[tuple[PersonTally, Callable[[str], None]]]:
-    """Count the rows of every person in what an attempt draws, in a file beside it; and give that
-    file the name that goes with the digest of what was drawn."""
-    with explain_write_errors(job.folder):
-        descriptor, temporary = tempfile.mkstemp(dir=job.attempts)
-    with os.fdopen(descriptor, "wb") as file:
-        tally = PersonTally(file)
-
-        def keep(digest: str) -> None:
-            with explain_write_errors(job.folder):
-                tally.finish()
-                file.flush()
-                os.fsync(descriptor)
-                kept = job.persons(name, digest)
-                Path(temporary).rename(kept)
-                sync_folder(kept.parent)
-
-        try:
-            yield tally, keep
-        finally:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
@@ -297,19 +323,34 @@ def finish(
             or if the output has come meanwhile.
     """
     with job.alone():
-        refuse_other_folder(job.output, overwrite=job.options.overwrite)
-        released = _released(job)
-        designs = Designs.one(job.design)
-        spending = Spending.of(designs.strata)
-        new = job.folder / "release"
-        with remembered(job.options.population, spending, "share", traceless=False) as entry:
-            if entry is not None:
-                entry.count(spending, rows_of_person=released.most_rows or 1)
+        try:
+            refuse_other_folder(job.output, overwrite=job.options.overwrite)
+            released = _released(job)
+            _spend(job)
+            entry = entry_of(job.folder)
+            new = job.folder / "release"
+            designs = Designs.one(job.design)
             page = write_statements(designs, released, new, account, signer, entry)
             with explain_write_errors(job.output):
                 put_folder(new, job.output, job.folder / "old", overwrite=job.options.overwrite)
+        except BaseException:
+            _say_what_stays(job)
+            raise
         job.remove()
     return page
+
+
+def _say_what_stays(job: Job) -> None:
+    """Warn of a complete release that has got no name."""
+    with suppress(InputError):
+        if not job.left(job.stages[-1]):
+            counts = "" if job.options.population is None else ", which the ledger counts,"
+            warnings.warn(
+                f"{job.folder} holds all parts of the randomized rows{counts} and stays; go on "
+                "with `deniable share --resume`, or remove it if nobody is to see them",
+                Notice,
+                stacklevel=3,
+            )
 
 
 def _released(job: Job) -> Released:
@@ -335,10 +376,6 @@ def _released(job: Job) -> Released:
         raise InputError(
             f"{job.output}: the parts have {n_rows:,} rows instead of {sum(job.rows):,}"
         )
-    person, most = job.options.person, None
-    if person is not None:
-        drawn = [job.place("draw", number) for number in range(len(job.units))]
-        most = most_rows([job.persons(file.name, digest_of(file)) for file in drawn])
     return Released(
         file="data",
         sha256=digest_of_parts(parts),
@@ -346,8 +383,8 @@ def _released(job: Job) -> Released:
         n_rows=n_rows,
         shuffled=job.options.shuffle,
         secure=job.stored.seed is None,
-        person=person,
-        most_rows=most,
+        person=job.options.person,
+        most_rows=most_rows_of_person(job),
         command=job.options.command,
         parts=tuple(parts),
     )

@@ -149,7 +149,12 @@ def explained(
     more: dict[str, Any] = {
         "guarantee": record["guarantee"]
         | {
-            "sentence": guarantee_sentence(strata, _of_person(strata, released), numeric),
+            "sentence": guarantee_sentence(
+                strata,
+                _of_person(strata, released),
+                numeric,
+                of_person=released.person is not None,
+            ),
             "instead": holds_instead(strata, numeric),
         },
         "small_print": small_print(
@@ -315,6 +320,7 @@ def verify(path: Path) -> dict[str, str]:
     for column in (*designs.strata.schema.keep, forms):
         if column is not None and column not in released.columns:
             raise InputError(f"{file}: the mechanism releases '{column}', and the record does not")
+    _refuse_understated(stored, designs.strata, file)
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
         if not _agree(current[key], true):
@@ -332,6 +338,43 @@ def verify(path: Path) -> dict[str, str]:
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
     return {place: words for place, words in unchecked.items() if _has(current, place)}
+
+
+def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> None:
+    """Refuse a guarantee below what its mechanism gives, by however little.
+
+    A level is rounded up once, when the mechanism is accounted for. What the mechanism states has
+    been checked, so that the guarantee is compared with that number itself: on every machine the
+    two are the same to the last bit.
+    """
+    guarantee = stored.guarantee
+    own = strata.epsilon
+    if stored.mechanism is not None:
+        own = _finite_or_infinite(stored.mechanism["epsilon"])
+    levels = [("ε of the record", guarantee.epsilon, own)]
+    if guarantee.person is not None:
+        of_person = compose([own], times=guarantee.person.most_rows)
+        levels.append(("ε of a person", guarantee.person.epsilon, of_person))
+    for one, true in zip(guarantee.instead, holds_instead(strata), strict=False):
+        if one.if_frequencies_known is not None and true["if_frequencies_known"] is not None:
+            known = true["if_frequencies_known"]
+            what = "if the frequencies are known"
+            levels.append((f"ε {what}", one.if_frequencies_known.epsilon, known["epsilon"]))
+            stated = one.if_frequencies_known.attributes
+            levels += [
+                (f"ε of '{name}' {what}", stated.get(name, 0.0), level)
+                for name, level in known["attributes"].items()
+            ]
+    for what, level, true_level in levels:
+        if _finite_or_infinite(level) < true_level:
+            raise InputError(
+                f"{file}: the guarantee states {what} as {level!r}, and the mechanism gives "
+                f"{true_level!r}"
+            )
+
+
+def _finite_or_infinite(level: float | None) -> float:
+    return math.inf if level is None else level
 
 
 def _has(current: Any, place: str) -> bool:
@@ -380,8 +423,7 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
 def _level_of_person(stored: "StoredRecord") -> float:
     """Return ε in nats of all rows of a person; inf for no bound."""
     person = stored.guarantee.person
-    own = stored.guarantee.epsilon if person is None else person.epsilon
-    return math.inf if own is None else own
+    return _finite_or_infinite(stored.guarantee.epsilon if person is None else person.epsilon)
 
 
 def _check_parts(released: Released, file: Path) -> None:

@@ -38,6 +38,7 @@ from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
+from deniable.release.entered import give_back
 from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
@@ -57,7 +58,7 @@ from deniable.tables.arrays import taken
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
 from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
-from deniable.tables.rows import concatenated, count_rows
+from deniable.tables.rows import Repeats, concatenated, count_rows, says_whose_row
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
 """What a release consists of beside its rows."""
@@ -254,8 +255,8 @@ def check_output(output: Path, *, overwrite: bool) -> None:
         with alone(job):
             raise InputError(
                 f"{output}: this release was begun and is not finished; continue with "
-                f"`deniable share --resume`, or remove {job} to begin anew (nobody has seen what "
-                "was drawn there)"
+                f"`deniable share --resume`, or begin anew with `overwrite`, which removes {job} "
+                "(what was drawn there goes on counting, if there is a ledger)"
             )
 
 
@@ -310,6 +311,7 @@ def remove_unfinished(output: Path) -> None:
     folder = job_folder(output)
     if folder.exists():
         with alone(folder):
+            give_back(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -321,6 +323,7 @@ def _is_unfinished(job: Path) -> bool:
     if (job / "job.json").exists() and (job / "release").is_dir():
         return True
     with alone(job):
+        give_back(job)
         shutil.rmtree(job, ignore_errors=True)
     warnings.warn(
         f"a run that was killed had left {job} with nothing in it that is needed; it has been "
@@ -366,12 +369,19 @@ class Layout:
         )
 
 
-def open_rows(source: Any, schema: Schema, options: Options, numeric: Sequence[str] = ()) -> Reader:
-    """Open the rows to release; the arguments are those of :func:`look_at`."""
+def open_rows(
+    source: Any,
+    schema: Schema,
+    options: Options,
+    numeric: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> Reader:
+    """Open the rows to release; the arguments are those of :func:`look_at`, and columns that are
+    read beside those that are released."""
     return open_table(
         source,
         schema.attributes,
-        list(dict.fromkeys([*schema.keep, *numeric, *options.persons])),
+        list(dict.fromkeys([*schema.keep, *numeric, *options.persons, *more])),
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
@@ -418,11 +428,39 @@ def look_at(
     refuse_drafted(schema, options)
     if not can_be_read_again(source):
         return None
-    with as_it_was(source), open_rows(source, schema, options, numeric) as reader:
-        n_rows = reader.look(options.persons, progress)
+    among: list[str] = []
+    if options.person is None:
+        with as_it_was(source), open_rows(source, schema, options, numeric) as reader:
+            among = columns_of_persons(schema, reader.all_names)
+    whose = {name: Repeats() for name in among}
+    tally = {name: repeats.add for name, repeats in whose.items()}
+    with as_it_was(source), open_rows(source, schema, options, numeric, among) as reader:
+        n_rows = reader.look(options.persons, progress, tally)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
+    propose_person([name for name, repeats in whose.items() if repeats.found])
     return n_rows
+
+
+def columns_of_persons(schema: Schema, names: Sequence[str]) -> list[str]:
+    """Return the columns of a table that are not randomized and named as if they said whose row it
+    is; none if the schema says that everybody has one row."""
+    if schema.one_row_per_person:
+        return []
+    return [name for name in names if says_whose_row(name) and name not in schema.columns]
+
+
+def propose_person(names: Sequence[str]) -> None:
+    """Warn of columns that are named as if they said whose row it is, and repeat."""
+    if names:
+        listed = ", ".join(f"'{name}'" for name in names)
+        warnings.warn(
+            f"{listed} repeats, and is named as a column that says whose row it is. If it does, a "
+            "person has several rows, and their ε add up: name it with `person`, and ε is counted "
+            "per person (or say one_row_per_person = true in the schema, if it does not)",
+            Notice,
+            stacklevel=2,
+        )
 
 
 def with_all_mismatches(

@@ -46,29 +46,36 @@ DRAFTED_STATEMENT = (
 )
 
 
-def guarantee_sentence(strata: Strata, per_person: float, numeric: Sequence[str] = ()) -> str:
+def guarantee_sentence(
+    strata: Strata, level: float, numeric: Sequence[str] = (), *, of_person: bool = False
+) -> str:
     """Return the guarantee as it may be cited, in one sentence.
+
+    It speaks of a person only if it is known how many rows everybody has: a column said whose row
+    it is, or the schema says that everybody has one.
 
     Args:
         strata: what randomized the rows.
-        per_person: ε in nats, of all rows of a person.
+        level: ε in nats: of all rows of a person, if a column said whose row it is; else of a row.
         numeric: columns of numbers that were contracted towards their mean.
+        of_person: whether a column said whose row it is.
     """
     kept = (*strata.schema.keep, *numeric)
     among = f" that agree on {', '.join(kept)}" if kept else ""
-    if math.isinf(per_person):
+    if math.isinf(level):
         return _without_guarantee(strata)
-    level = significant(per_person, 6, ROUND_CEILING)
-    how = f"with ε = {level} (local differential privacy)"
-    if per_person > strata.epsilon:
+    shown = significant(level, 6, ROUND_CEILING)
+    how = f"with ε = {shown} (local differential privacy)"
+    if level > strata.epsilon:
         one_row = significant(strata.epsilon, 6, ROUND_CEILING)
         how = (
             f"with ε = {one_row} (local differential privacy), and the rows of one person together "
-            f"have ε = {level}"
+            f"have ε = {shown}"
         )
+    whom = "person" if of_person or strata.schema.one_row_per_person else "row"
     return (
-        f"Every record was randomized on its own {how}: whatever is released of a person, it is "
-        f"at most {factor_text(per_person)} times as likely under that person's true values as "
+        f"Every record was randomized on its own {how}: whatever is released of a {whom}, it is "
+        f"at most {factor_text(level)} times as likely under that {whom}'s true values as "
         f"under any other values{among}."
     )
 
@@ -218,9 +225,13 @@ def small_print(
         "such as place or date, neighbouring rows together can give it away; shuffle them.",
     ]
     if person is None:
+        every = (
+            "The schema says that everybody has one row. "
+            if strata.schema.one_row_per_person
+            else "The guarantee is per row. "
+        )
         lines.append(
-            "The guarantee is per row. If a person has several rows, the ε of that person is the "
-            "sum over the rows."
+            f"{every}If a person has several rows, the ε of that person is the sum over the rows."
         )
     else:
         lines.append(

@@ -113,6 +113,7 @@ class AttributeStatement(msgspec.Struct, frozen=True):
     parts: list[str] = []
     best_guess: BestGuessStatement | None = None
     asked: float | None = None
+    epsilon_given_rest_at_most: bool = False
 
 
 class BlockStatement(msgspec.Struct, frozen=True):
@@ -440,6 +441,7 @@ def _worst(strata: Sequence[AttributeStatement]) -> AttributeStatement:
         strata[0],
         epsilon=largest([a.epsilon for a in strata]),
         epsilon_given_rest=largest([a.epsilon_given_rest for a in strata]),
+        epsilon_given_rest_at_most=any(a.epsilon_given_rest_at_most for a in strata),
         keep_probability=_common([a.keep_probability for a in strata]),
         attenuation=_common([a.attenuation for a in strata]),
         strength=_common([a.strength for a in strata]),

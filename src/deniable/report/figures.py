@@ -29,7 +29,11 @@ def level_plot(contents: Contents) -> Plot | None:
             a.name,
             (
                 Bar(a.epsilon, epsilon_text(a.epsilon), "alone"),
-                Bar(a.epsilon_given_rest, epsilon_text(a.epsilon_given_rest), "rest"),
+                Bar(
+                    a.epsilon_given_rest,
+                    f"{'≤ ' * a.epsilon_given_rest_at_most}{epsilon_text(a.epsilon_given_rest)}",
+                    "rest",
+                ),
             ),
         )
         for a in _with_the_largest(

@@ -72,16 +72,29 @@ def lines(worth: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def unprotected(epsilon: float | None) -> str:
-    """Return the sentence that ε is so large that a row as a whole is not protected; else empty."""
-    if epsilon is None or epsilon <= wording.VERY_WEAK_EPSILON:
+def unprotected(epsilon: float | None, of_person: float | None = None) -> str:
+    """Return the sentence that ε is so large that a row as a whole, or a person with all rows, is
+    not protected; else empty.
+
+    Args:
+        epsilon: of a row, in nats; None if unbounded.
+        of_person: of a person with all rows, in nats, if it is known how many these are.
+    """
+    level = epsilon if of_person is None else of_person
+    if epsilon is None or level is None or level <= wording.VERY_WEAK_EPSILON:
         return ""
+    rows = of_person is not None and of_person > epsilon
+    what, them = ("a person with all rows", "them") if rows else ("a row as a whole", "it")
     return (
-        f"ε = {wording.epsilon_text(epsilon)} hardly protects a row as a whole: what is released "
-        f"of it may be {wording.factor_text(epsilon)} times likelier under one truth than under "
+        f"ε = {wording.epsilon_text(level)} hardly protects {what}: what is released "
+        f"of {them} may be {wording.factor_text(level)} times likelier under one truth than under "
         f"another, and a suspicion of 1{wording.PERCENT} can become "
-        f"{wording.posterior_text(0.01, epsilon)}. Only single columns, seen alone, can be better "
-        "protected than that."
+        f"{wording.posterior_text(0.01, level)}. "
+        + (
+            "A smaller ε of a row, or fewer rows of each person, protect better."
+            if rows
+            else "Only single columns, seen alone, can be better protected than that."
+        )
     )
 
 

@@ -153,3 +153,4 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
     title: str = ""
     keep: list[str] = []
     file: FileDeclaration = FileDeclaration()
+    one_row_per_person: bool = False

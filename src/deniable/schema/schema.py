@@ -43,6 +43,8 @@ class Schema:
             neighbours only if they agree on them. A kept column may also be declared as an
             attribute; its categories are then known and it can be used in joint tables.
         file: how a text file holds the original table. A release is written in one way only.
+        one_row_per_person: whether every row is another person's, so that what is promised of a row
+            is promised of a person.
 
     Raises:
         InputError: if there is no attribute, or a column is declared twice.
@@ -69,6 +71,7 @@ class Schema:
     title: str = ""
     keep: tuple[str, ...] = ()
     file: FileFormat = field(default_factory=FileFormat)
+    one_row_per_person: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -282,7 +285,13 @@ class Schema:
             keep += declaration.keep
             keep += [name for part in declaration.part for name in part.keep]
             attributes += declaration.attributes()
-        return cls(tuple(attributes), document.title, tuple(keep), document.file.file_format())
+        return cls(
+            tuple(attributes),
+            document.title,
+            tuple(keep),
+            document.file.file_format(),
+            document.one_row_per_person,
+        )
 
     def to_plain(self) -> dict[str, Any]:
         """Return the schema as plain values, readable by :meth:`from_plain`."""
@@ -293,6 +302,8 @@ class Schema:
             plain["keep"] = list(self.keep)
         if file := self.file.to_plain():
             plain["file"] = file
+        if self.one_row_per_person:
+            plain["one_row_per_person"] = True
         plain["attribute"] = [attribute_to_plain(a) for a in self.attributes]
         return plain
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.tables.arrays import common_form, from_numpy, taken, to_numpy
 from deniable.tables.encode import holds_bytes
-from deniable.tables.rows import concatenated, refuse_nobody
+from deniable.tables.rows import concatenated
 
 PERSON_BUCKETS = 64
 """A bucket is six bits of a hash; a billion persons are then some 16 million at a time."""
@@ -161,18 +161,14 @@ class PersonTally:
         self._held: list[Any] = []
         self._rows = 0
 
-    def add(self, persons: Any, table: str, first_row: int) -> None:
+    def add(self, persons: Any) -> None:
         """Count a batch's rows.
 
         Args:
-            persons: whose row it is, a pyarrow array.
-            table: the table's name, for messages.
-            first_row: number of the batch's first row.
-
-        Raises:
-            InputError: if a row belongs to nobody.
+            persons: whose row it is, a pyarrow array without nulls.
         """
-        refuse_nobody(persons, table, first_row)
+        if not len(persons):
+            return
         counted = common_form(persons).value_counts()
         values = counted.field("values")
         if pa.types.is_dictionary(values.type):

@@ -506,6 +506,11 @@ class _Utf8(io.RawIOBase):
             codecs.getincrementaldecoder(self._encoding)().decode(self._block, final=False)
         except UnicodeDecodeError as error:
             first += self._block[: error.start].count(b"\n")
+        except UnicodeError:  # of a text in two or four bytes that does not say in which order
+            return (
+                f": {known} text begins with a byte order mark, and this does not; say with "
+                f"`schema.file.encoding` that it is {known}-le or {known}-be, or save it as UTF-8"
+            )
         return f", line {first}: not {known} text; {advice}"
 
 

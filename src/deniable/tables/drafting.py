@@ -32,7 +32,7 @@ from deniable.tables.encode import (
 )
 from deniable.tables.plink import MISSING_BITS, Fileset, is_fileset
 from deniable.tables.reading import AS_FOUND, column_names, open_table
-from deniable.tables.rows import groups_of
+from deniable.tables.rows import groups_of, says_whose_row
 
 WARNING = (
     "WARNING: this draft was read off the data. Which categories occur, and where the bin edges "
@@ -422,6 +422,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     if why := _identifies(name, column, number=number):
         return [
             f"# column {_quoted(name)} {why}:",
+            *_whose_row(name, column),
             "# an identifier? Leave it out with --drop-other-columns;",
             f"# or declare coarser categories; or keep = [{_quoted(name)}], protected by nothing",
         ]
@@ -429,7 +430,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         return [f"# column {_quoted(name)} has fewer than two values: leave it out"]
     if _has_date_bins(column) and not {ISO, file_format.dates} & set(column.forms):
         return _undated(name, column)
-    lines = ["[[attribute]]", f"name = {_quoted(name)}"]
+    lines = [*_whose_row(name, column), "[[attribute]]", f"name = {_quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
     missing = _missing_numbers(column) if number else []
     if len(column.order) > 1:
@@ -449,6 +450,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     else:
         return [
             f"# column {_quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
+            *_whose_row(name, column),
             f"# Declare coarser categories; or keep = [{_quoted(name)}], protected by nothing; or",
             "# leave it out with --drop-other-columns",
         ]
@@ -460,6 +462,16 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     elif column.missing:
         lines.append('missing = "category:NA"')
     return lines
+
+
+def _whose_row(name: str, column: _Column) -> list[str]:
+    """Return what to do with a column that may say whose row it is, of persons with several."""
+    if not (column.repeats and says_whose_row(name)):
+        return []
+    return [
+        "# its values repeat: if it says whose row it is, a person has several rows, and their ε",
+        f"# add up; then declare nothing here, and release with --person {_quoted(name)}",
+    ]
 
 
 def _undated(name: str, column: _Column) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -225,12 +226,15 @@ class TableReader:
         self,
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
+        tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
     ) -> int:
         """Read all rows and compare them with what is declared; return how many there are.
 
         Args:
             filled: columns in which no row may be empty.
             progress: called with the fraction of the table that is done, after every batch.
+            tally: by column what is called with a batch of its values that are there, a pyarrow
+                array.
 
         Raises:
             InputError: naming every kind of mismatch, with its count and its first row.
@@ -245,11 +249,12 @@ class TableReader:
                 if name in self.source.people
                 or self._codes_of_bits(encoder)[self.source.bits_found(name)].min() < 0
             }
-            names = [name for name in names if name in columns or name in filled]
+            names = [n for n in names if n in columns or n in filled or n in tally]
             if not names:
                 return self.source.n_rows
         mismatches: dict[tuple[str, int], Mismatch] = {}
-        together = ColumnsEncoder(columns, dict(self.columns))
+        kinds = dict(self.columns)
+        together = ColumnsEncoder(columns, kinds)
         n_rows = self._rows_before
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
@@ -264,6 +269,8 @@ class TableReader:
                 for name in filled:
                     empty = to_numpy(batch.column(name).is_null())
                     _note(mismatches, (name, 0), empty, batch.column(name), n_rows)
+                for name, count in tally.items():
+                    count(_of_type(batch.column(name), kinds[name]).drop_null())
                 n_rows += batch.num_rows
                 progress(self.fraction)
         if mismatches:
@@ -351,13 +358,14 @@ class SeveralTables:
         self,
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
+        tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
     ) -> int:
         """Compare all rows with what is declared; return how many there are.
 
         Raises:
             InputError: as :meth:`TableReader.look` of the first table that does not fit.
         """
-        return sum(r.look(filled, lambda _: progress(self.fraction)) for r in self._each())
+        return sum(r.look(filled, lambda _: progress(self.fraction), tally) for r in self._each())
 
     def __enter__(self) -> "SeveralTables":
         return self

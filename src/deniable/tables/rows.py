@@ -1,5 +1,6 @@
 """Rows of the columns that pass through: whose they are, and all of them at once."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,53 @@ from deniable.errors import InputError
 from deniable.schema import category_text
 from deniable.tables.arrays import common_form, to_numpy
 from deniable.tables.encode import is_single_valued, is_text, numbers_in, numbers_written
+
+_OF_PERSONS = re.compile(
+    r"(^|[_. -])(id|ids|identifiers?|uuid|guid|ssn|nhs|passport|e-?mail|pseudonym)($|[_. -])|"
+    r"^(p|person|patient|participant|user|client|customer|member|subject|respondent|case|household|"
+    r"hh|student|pupil|worker|employee|panel)[_. -]?(id|nr|no|num|number|code|key)$|"
+    r"^id[_. -]?(code|nr|no|num|number)$|"
+    r"^(individual|participant|patient|person|respondent|subject|whose|who)$",
+    re.IGNORECASE,
+)
+
+_MOST_PERSONS = 1 << 20
+"""Distinct values among which one that repeats is looked for."""
+
+
+def says_whose_row(name: str) -> bool:
+    """Whether a column is named as columns are that say whose row it is.
+
+    >>> [name for name in ("id", "PatientID", "person", "wave", "income", "idea") if
+    ...  says_whose_row(name)]
+    ['id', 'PatientID', 'person']
+    """
+    return _OF_PERSONS.search(name) is not None
+
+
+class Repeats:
+    """Whether a value of a column repeats, among the first million different ones.
+
+    >>> repeats = Repeats()
+    >>> repeats.add(pa.array([1, 2])); repeats.add(pa.array([3, 1]))
+    >>> repeats.found
+    True
+    """
+
+    def __init__(self) -> None:
+        self.found = False
+        self._seen: Any = None
+
+    def add(self, values: Any) -> None:
+        """Look at a batch of values, a pyarrow array without nulls."""
+        if self.found or (self._seen is not None and len(self._seen) >= _MOST_PERSONS):
+            return
+        values = common_form(_flat(values))
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        together = values if self._seen is None else pa.concat_arrays([self._seen, values])
+        self._seen = together.unique()
+        self.found = len(self._seen) < len(together)
 
 
 def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) -> None:

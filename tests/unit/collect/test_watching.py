@@ -54,7 +54,7 @@ def test_tables_are_those_of_the_study_counted_again_when_it_changes(
         ("No", "Never"),
         ("No", "About once a month"),
     ]
-    assert watch.table(["sleep"]).cells[1].labels == ("5 to under 7",)
+    assert looked(watch).table(["sleep"]).cells[1].labels == ("5 to under 7",)
     assert [cell.share for cell in shown.cells] == found.unbiased.ravel().tolist()
     assert [cell.low for cell in shown.cells] == low.ravel().tolist()
     assert [cell.high for cell in shown.cells] == high.ravel().tolist()

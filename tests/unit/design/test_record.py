@@ -187,3 +187,12 @@ def test_a_mechanism_beside_another_in_one_file_is_refused(tmp_path):
     path.write_bytes(to_json(stored() | {"epsilon": 0.1, "mechanism": stored()}))
     with pytest.raises(InputError, match=r"m\.json: .*unknown field `mechanism`"):
         read_design(path)
+
+
+def test_a_number_of_categories_beyond_every_double_is_refused():
+    # Failed before with an OverflowError, out of the comparison of floating-point numbers.
+    plain = stored()
+    for count in (10**309, plain["attributes"][0]["categories"] + 1):
+        plain["attributes"][0]["categories"] = count
+        with pytest.raises(InputError, match=r"categories of 'a'|altered"):
+            mechanism_from_plain(plain)

@@ -1,10 +1,20 @@
 import math
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.ledger import Balance, Ledger, Spending, StoredRelease, balances
+from deniable.errors import InputError
+from deniable.ledger import (
+    Balance,
+    Ledger,
+    Spending,
+    StoredRelease,
+    balances,
+    compared,
+    stored_releases,
+)
 
 
 def spend(ledger: Ledger, epsilon: float, columns: dict[str, float], population: str = "p") -> None:
@@ -60,3 +70,18 @@ def test_the_last_word_on_a_budget_counts(tmp_path):
     ledger.set_budget("p", 3.0)
     ledger.set_budget("p", 2.0)
     assert balances(ledger.events())["p"].left == 2.0
+
+
+def test_names_that_look_alike_are_one_population_under_the_first_spelling(tmp_path):
+    # Failed before: three populations, of which a budget counted one.
+    ledger = Ledger(tmp_path / "l")
+    ledger.set_budget("Clinic  North", 3.0)
+    for name in ("clinic north", " CLINIC NORTH ", "Ｃlinic\u3000north"):
+        spend(ledger, 1.0, {"a": 1.0}, name)
+    (balance,) = balances(ledger.events()).values()
+    assert (balance.population, len(balance.releases)) == ("Clinic  North", 3)
+    assert {r.population for r in stored_releases(ledger.events())} == {"Clinic  North"}
+    with pytest.raises(InputError, match="budget of population 'Clinic  North' does not allow"):
+        spend(ledger, 1.0, {"a": 1.0}, "clinic NORTH")
+    assert compared("℻ users") == compared("fax users")  # one letter, of three capitals
+    assert compared("straße") == compared("STRASSE") != compared("strase")

@@ -193,6 +193,51 @@ def test_no_ledger_remembers_nothing():
         Population(Ledger("l"), " ")
 
 
+def test_a_new_population_is_asked_for_where_the_ledger_has_budgets(path):
+    # Failed before: a mistyped name was a population without a budget.
+    ledger = Ledger(path)
+    spend(path)
+    Population(ledger, "q").check(Spending(9.0))  # nobody has a budget yet
+    ledger.set_budget("p", 5.0)
+    for attempt in (
+        lambda: Population(ledger, "q").check(Spending(1.0)),
+        lambda: ledger.release("q", Spending(1.0), "share").__enter__(),
+        lambda: ledger.set_budget("q", 1.0),
+    ):
+        with pytest.raises(InputError, match=r"'q' is not in this ledger.*of 'p', or say"):
+            attempt()
+    Population(ledger, "P ").check(Spending(1.0))
+    with remembered(Population(ledger, "q", new=True), Spending(1.0), "share") as entry:
+        assert entry is not None
+        entry.count()
+    ledger.set_budget("q", 1.0)  # it is known by now
+    assert [b.left for b in balances(ledger.events()).values()] == [4.0, 0.0]
+
+
+def test_a_release_that_was_begun_is_gone_on_with_by_another_process(path):
+    ledger = Ledger(path)
+    ledger.set_budget("p", 5.0)
+    with ledger.release("p", Spending(1.0), "share", rows_of_person=3) as begun:
+        assert balances(ledger.events())["p"].left == 2.0
+    with (
+        pytest.raises(InputError, match="which is 3 nats: of 5 nats 2 are left"),
+        ledger.release("p", Spending(1.0), "share", rows_of_person=3),
+    ):
+        pass
+    entry = ledger.entry(begun.number, begun.token)
+    assert not entry.counted
+    entry.count()
+    again = Ledger(path).entry(begun.number, begun.token)
+    assert (again.counted, again.standing) == (True, (1, 3.0))
+    again.count()  # a second time is once
+    assert balances(ledger.events())["p"].left == 2.0
+    again.withdraw("nothing was drawn")
+    assert balances(ledger.events())["p"].left == 5.0
+    for number, token in ((begun.number, begun.token), (2, "other")):
+        with pytest.raises(InputError, match="another ledger, or an earlier state of it"):
+            ledger.entry(number, token)
+
+
 def race(path: Path, writers: int, budget: float) -> None:
     Ledger(path).set_budget("p", budget)
     children = [forked(lambda: spend(path)) for _ in range(writers)]

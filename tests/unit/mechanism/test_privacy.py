@@ -4,11 +4,20 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.laws import Identity, MatrixChannel, PatternTable, ProductLaw
+from deniable.laws import (
+    GatedSum,
+    Identity,
+    MatrixChannel,
+    PatternTable,
+    ProductLaw,
+    VoteBlend,
+)
+from deniable.laws.votes import vote_law
 from deniable.mechanism import privacy
 from laws.brute_force import is_rounded_up, true_logarithm
 
@@ -85,3 +94,31 @@ def test_a_pattern_law_can_promise_much_less_to_those_who_know_the_rest() -> Non
     alone, rest = privacy.attribute_epsilon(law), privacy.epsilon_given_rest(law)
     assert rest[0] == rest[1] == privacy.record_epsilon(law) == pytest.approx(math.log(13))
     assert alone[0] == pytest.approx(math.log(7))
+
+
+@pytest.mark.parametrize("k", [12, 40, vote_law.MOST_LOOKED_AT + 1])
+def test_a_bound_that_an_output_comes_near_to_is_no_at_most_and_of_too_many_it_is(k: int) -> None:
+    """One vote is pivotal for every attribute, whatever the others weigh."""
+    ones = np.ones(k)
+    weights = np.arange(1, k + 1)
+    law = GatedSum((3,) * k, weights, 0 * ones, "vote", float(weights.sum() // 2), 1, 2.0, ones)
+    assert privacy.epsilon_given_rest(law) == pytest.approx([2.0] * k)
+    few = k <= vote_law.MOST_LOOKED_AT
+    assert privacy.given_rest_at_most(law) == (not few,) * k
+    floors = law.given_rest_floors()
+    assert floors == pytest.approx([2.0] * k if few else [0.0] * k)
+
+
+def test_no_floor_of_many_attributes_is_above_the_level_and_a_loose_bound_is_called_one() -> None:
+    # The second part rises by 30 nats with every attribute but the first, and is next to nothing
+    # beside the first part, whatever is kept.
+    k = 12
+    ones, zeros = np.ones(k), np.zeros(k)
+    first = np.eye(k, dtype=np.int64)[0]
+    steep = GatedSum((2,) * k, first, zeros, "vote", 0, 1, 30.0, ones)
+    flat = GatedSum((2,) * k, 1 - first, zeros, "vote", k - 2, 1, 30.0, ones)
+    law = VoteBlend((steep, flat), np.array([1.0, 1e-25]), ones)
+    floors = law.given_rest_floors()
+    for level, floor in zip(privacy.epsilon_given_rest(law), floors, strict=True):
+        assert floor <= level
+    assert privacy.given_rest_at_most(law) == (False, *(True,) * (k - 1))

@@ -1,6 +1,7 @@
 """A record states what is true of its release, and another one is refused."""
 
 import json
+import math
 
 import pytest
 
@@ -51,6 +52,25 @@ def test_no_altered_statement_verifies(where, value, tmp_path):
     (folder / "record.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match=r"record\.json"):
         verify(folder)
+
+
+@pytest.mark.parametrize("place", [["epsilon"], ["person", "epsilon"]])
+def test_no_level_of_the_guarantee_is_understated_by_a_last_digit(place, tmp_path):
+    # Failed before: 1e-9 less than the truth was taken for a rounding.
+    folder = released(tmp_path, ROWS | {"who": ["p", "p", "q", "r"]}, person="who")
+    record = json.loads((folder / "record.json").read_text())
+    part = record["guarantee"]
+    for step in place[:-1]:
+        part = part[step]
+    true = part[place[-1]]
+    for stated in (math.nextafter(true, 0.0), true * (1 - 1e-10)):
+        part[place[-1]] = stated
+        (folder / "record.json").write_text(json.dumps(record))
+        with pytest.raises(InputError, match="the guarantee states ε"):
+            verify(folder)
+    part[place[-1]] = true
+    (folder / "record.json").write_text(json.dumps(record))
+    verify(folder)
 
 
 def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):

@@ -1,6 +1,7 @@
 """The promise in sentences: never rounded down, and never told of the wrong thing."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -32,6 +33,20 @@ def test_the_guarantee_of_a_person_is_not_told_as_that_of_a_row():
     sentence = guarantee_sentence(Strata.one(mechanism), 3 * mechanism.epsilon)
     assert "on its own with ε = 2 " in sentence
     assert "together have ε = 6:" in sentence
+
+
+def test_the_sentence_speaks_of_a_person_only_where_the_rows_of_each_are_known():
+    # Failed before: a panel of seven rows a person was promised "of a person" what holds of a row.
+    strata = Strata.one(DESIGN.mechanism)
+    of_row = guarantee_sentence(strata, 2.0)
+    assert "released of a row, it is at most 7.39 times as likely under that row's true" in of_row
+    of_person = guarantee_sentence(strata, 14.0, of_person=True)
+    assert "whatever is released of a person" in of_person
+    said = replace(SCHEMA, one_row_per_person=True)
+    strata = Strata.one(replace(DESIGN.mechanism, schema=said))
+    assert "whatever is released of a person" in guarantee_sentence(strata, 2.0)
+    lines = small_print(strata, shuffled=True, person=None, secure=True)
+    assert any("The schema says that everybody has one row." in line for line in lines)
 
 
 def test_an_unbounded_mechanism_promises_nothing():

@@ -78,3 +78,12 @@ def test_what_would_tell_more_is_said_with_what_suffices_first():
         "a typical cell of a table of two attributes then: ε = 3 ("
         in advice(told | {"of": "pair", "ways": [larger | {"readable": True}]})[0]
     )
+
+
+def test_a_person_with_many_rows_is_called_unprotected_at_the_level_of_all_of_them() -> None:
+    # Failed before: 7 rows of 4 nats each were not warned of.
+    assert unprotected(4.0) == unprotected(4.0, 8.0) == unprotected(None, None) == ""
+    warning = unprotected(4.0, 28.0)
+    assert warning.startswith("ε = 28 hardly protects a person with all rows")
+    assert "fewer rows of each person" in warning
+    assert unprotected(11.0, 11.0) == unprotected(11.0)

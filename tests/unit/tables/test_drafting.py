@@ -380,3 +380,17 @@ def test_one_form_is_for_all_columns_and_another_is_left_for_a_person(tmp_path: 
     pc.write_csv(pa.table({"day": numbers, "sex": ["f", "m"] * 30}), path)
     assert "bins = [0, " in draft_schema(path)
     assert "1970-01-01" in draft_schema(path, FileFormat(dates="20251231"))
+
+
+@pytest.mark.parametrize("people", [8, 600])
+def test_a_column_that_may_say_whose_row_it_is_proposes_to_say_so(
+    tmp_path: Path, people: int
+) -> None:
+    rows = [f"{n % people},{n % people},{'xy'[n % 2]}" for n in range(3 * people)]
+    (tmp_path / "t.csv").write_text("\n".join(["PatientID,visits,a", *rows]) + "\n")
+    text = draft_schema(str(tmp_path / "t.csv"))
+    assert text.count("--person") == 1
+    assert text.index('release with --person "PatientID"') < text.index('"visits"')
+    single = [f"{n},{n},{'xy'[n % 2]}" for n in range(people)]
+    (tmp_path / "t.csv").write_text("\n".join(["PatientID,visits,a", *single]) + "\n")
+    assert "--person" not in draft_schema(str(tmp_path / "t.csv"))

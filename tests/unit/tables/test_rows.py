@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from deniable.errors import InputError
-from deniable.tables.rows import concatenated, count_rows, groups_of, numbers_of
+from deniable.tables.rows import Repeats, concatenated, count_rows, groups_of, numbers_of
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,24 @@ def test_rows_are_counted_by_person_over_batches_and_belong_to_somebody() -> Non
     assert rows_of == {"p": 3, "q": 2}
     with pytest.raises(InputError, match="t, data row 6: "):
         count_rows(pa.array(["p", None]), rows_of, "t", 5)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.dictionary(pa.int32(), pa.string())])
+def test_a_value_that_comes_again_in_a_later_batch_repeats(kind: Any) -> None:
+    batches = [["1", "2"], [], ["3", "4"], ["5", "1"]]
+    repeats = Repeats()
+    for number, batch in enumerate(batches):
+        assert not repeats.found, number
+        repeats.add(
+            pa.array(batch).cast(pa.int64()) if kind == pa.int64() else pa.array(batch, kind)
+        )
+    assert repeats.found
+    repeats.add(pa.array(["6"]))  # nothing more is looked at
+
+
+def test_repeats_are_looked_for_among_so_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.tables.rows._MOST_PERSONS", 3)
+    repeats = Repeats()
+    for batch in ([1, 2], [3, 4], [1, 1]):
+        repeats.add(pa.array(batch))
+    assert not repeats.found

@@ -494,8 +494,7 @@ class Page {
       said.replaceChildren();
       const body = JSON.stringify({ study: this.identity, receipt });
       const { status } = await request("withdrawals", body).catch(() => ({ status: 0 }));
-      if (status === 200 || status === 410) {
-        // 410: it was deleted before, and the answer did not arrive.
+      if (status === 200) {
         await this.remember();
         return this.showWithdrawn();
       }

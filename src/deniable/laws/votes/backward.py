@@ -14,10 +14,11 @@ States from which g can only be 1, or only e^E, have one common entry at either 
 The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.laws.patterns import FloatArray, IntArray
 
@@ -203,6 +204,63 @@ def components(law: Gate, subset: Sequence[int]) -> FloatArray:
     """
     back, m = _with_first(law, subset)
 
+    def split(i: int, stay: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+        a = back.n_categories[i]
+        return (a - 1) / a * stay + up / a, (up - stay) / a
+
+    return _split_by_fate(back, m, back.after(m), split)
+
+
+def densities(
+    law: Gate, subset: Sequence[int], kept: NDArray[np.bool_], retention: FloatArray
+) -> FloatArray:
+    """Return f e^{−E/2} of every output that keeps, or changes, the attributes of a subset, and
+    does with the others what is given, shape (2,)·m: index 0 where an attribute is kept.
+
+    Own responses included, relative to the uniform law; the weights are those of :func:`extremes`.
+    Positive numbers only, so that nothing cancels.
+
+    Args:
+        law: the gated sum; its own retention plays no part.
+        subset: positions, each once, shape (m,).
+        kept: whether the output keeps an attribute, shape (k,); of those outside the subset.
+        retention: λ of every attribute, shape (k,).
+    """
+    back, m = _with_first(law, subset)
+    inside = set(map(int, subset))
+    order = [*map(int, subset), *(i for i in range(back.k) if i not in inside)]
+
+    def seen(place: int, stay: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+        a, own = back.n_categories[place], float(retention[order[place]])
+        blur = 1.0 - own
+        return (
+            (own + blur / a) * up + blur * ((a - 1) / a) * stay,
+            blur / a * up + (own + blur * ((a - 1) / a)) * stay,
+        )
+
+    values = back.last()
+    for place in range(back.k - 1, m - 1, -1):
+        stay, plain, extra = back.parts(place, values)
+        values = seen(place, stay, plain + extra)[0 if kept[order[place]] else 1]
+    return _split_by_fate(back, m, values, seen)
+
+
+def _split_by_fate(
+    back: Backward,
+    m: int,
+    last: FloatArray,
+    split: Callable[[int, FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
+) -> FloatArray:
+    """Turn a value at every state after the first m attributes into 2^m at the beginning.
+
+    Args:
+        back: with these attributes before all others.
+        m: how many they are.
+        last: the values, on the states before attribute m.
+        split: from an attribute's place, and the values after changing and after keeping it, to
+            the two that it becomes.
+    """
+
     def states_after(i: int, states: IntArray, shift: int) -> IntArray:
         return np.clip(states + shift, *back.bounds(i + 1))
 
@@ -211,15 +269,14 @@ def components(law: Gate, subset: Sequence[int]) -> FloatArray:
         shifts = {0, back.weights[i], back.weights[i] + (back.dither[i] > 0)}
         following = [states_after(i, reached[i], shift) for shift in shifts]
         reached.append(np.unique(np.concatenate(following)))
-    values = back.after(m)[reached[m] - back.bounds(m)[0]][None, :]
+    values = last[reached[m] - back.bounds(m)[0]][None, :]
     for i in range(m - 1, -1, -1):
-        a, n, theta = back.n_categories[i], back.weights[i], back.dither[i]
+        n, theta = back.weights[i], back.dither[i]
         at = [
             values[:, np.searchsorted(reached[i + 1], states_after(i, reached[i], shift))]
             for shift in (0, n, n + (theta > 0))
         ]
-        stay, up = at[0], (1.0 - theta) * at[1] + theta * at[2]
-        values = np.concatenate([(a - 1) / a * stay + up / a, (up - stay) / a])
+        values = np.concatenate(split(i, at[0], (1.0 - theta) * at[1] + theta * at[2]))
     return np.asarray(values[:, 0].reshape((2,) * m))
 
 

@@ -193,6 +193,14 @@ class VoteBlend(VoteLaw):
         levels = np.array([part.given_rest() for part in self.parts])
         return after_response(levels.max(axis=0), self.uniform_keep, self.retention)
 
+    def output_densities(self, subset: Sequence[int]) -> FloatArray:
+        # Where the part rises that has the largest bound, which is this law's.
+        chosen = list(subset)
+        steepest = max(self.parts, key=lambda part: float(part.given_rest()[chosen].max()))
+        kept = steepest.kept_beside(subset)
+        parts = [backward.densities(part, subset, kept, self.retention) for part in self.parts]
+        return np.asarray(np.tensordot(self.alpha, np.array(parts), axes=1))
+
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]
         if len(chosen) == 2 and self.n_attributes <= PAIR_BY_PAIR:

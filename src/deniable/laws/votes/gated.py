@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.law import floats_from_plain, integers_from_plain
@@ -425,6 +426,20 @@ class GatedSum(VoteLaw):
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
         all_kept, all_changed = backward.extremes(self, subset, self.retention)
         return math.log(all_kept / all_changed), 2.02 * path_slack(self.n_attributes, self.height)
+
+    def kept_beside(self, subset: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which attributes outside a subset to keep, so that the subset's own decide where
+        on the rise of the gate the sum is, shape (k,)."""
+        real = self.attribute_weights
+        target = self.start + 0.5 * self.width - 0.5 * float(real[list(subset)].sum())
+        kept, total = np.zeros(self.n_attributes, dtype=bool), 0.0
+        for i in np.argsort(-real).tolist():
+            if i not in subset and total + real[i] <= target:
+                kept[i], total = True, total + real[i]
+        return kept
+
+    def output_densities(self, subset: Sequence[int]) -> FloatArray:
+        return backward.densities(self, subset, self.kept_beside(subset), self.retention)
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         if len(subset) == 2 and self.n_attributes <= PAIR_BY_PAIR:

@@ -41,6 +41,13 @@ PAIR_BY_PAIR = 64
 """Attributes up to which all pairs are summed state by state, measured 3 to 20 times as fast at 24
 and 60; beyond, by `frequencies`, which are six times as fast at 200."""
 
+AT_A_TIME = 10
+"""Attributes of which all patterns are looked at, for what somebody learns who knows the rest."""
+
+MOST_LOOKED_AT = 128
+"""Attributes up to which it is looked how near to the bound on that level some output comes: up to
+0.4 s where it was measured."""
+
 MAX_ALL_PAIRS = 1000
 """Attributes up to which every pair is looked at: half a million of them."""
 
@@ -254,6 +261,31 @@ class VoteLaw(BoundedLaw):
 
     def given_rest_levels(self) -> list[float]:
         return [*self.account.epsilon_given_rest.tolist()]
+
+    def given_rest_floors(self) -> list[float]:
+        return [*self._given_rest_floors.tolist()]
+
+    @cached_property
+    def _given_rest_floors(self) -> FloatArray:
+        # The largest step among many outputs, some attributes at a time, where the others bring the
+        # sum to where the gate rises. That of all outputs, if one look is at all attributes.
+        k = self.n_attributes
+        found = np.zeros(k)
+        if k > MOST_LOOKED_AT:
+            return found
+        for first in range(0, k, AT_A_TIME):
+            start = max(0, min(first, k - AT_A_TIME))  # the last look is at no fewer
+            subset = list(range(start, min(start + AT_A_TIME, k)))
+            density = self.output_densities(subset)
+            for axis, i in enumerate(subset):
+                kept, changed = np.moveaxis(density, axis, 0).reshape(2, -1)
+                found[i] = max(found[i], np.log((kept / changed).max()))
+        return found
+
+    @abstractmethod
+    def output_densities(self, subset: Sequence[int]) -> FloatArray:
+        """Return the densities, up to a factor, of outputs that keep or change the attributes of a
+        subset, and do one thing with the others, shape (2,)·m; index 0 is kept."""
 
     def pair_attenuation(self, first: int, second: int) -> float:
         """Return φ({first, second})."""

@@ -1,0 +1,104 @@
+"""A release in parts in its ledger: entered when all rows have been looked at, spent when the first
+is drawn.
+
+Many processes, on several machines, may work on the parts. So that no row is ever drawn that the
+ledger has not heard of, the release is *begun* there, with the rows of the person who has the most,
+before its job can be worked on, and *counted* before the first part gets its name. A job that is
+given up before that is withdrawn; afterwards it counts, whether or not it is ever finished: its
+parts lay where workers could read them.
+
+A file in the job's folder says which entry it is::
+
+    entry.json            number and token of the entry, and the ledger
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from deniable.atomic_files import write_file
+from deniable.design.record import to_json
+from deniable.design.stored import decoded, read_json
+from deniable.errors import InputError
+from deniable.ledger import Entry, Ledger, Population, Spending, remembered
+
+_FILE = "entry.json"
+_SPENT = "made/spent"
+
+
+class StoredEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """Which entry of which ledger a job is."""
+
+    ledger: str
+    number: Annotated[int, msgspec.Meta(ge=1)]
+    token: str
+
+
+def enter(
+    job: Path, population: Population | None, spending: Spending, rows_of_person: int
+) -> None:
+    """Enter a release of which no row is drawn yet, if there is a ledger.
+
+    Args:
+        job: the folder of the release in parts.
+        population: whose data it is.
+        spending: the levels of a row.
+        rows_of_person: the most rows of one person.
+
+    Raises:
+        InputError: if the population is new, or its budget does not allow the release.
+    """
+    if population is None:
+        return
+    with remembered(population, spending, "share", rows_of_person=rows_of_person) as entry:
+        assert entry is not None
+        stored = StoredEntry(str(population.ledger.path.absolute()), entry.number, entry.token)
+        write_file(job / _FILE, to_json(msgspec.to_builtins(stored)), overwrite=False)
+
+
+def is_entered(job: Path) -> bool:
+    """Whether a release in parts has been entered."""
+    return (job / _FILE).exists()
+
+
+def spend(job: Path) -> None:
+    """Count the release, unless it is counted: rows are about to be drawn.
+
+    Raises:
+        InputError: if the ledger cannot be written, or the budget has been lowered meanwhile.
+    """
+    if (job / _SPENT).exists() or (entry := entry_of(job)) is None:
+        return
+    if not entry.counted:
+        entry.count()
+    (job / _SPENT).touch()
+
+
+def entry_of(job: Path) -> Entry | None:
+    """Return the entry of a release in parts; None if it has none.
+
+    Raises:
+        InputError: if the ledger does not have it.
+    """
+    if not is_entered(job):
+        return None
+    file = job / _FILE
+    stored = decoded(read_json(file), StoredEntry, f"{file}: the entry")
+    return Ledger(stored.ledger).entry(stored.number, stored.token)
+
+
+def give_back(job: Path) -> None:
+    """Withdraw the entry of a release in parts that is about to be removed, if no row was drawn. It
+    stays where rows were drawn, and where the ledger cannot be reached."""
+    places = (job / "drawn", job / "release" / "data")
+    if any(True for place in places if place.is_dir() for _ in place.iterdir()):
+        return
+    if any((job / "made").glob("draw-*")):  # what was drawn has been taken away
+        return
+    try:
+        entry = entry_of(job)
+        if entry is not None and not entry.stays:
+            entry.withdraw("it was given up before a row was drawn")
+    except InputError:
+        return
