@@ -73,7 +73,7 @@ class Estimate(Presented):
         counts: how many rows (or what sum of their weights) each cell stands for.
         inference: what covariances and intervals are made from.
 
-    Example:
+    Examples:
         >>> import deniable, pandas
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> plan = deniable.design(schema, epsilon=1)

@@ -84,7 +84,7 @@ class Attribute:
     Raises:
         InputError: if the declaration contradicts itself; the sentence names the attribute.
 
-    Example:
+    Examples:
         >>> age = Attribute("age", bins=(0, 30, 65, 100), labels={"[0,30)": "young"})
         >>> age.categories, age.label("[0,30)"), age.category_scores(), age.middles()
         (('[0,30)', '[30,65)', '[65,100]'), 'young', None, (15.0, 47.5, 82.5))

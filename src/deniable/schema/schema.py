@@ -47,7 +47,7 @@ class Schema:
     Raises:
         InputError: if there is no attribute, or a column is declared twice.
 
-    Example:
+    Examples:
         >>> smokes = Attribute("smokes", ("no", "yes"), missing="?")
         >>> schema = Schema((smokes, Attribute("sex", ("f", "m"))), keep=("region",))
         >>> schema.names, schema.n_categories, schema.position("sex"), schema.positions(["sex"])
