@@ -30,11 +30,15 @@ from deniable.mechanism.prediction import expected_error, expected_variance
 from deniable.mechanism.published import channel_of
 from deniable.solvers.problem import MAX_LEVEL
 
-LARGEST_ERROR = 0.1
-"""Above this standard error, 10 percentage points, nothing is called readable."""
+HALF_WIDTH_ERRORS = 2.0
+"""Standard errors to either side of an estimate that are an interval's half-width (of 95 %)."""
 
-LARGEST_PART = 0.5
-"""Nor above this part of the share itself. Estimates beyond either are marked as uncertain."""
+LARGEST_HALF_WIDTH = 0.1
+"""Above this half-width, 10 percentage points, nothing is called readable; nor above the share
+itself. Estimates beyond either are marked as uncertain."""
+
+LARGEST_ERROR = LARGEST_HALF_WIDTH / HALF_WIDTH_ERRORS
+"""The standard error with that half-width, 5 percentage points."""
 
 
 class Shares(NamedTuple):
@@ -58,7 +62,7 @@ class Shares(NamedTuple):
     @property
     def largest_error(self) -> float:
         """The largest standard error with which such a share can be read."""
-        return min(LARGEST_ERROR, LARGEST_PART / self.cells)
+        return min(LARGEST_ERROR, 1 / self.cells / HALF_WIDTH_ERRORS)
 
     def rows_for(self, error: float) -> float:
         """Return with how many rows the standard error is this small."""
@@ -124,9 +128,9 @@ def expected_accuracy(account: Account) -> ExpectedAccuracy:
     >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")
     >>> expected = expected_accuracy(made.account)
     >>> expected.median.attributes, math.ceil(expected.rows_needed)
-    (('a1',), 93)
-    >>> round(expected.to_plain(93)["median"]["standard_error"], 2)
-    0.1
+    (('a1',), 372)
+    >>> round(expected.to_plain(372)["median"]["standard_error"], 3)
+    0.05
     """
     mechanism = account.design.mechanism
     schema = mechanism.schema

@@ -32,7 +32,8 @@ def verdict(worth: Mapping[str, Any], epsilon: float | None) -> str:
         return text + "More rows would not help: the randomization has wiped it out."
     return text + (
         f"It takes about {wording.significant(needed, 2, ROUND_CEILING)} rows, or a larger ε, "
-        "until that error is at most ten points and at most half of such a share."
+        "until twice that error, the half-width of an interval, is at most ten points and at most "
+        "the share itself."
     )
 
 

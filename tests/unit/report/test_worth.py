@@ -6,7 +6,7 @@ from deniable.report.worth import lines, unprotected, verdict
 
 
 def one(share: float, error: float | None, *names: str) -> dict[str, Any]:
-    readable = error is not None and error <= min(0.1, share / 2)
+    readable = error is not None and 2 * error <= min(0.1, share)
     return {
         "attributes": list(names or ("a",)),
         "share": share,
@@ -29,11 +29,11 @@ def worth(median: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_nothing_is_said_where_shares_can_be_read() -> None:
-    assert verdict(worth(one(0.2, 0.09)), 4.0) == ""
+    assert verdict(worth(one(0.2, 0.049)), 4.0) == ""
 
 
-def test_an_error_above_ten_points_or_half_the_share_is_called_unreadable() -> None:
-    for median in (one(0.5, 0.11), one(0.1, 0.06)):
+def test_a_half_width_above_ten_points_or_the_share_is_called_unreadable() -> None:
+    for median in (one(0.5, 0.051), one(0.06, 0.031)):
         said = verdict(worth(median), 4.0)
         assert "At ε = 4 with 200 attributes and 1,000 rows nothing can be read" in said
         assert "It takes about 40,000 rows" in said
