@@ -151,12 +151,16 @@ def _show(
     record: Any, output: Path, population: Any, *, times: float | None = None, as_json: bool
 ) -> None:
     """Print what is told of a release, and how many times fewer rows forms would need."""
+    from deniable.report.worth import without_mean
+    from deniable.schema import Schema
 
     if as_json:
         console.print_json(record)
         return
     console.show_release(record)
     console.show_worth(record["worth"], record["guarantee"]["epsilon"])
+    if no_mean := without_mean(Schema.from_plain(record["mechanism"]["schema"])):
+        console.say(no_mean)
     console.show_saving(record)
     console.show_curve(record)
     console.show_standing(record, population)

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from deniable.report.worth import lines, unprotected, verdict
+from deniable.report.worth import lines, unprotected, verdict, without_mean
+from deniable.schema import Attribute, Schema
 
 
 def one(share: float, error: float | None, *names: str) -> dict[str, Any]:
@@ -55,3 +56,13 @@ def test_pairs_are_told_with_the_worst_and_only_where_they_are_known() -> None:
 def test_a_row_is_called_unprotected_from_where_the_promise_is_next_to_nothing() -> None:
     assert unprotected(None) == unprotected(10.0) == ""
     assert "22,100 times" in unprotected(10.001)
+
+
+def test_of_open_intervals_without_scores_it_is_said_that_no_mean_can_be_told() -> None:
+    closed = Attribute("hours", bins=(0, 20, 40))
+    scored = Attribute("age", bins=(0, 40, float("inf")), scores=(20, 55))
+    assert without_mean(Schema((closed, scored))) == ""
+    opened = Attribute("income", bins=(0, 100, float("inf")))
+    said = without_mean(Schema((closed, opened, scored)))
+    assert "No mean of income can be told" in said
+    assert without_mean(Schema((closed, opened), keep=("income",))) == ""
