@@ -78,8 +78,8 @@ def lines(worth: Mapping[str, Any]) -> list[str]:
 def without_mean(schema: Schema) -> str:
     """Return the sentence that no mean of some attributes can be told; empty if all can.
 
-    Those are attributes with an interval that has no end, and without scores to say what is known of
-    the mean in it.
+    Those are attributes with an interval that has no end, and without scores to say what is known
+    of the mean in it.
     """
     names = [
         column.name
@@ -93,8 +93,9 @@ def without_mean(schema: Schema) -> str:
     if not names:
         return ""
     return (
-        f"No mean of {wording.listed(names)} can be told from this release: an interval has no end. "
-        "To have one, write the publicly known mean of each interval as scores into the schema first."
+        f"No mean of {wording.listed(names)} can be told from this release: an interval has no "
+        "end. To have one, write the publicly known mean of each interval as scores into the "
+        "schema first."
     )
 
 

@@ -480,18 +480,12 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
 
 def _scores_to_fill_in(written: Sequence[str]) -> list[str]:
     """Return a commented line of scores for bins; empty if no end is open."""
-    ends = list(pairwise(written))
     if not {"inf", "-inf"} & set(written):
         return []
-    known = ["…" if {"inf", "-inf"} & set(pair) else str(_middle(*pair)) for pair in ends]
     return [
-        "# an interval has no end: no mean can be told without the publicly known mean in each, as",
-        f"# scores = [{', '.join(known)}]",
+        "# an interval has no end: without the publicly known mean in each no mean can be told:",
+        f"# scores = [{', '.join('…' for _ in pairwise(written))}]",
     ]
-
-
-def _middle(low: str, high: str) -> float:
-    return round((float(low) + float(high)) / 2, 10)
 
 
 def _alike(values: Sequence[str]) -> list[str]:

@@ -183,6 +183,7 @@ def test_a_draft_remarks_what_only_a_person_can_know(tmp_path: Path) -> None:
     assert schema.attributes[3].scores is None
     # As its remark says: with numbers in the place of the dots it is a schema with scores.
     filled = re.sub("# (scores = .*)", lambda line: line[1].replace("…", "9000"), income)
+    assert filled.count("9000") == len(schema.attributes[3].categories)
     (tmp_path / "filled.toml").write_text("[[attribute]]" + filled, encoding="utf-8")
     (scored,) = Schema.from_toml(tmp_path / "filled.toml").attributes
     assert scored.scores is not None
