@@ -1,5 +1,7 @@
 """A schema says what a table contains, and refuses to contradict itself."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
