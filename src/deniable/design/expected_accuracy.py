@@ -40,6 +40,9 @@ itself. Estimates beyond either are marked as uncertain."""
 LARGEST_ERROR = LARGEST_HALF_WIDTH / HALF_WIDTH_ERRORS
 """The standard error with that half-width, 5 percentage points."""
 
+FORMER_LARGEST_ERROR = 0.1
+"""What was called readable up to the first records of format 2, which stay what they are."""
+
 
 class Shares(NamedTuple):
     """The shares of one attribute, or the cells of two.
@@ -59,23 +62,22 @@ class Shares(NamedTuple):
         """The standard error from one record over the size of an even share."""
         return math.sqrt(self.variance) * self.cells
 
-    @property
-    def largest_error(self) -> float:
-        """The largest standard error with which such a share can be read."""
-        return min(LARGEST_ERROR, 1 / self.cells / HALF_WIDTH_ERRORS)
+    def largest_error(self, at_most: float = LARGEST_ERROR) -> float:
+        """Return the largest standard error with which such a share can be read."""
+        return min(at_most, 1 / self.cells / HALF_WIDTH_ERRORS)
 
     def rows_for(self, error: float) -> float:
         """Return with how many rows the standard error is this small."""
         return self.variance / error**2
 
-    def to_plain(self, n_records: int) -> dict[str, Any]:
+    def to_plain(self, n_records: int, at_most: float = LARGEST_ERROR) -> dict[str, Any]:
         """Return the share and its standard error from so many rows, as plain values."""
         error = math.sqrt(self.variance / n_records)
         return {
             "attributes": list(self.attributes),
             "share": 1 / self.cells,
             "standard_error": error if math.isfinite(error) else None,
-            "readable": error <= self.largest_error,
+            "readable": error <= self.largest_error(at_most),
         }
 
 
@@ -99,24 +101,35 @@ class ExpectedAccuracy:
     @property
     def rows_needed(self) -> float:
         """From how many rows on the median share can be read; inf if from none."""
-        return self.median.rows_for(self.median.largest_error)
+        return self._rows_needed(LARGEST_ERROR)
 
-    def to_plain(self, n_records: int) -> dict[str, Any]:
+    def _rows_needed(self, at_most: float) -> float:
+        return self.median.rows_for(self.median.largest_error(at_most))
+
+    def to_plain(self, n_records: int, at_most: float = LARGEST_ERROR) -> dict[str, Any]:
         """Return what is expected with so many rows, as plain values; None for what has no bound.
+
+        Args:
+            n_records: rows.
+            at_most: the largest standard error that is called readable.
 
         Raises:
             InputError: if there are no rows.
         """
         if n_records < 1:
             raise InputError("the number of rows must be at least 1")
-        needed = self.rows_needed
+        needed = self._rows_needed(at_most)
         return {
             "rows": n_records,
             "attributes": len(self.shares),
-            "median": self.median.to_plain(n_records),
-            "worst": _worst(self.shares).to_plain(n_records),
-            "median_pair": None if not self.pairs else _median(self.pairs).to_plain(n_records),
-            "worst_pair": None if not self.pairs else _worst(self.pairs).to_plain(n_records),
+            "median": self.median.to_plain(n_records, at_most),
+            "worst": _worst(self.shares).to_plain(n_records, at_most),
+            "median_pair": None
+            if not self.pairs
+            else _median(self.pairs).to_plain(n_records, at_most),
+            "worst_pair": None
+            if not self.pairs
+            else _worst(self.pairs).to_plain(n_records, at_most),
             "rows_needed": max(1, math.ceil(needed)) if math.isfinite(needed) else None,
         }
 
