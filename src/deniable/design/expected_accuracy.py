@@ -141,8 +141,8 @@ def expected_accuracy(account: Account) -> ExpectedAccuracy:
     >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")
     >>> expected = expected_accuracy(made.account)
     >>> expected.median.attributes, math.ceil(expected.rows_needed)
-    (('a1',), 372)
-    >>> round(expected.to_plain(372)["median"]["standard_error"], 3)
+    (('a1',), 369)
+    >>> round(expected.to_plain(369)["median"]["standard_error"], 3)
     0.05
     """
     mechanism = account.design.mechanism
