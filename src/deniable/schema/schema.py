@@ -43,8 +43,9 @@ class Schema:
     Args:
         attributes: the protected attributes.
         title: what the table is.
-        responsible, contact, date: who answers for the release, how to reach them, and of when it
-            is: as the report shows it. They are published.
+        responsible: who answers for the release, for its report; published, as the next two are.
+        contact: how to reach them.
+        date: of when the release is.
         keep: columns that are released unchanged and protected by nothing. Two records count as
             neighbours only if they agree on them. A kept column may also be declared as an
             attribute; its categories are then known and it can be used in joint tables.
