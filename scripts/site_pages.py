@@ -81,7 +81,7 @@ def _relinked(text: str, source: str, page: str, config: Any) -> str:
             first = sorted((ROOT / target).glob("*.md"))[0]
             goal = str(first.relative_to(ROOT / "docs"))
         elif (ROOT / target).exists():
-            return f"{config['repo_url']}/blob/main/{target}{anchor}"
+            return f"{config['extra']['repository']}/blob/main/{target}{anchor}"
         else:
             return link.group()  # a broken link: mkdocs says so
         return posixpath.relpath(goal, posixpath.dirname(page) or ".") + anchor

@@ -175,6 +175,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("estimate/association", "unit/estimate/association"): [
         ("2 * spread / most**2", "spread / most**2"),
         ("middle = self.square + quantile**2", "middle = self.square + quantile"),
+        ("* bias / free / most)", "* bias / most)"),
     ],
     ("tables/encode", "unit/tables/encode"): [
         ('np.searchsorted(edges, numbers, side="right")', 'np.searchsorted(edges, numbers)'),

@@ -1,6 +1,9 @@
 """The files around the code say what is so: recipes, lock, versions, hooks, workflows."""
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -97,6 +100,83 @@ def test_the_lock_names_the_public_index_and_no_other() -> None:
 
 def test_the_project_gives_one_address_everywhere() -> None:
     urls = PROJECT["project"]["urls"]
-    assert f"repo_url: {urls['Repository']}\n" in text("mkdocs.yml")
+    assert f"  repository: {urls['Repository']}\n" in text("mkdocs.yml")
     assert f"repository-code: {urls['Repository']}\n" in text("CITATION.cff")
     assert all(url.startswith(urls["Repository"]) for url in urls.values())
+
+
+def test_no_page_of_the_site_asks_another_host() -> None:
+    site = text("mkdocs.yml")
+    assert "font: false" in site
+    # Material's script asks the repository's host how many stars it has.
+    assert not re.search(r"^(repo_url|repo_name):", site, re.MULTILINE)
+
+
+def test_a_section_with_examples_is_called_what_the_site_knows() -> None:
+    # `Example:` is text to it, in which lists in square brackets become links that lead nowhere.
+    pages = [*(ROOT / "src").rglob("*.py"), *(ROOT / "studies").rglob("*.py")]
+    named = [path.read_text("utf-8").splitlines() for path in pages]
+    assert [line for lines in named for line in lines if line.strip() == "Example:"] == []
+    assert sum(line.strip() == "Examples:" for lines in named for line in lines) > 20
+
+
+def test_the_gate_lets_the_site_say_what_is_wrong() -> None:
+    built = [line for line in text(".ci/run").splitlines() if "mkdocs build" in line]
+    assert len(built) == 1
+    # mkdocs counts the warnings that it shows: with --quiet, --strict lets all of them pass.
+    assert "--strict" in built[0]
+    assert "quiet" not in built[0]
+
+
+def locked(name: str) -> dict[str, object]:
+    return next(one for one in tomllib.loads(text("uv.lock"))["package"] if one["name"] == name)
+
+
+def setup_in(folder: Path, *extras: str) -> subprocess.CompletedProcess[str]:
+    """Run scripts/setup beside a .venv whose pip and uv only write down what they are told."""
+    (folder / "scripts").mkdir()
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "setup", folder / "scripts")
+    shutil.copy(ROOT / "uv.lock", folder)
+    python, uv = (folder / ".venv" / "bin" / name for name in ("python", "uv"))
+    python.write_text(
+        f"""#!/bin/sh
+case "$*" in
+  *" pip install "*) echo "pip $*" >>said
+    while [ $# -gt 0 ]; do [ "$1" != --requirement ] || cat "$2" >>said; shift; done;;
+  *compileall*) ;;
+  *) exec {sys.executable} "$@";;
+esac
+"""
+    )
+    uv.write_text(
+        '#!/bin/sh\necho "uv $*" >>said\n'
+        'while [ "$1" != --output-file ]; do shift; done; echo the-locked-ones >"$2"\n'
+    )
+    for command in (python, uv):
+        command.chmod(0o755)
+    return subprocess.run(
+        ["sh", "scripts/setup", *extras], cwd=folder, capture_output=True, text=True
+    )
+
+
+def test_setting_up_installs_what_the_lock_names_and_checks_its_hashes(tmp_path: Path) -> None:
+    done = setup_in(tmp_path, "dev,docs")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, uv, export, rest, listed, ours = (tmp_path / "said").read_text().splitlines()
+    assert "--require-hashes" in first
+    assert uv.startswith(f"uv=={locked('uv')['version']} --hash=sha256:")
+    assert uv.count("--hash=") == len(locked("uv")["wheels"])
+    assert export.startswith("uv export --locked ")
+    assert "--extra dev --extra docs" in export
+    assert "--require-hashes" in rest
+    assert listed == "the-locked-ones"
+    assert "--no-deps --no-build-isolation --editable . --editable ./studies" in ours
+
+
+def test_the_newest_versions_are_tried_by_schedule_and_what_broke_is_said() -> None:
+    newest = text(".github/workflows/newest.yml")
+    assert "schedule:" in newest
+    steps = newest.index("uv lock --upgrade"), newest.index("sh scripts/setup dev,docs")
+    assert steps[0] < steps[1] < newest.index(".venv/bin/mkdocs build --strict")
+    assert "GITHUB_STEP_SUMMARY" in newest

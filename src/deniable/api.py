@@ -162,7 +162,7 @@ def randomize(
     Raises:
         InputError: if the frame does not fit the schema; the sentence names row and column.
 
-    Example:
+    Examples:
         >>> import deniable, pandas
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> plan = deniable.design(schema, epsilon=2)
@@ -234,7 +234,7 @@ def share(
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
 
-    Example:
+    Examples:
         >>> import deniable, pandas
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> plan = deniable.design(schema, epsilon=2)
@@ -313,7 +313,7 @@ def pram(
         InputError: if the table does not fit the schema, a stratum has no rows or no strength,
             or the folder cannot be made.
 
-    Example:
+    Examples:
         >>> import deniable, pandas
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
@@ -362,7 +362,7 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
     Raises:
         InputError: if the matrix is not bistochastic; the sentence names the row or column.
 
-    Example:
+    Examples:
         >>> mixture = birkhoff(np.array([[0.75, 0.25], [0.25, 0.75]]))
         >>> mixture.permutations, [weight / mixture.total for weight in mixture.weights]
         (((0, 1), (1, 0)), [0.75, 0.25])
@@ -404,7 +404,7 @@ def estimate(
     Raises:
         InputError: if the question does not fit the release.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> plan = deniable.design(schema, epsilon=1)
@@ -448,10 +448,8 @@ def estimate_groups(
 ) -> Answers[Estimate]:
     """Estimate as :func:`estimate` does, a table for each group of rows.
 
-    Args:
-        released, plan, of, by, where, weights, method, target, anyway: as there; a kept column
-            among ``by`` that the schema does not declare forms a group of rows for each of its
-            values.
+    All arguments are as there; a kept column among ``by`` that the schema does not declare forms a
+    group of rows for each of its values.
 
     Returns:
         One estimate per group, whose ``.group`` says which; one without such columns.
@@ -459,7 +457,7 @@ def estimate_groups(
     Raises:
         InputError: as :func:`estimate`.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> smokes = deniable.Attribute("smokes", ("no", "yes"))
         >>> plan = deniable.design(deniable.Schema((smokes,), keep=("town",)), epsilon=1)
@@ -509,7 +507,7 @@ def estimate_mean(
     Raises:
         InputError: if the attribute has no scores, or the question does not fit the release.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
         >>> plan = deniable.design(schema, epsilon=2)
@@ -563,7 +561,7 @@ def estimate_quantile(
     Raises:
         InputError: if the attribute has no order, or the question does not fit the release.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
         >>> plan = deniable.design(schema, epsilon=2)
@@ -615,7 +613,7 @@ def estimate_covariance(
     Raises:
         InputError: if an attribute has no scores, or the question does not fit the release.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> scored = [deniable.Attribute(name, ("no", "yes"), scores=(0, 1)) for name in "ab"]
         >>> plan = deniable.design(deniable.Schema(tuple(scored)), epsilon=3)
@@ -664,7 +662,7 @@ def independence_test(
         InputError: if the question does not fit the release, or the randomization left nothing of
             how the two go together.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(2, 2))
         >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 270 + ["1"] * 500 + ["0"] * 230

@@ -393,7 +393,7 @@ def test_of_many_cells_the_uncertain_ones_are_counted_and_no_table_is_shown_of_n
     assert deniable(*words).status == 0
     shown = deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "a1,a2,a3").out
     assert "105 of 105 cells are uncertain and not listed: not to be used by" in shown
-    assert "standard error above 10 points" in " ".join(shown.split())
+    assert "two standard errors are more than 10 points" in " ".join(shown.split())
     assert "count" not in shown
     few = deniable("estimate", "r.csv", "--mechanism", "m.json", "--of", "a1").out
     assert "uncertain: not to be used by itself, less than two standard errors" in few

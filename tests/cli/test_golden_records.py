@@ -43,6 +43,10 @@ def differences(now: Any, then: Any, place: str = "") -> list[str]:
         ]
     if place.endswith(".unchecked"):
         return sorted(set(then) - set(now))
+    if ".cells[" in place and place.endswith((".low", ".high")) and isinstance(then, float):
+        then = min(max(then, 0.0), 1.0)  # ends are cut to where shares can be since then
+    if place.endswith(".uncertain"):  # what was marked stays marked; more may be
+        return [place] if then and not now else []
     if isinstance(then, list):
         if not isinstance(now, list) or len(now) != len(then):
             return [place]

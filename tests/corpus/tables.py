@@ -318,7 +318,7 @@ def refused() -> dict[str, tuple[bytes, str]]:
         ),
         "no header, a word twice": (b"yes,yes,f\nno,yes,m\n", "(1 and 2) have one name"),
         "a column twice": (b"sex,sex\nf,m\n", "have one name"),
-        "a column without a name": (b",sex\n1,f\n2,m\n", "column 1 has no name"),
+        "a column without a name": (b"sex,,age\nf,1,3\nm,2,4\n", "column 2 has no name"),
         "a value without a name": (
             b"sex,region,,\nf,north,,\nm,south,,x\n",
             "data row 2: column 4 holds a value and has no name",

@@ -138,5 +138,5 @@ def test_the_interval_of_v_covers_and_one_without_randomization_would_not(
         # Deviations of a third, as if randomization added nothing, cover less than 0.75.
         quiet = [h for h in range(RELEASES) if not alarms(np.array([h]), np.array([0.95]), share)]
         assert binom.sf(min(quiet) - 1, RELEASES, 0.75) < share
-        short = [Association(a.square, a.slope / 9, a.floor / 9) for a in found]
+        short = [Association(a.square, a.slope / 9, a.floor / 9, a.detectable) for a in found]
         assert alarms(intervals_that_hold(short, truth), np.array([0.95]), share).all()

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from deniable.cli.console import say, show_table
+from deniable.design.expected_accuracy import LARGEST_HALF_WIDTH
+from deniable.estimate.association import LEVEL, POWER
 from deniable.estimate.columns import SHOWN, Tabular
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
@@ -25,8 +27,9 @@ def show_answers(answers: Sequence[Tabular], level: float) -> None:
         say(first.caption(level))
         listed, hidden = _listed(rows)
         names, columns = _columns(first, level, rows[0] if rows else {})
-        if isinstance(first, Estimate | Summary) and any(row["uncertain"] for row in listed):
-            columns["uncertain"] = "remark"
+        listed = [row | {"remark": _remark(first, row)} for row in listed]
+        if any(row["remark"] for row in listed):
+            columns["remark"] = "remark"
         if listed:
             show_table(
                 [*names, *columns.values()],
@@ -87,6 +90,23 @@ def _columns(
     return [], {key: key.replace("_", " ") for key in row}
 
 
+def _remark(answer: Tabular, row: dict[str, Any]) -> str:
+    """Return what is to be known of one line: that it is not to be used, or that it is possible for
+    no table, as an estimate without bias may be."""
+    if row.get("uncertain"):
+        return "uncertain"
+    estimate = row.get("estimate")
+    if not isinstance(estimate, float):
+        return ""
+    if isinstance(answer, Estimate):
+        return "above 100 %" if estimate > 1 + 1e-9 else ""
+    if isinstance(answer, Summary) and answer.lowest is not None and answer.highest is not None:
+        slack = 1e-9 * (answer.highest - answer.lowest)
+        inside = answer.lowest - slack <= estimate <= answer.highest + slack
+        return "" if inside else "outside the scores"
+    return ""
+
+
 def _in_percent(answer: Tabular) -> bool:
     return isinstance(answer, Estimate) or (
         isinstance(answer, Difference) and answer.statistic == "share"
@@ -97,8 +117,6 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
     """Return an entry of a row as people read it."""
     if value is None:
         return "-"
-    if key == "uncertain":
-        return "uncertain" if value else ""
     if isinstance(value, str):
         return value
     if key == "count":
@@ -126,12 +144,22 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield "EM stopped before it could certify its optimum; treat it as approximate."
         case Difference(statistic="share"):
             yield "Differences are in percentage points. An interval that holds 0 decides nothing."
+            if uncertain:
+                yield (
+                    "uncertain: the interval holds 0, one of the shares is impossible, or two "
+                    f"standard errors are more than {100 * LARGEST_HALF_WIDTH:g} points."
+                )
+        case Difference() if uncertain:
+            yield "uncertain: the interval holds 0, so that it decides nothing."
         case Summary() if uncertain:
             yield (
                 "uncertain: not to be used. The subgroup's share is less than two standard errors "
-                "above zero, or the interval is as wide as the attribute's whole range."
+                "above zero, the interval is as wide as the attribute's whole range, or the mean "
+                "is more than two standard errors outside it."
             )
         case CovarianceEstimate():
+            if uncertain:
+                yield "uncertain: the interval holds 0, so that it decides nothing."
             if answer.prediction is not None and answer.prediction.warning:
                 yield f"WARNING: {answer.prediction.warning}"
         case IndependenceTest():
@@ -151,8 +179,23 @@ def _remarks_on_test(test: IndependenceTest) -> Iterator[str]:
         yield (
             f"Less noise, V² is estimated as {test.cramers_v.square:.3g}, below 0; V is shown as 0."
         )
+    if test.cramers_v is not None:
+        yield _power_text(test.cramers_v.detectable)
     if test.few_expected:
         yield (
             f"The smallest expected count is {test.test.least_expected:.2g}, below 5: the p-value "
             "is rough."
         )
+
+
+def _power_text(detectable: float) -> str:
+    if detectable > 1:
+        return (
+            "With so many rows and this randomization the test would overlook even V = 1 too often "
+            f"(it finds it with less than {100 * POWER:g} % probability): a large p-value says "
+            "nothing."
+        )
+    return (
+        f"The test could not have seen V below {detectable:.2g}: only from there on it finds an "
+        f"association with {100 * POWER:g} % probability, or more (p-value below {LEVEL:g})."
+    )

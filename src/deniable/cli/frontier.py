@@ -244,7 +244,9 @@ def frontier(
     _show(rows, request.local)
     if (left_out := len({row["level"] for row in rows}) - _SHOWN_LEVELS) > 0:
         console.say(f"… {left_out} more levels in {output / 'frontier.csv'}")
-    console.say(f"{output / 'frontier.png'} is the plot; frontier pick {output} picks a point")
+    console.say(
+        f"{output / 'frontier.html'} has the plot and all points; frontier pick {output} picks one"
+    )
 
 
 def _show(rows: list[dict[str, Any]], local: bool) -> None:

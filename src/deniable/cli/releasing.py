@@ -249,10 +249,13 @@ def _show(
         console.print_json(record)
         return
     from deniable.report import worth as words
+    from deniable.schema import Schema
 
     console.show_release(record, briefly=not verbose)
     promised = record["guarantee"]
     console.show_worth(record["worth"], promised["epsilon"], promised["person"])
+    if no_mean := words.without_mean(Schema.from_plain(record["mechanism"]["schema"])):
+        console.say(no_mean)
     if verbose:
         console.show_saving(record)
         console.show_curve(record)

@@ -21,7 +21,7 @@ from deniable.collect.counting import Collected, collected_by
 from deniable.collect.folder import StudyFolder
 from deniable.collect.questionnaire import plain_labels
 from deniable.collect.store import Store, Totals
-from deniable.design.expected_accuracy import LARGEST_ERROR, LARGEST_PART
+from deniable.design.expected_accuracy import HALF_WIDTH_ERRORS, LARGEST_ERROR
 from deniable.errors import InputError
 from deniable.estimate.consistency import Origin, find_origin
 from deniable.estimate.inference import normal_quantile
@@ -90,7 +90,7 @@ class Shown:
     def readable_from(self) -> int:
         """About how many records it takes until a typical share can be read: until its standard
         error is what a release's report calls readable."""
-        largest = min(LARGEST_ERROR, LARGEST_PART / len(self.cells))
+        largest = min(LARGEST_ERROR, 1 / len(self.cells) / HALF_WIDTH_ERRORS)
         return math.ceil(self.n_records * (self.error / largest) ** 2)
 
 

@@ -54,7 +54,7 @@ class Design:
         end: what the search for the law ended with, from which the cost of other caps is found in
             less time; not part of the record.
 
-    Example:
+    Examples:
         >>> import deniable
         >>> schema = deniable.Schema.anonymous((2, 3))
         >>> plan = deniable.design(schema, attribute_epsilon=[1, 2], method="closed-form")

@@ -105,7 +105,7 @@ def alternatives(
     accuracy = expected_accuracy(design.account)
     for name, of in (("share", _share), ("pair", _pair)):
         shares = of(accuracy)
-        if shares is not None and _error(shares, n_records) > shares.largest_error:
+        if shares is not None and _error(shares, n_records) > shares.largest_error():
             ways = _ways(
                 design, design.budget, n_records, importance, again, of, told["forms_rows"]
             )
@@ -157,14 +157,14 @@ def _ways(
         if shares is None:
             return False
         error = _error(shares, n_records)
-        ways.append(Way(kind, left_out, total, error, error <= shares.largest_error))
+        ways.append(Way(kind, left_out, total, error, error <= shares.largest_error()))
         return ways[-1].readable
 
     now = of(expected_accuracy(design.account))
     assert now is not None
     if of is _share and forms_rows is not None:
         error = _error(now, n_records) / math.sqrt(forms_rows)
-        ways.append(Way("forms", (), total, error, error <= now.largest_error))
+        ways.append(Way("forms", (), total, error, error <= now.largest_error()))
     elif of is _pair and design.mechanism.forms is None:
         tried("forms", (), again(schema, total, "forms"))
     weakest = sorted(
@@ -185,7 +185,7 @@ def _ways(
     for times in _TIMES:
         made = again(schema, times * total, None)
         shares = of(expected_accuracy(made.account))
-        if shares is not None and (error := _error(shares, n_records)) <= shares.largest_error:
+        if shares is not None and (error := _error(shares, n_records)) <= shares.largest_error():
             ways.append(Way("epsilon", (), times * total, error, True))
             break
     return sorted(ways, key=lambda way: (not way.readable, _ORDER.index(way.kind)))

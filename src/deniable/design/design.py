@@ -140,7 +140,7 @@ def design(
     Raises:
         InputError: if the request is incomplete, contradictory or out of reach.
 
-    Example:
+    Examples:
         >>> from deniable import Schema
         >>> plan = design(Schema.anonymous((2, 3, 4)), epsilon=3)
         >>> plan.method, round(plan.epsilon, 3) <= 3, len(plan.mechanism.attribute_epsilon)
@@ -241,7 +241,7 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
         One entry per cap that can be met; None if the method knows no other caps, or there are too
         many attributes (more than 60, under forms 16).
 
-    Example:
+    Examples:
         >>> from deniable import Schema
         >>> made = design(Schema.anonymous((2, 3, 4)), epsilon=3)
         >>> [point.cap for point in cap_curve(made)]

@@ -30,11 +30,18 @@ from deniable.mechanism.prediction import expected_error, expected_variance
 from deniable.mechanism.published import channel_of
 from deniable.solvers.problem import MAX_LEVEL
 
-LARGEST_ERROR = 0.1
-"""Above this standard error, 10 percentage points, nothing is called readable."""
+HALF_WIDTH_ERRORS = 2.0
+"""Standard errors to either side of an estimate that are an interval's half-width (of 95 %)."""
 
-LARGEST_PART = 0.5
-"""Nor above this part of the share itself. Estimates beyond either are marked as uncertain."""
+LARGEST_HALF_WIDTH = 0.1
+"""Above this half-width, 10 percentage points, nothing is called readable; nor above the share
+itself. Estimates beyond either are marked as uncertain."""
+
+LARGEST_ERROR = LARGEST_HALF_WIDTH / HALF_WIDTH_ERRORS
+"""The standard error with that half-width, 5 percentage points."""
+
+FORMER_LARGEST_ERROR = 0.1
+"""What was called readable up to the first records of format 2, which stay what they are."""
 
 
 class Shares(NamedTuple):
@@ -55,23 +62,22 @@ class Shares(NamedTuple):
         """The standard error from one record over the size of an even share."""
         return math.sqrt(self.variance) * self.cells
 
-    @property
-    def largest_error(self) -> float:
-        """The largest standard error with which such a share can be read."""
-        return min(LARGEST_ERROR, LARGEST_PART / self.cells)
+    def largest_error(self, at_most: float = LARGEST_ERROR) -> float:
+        """Return the largest standard error with which such a share can be read."""
+        return min(at_most, 1 / self.cells / HALF_WIDTH_ERRORS)
 
     def rows_for(self, error: float) -> float:
         """Return with how many rows the standard error is this small."""
         return self.variance / error**2
 
-    def to_plain(self, n_records: int) -> dict[str, Any]:
+    def to_plain(self, n_records: int, at_most: float = LARGEST_ERROR) -> dict[str, Any]:
         """Return the share and its standard error from so many rows, as plain values."""
         error = math.sqrt(self.variance / n_records)
         return {
             "attributes": list(self.attributes),
             "share": 1 / self.cells,
             "standard_error": error if math.isfinite(error) else None,
-            "readable": error <= self.largest_error,
+            "readable": error <= self.largest_error(at_most),
         }
 
 
@@ -100,24 +106,31 @@ class ExpectedAccuracy:
     @property
     def rows_needed(self) -> float:
         """From how many rows on the median share can be read; inf if from none."""
-        return self.median.rows_for(self.median.largest_error)
+        return self._rows_needed(LARGEST_ERROR)
 
-    def to_plain(self, n_records: int) -> dict[str, Any]:
+    def _rows_needed(self, at_most: float) -> float:
+        return self.median.rows_for(self.median.largest_error(at_most))
+
+    def to_plain(self, n_records: int, at_most: float = LARGEST_ERROR) -> dict[str, Any]:
         """Return what is expected with so many rows, as plain values; None for what has no bound.
+
+        Args:
+            n_records: rows.
+            at_most: the largest standard error that is called readable.
 
         Raises:
             InputError: if there are no rows.
         """
         if n_records < 1:
             raise InputError("the number of rows must be at least 1")
-        needed = self.rows_needed
+        needed = self._rows_needed(at_most)
         return {
             "rows": n_records,
             "attributes": len(self.shares),
-            "median": self.median.to_plain(n_records),
-            "worst": _worst(self.shares).to_plain(n_records),
-            "median_pair": self.median_pair and self.median_pair.to_plain(n_records),
-            "worst_pair": None if not self.pairs else _worst(self.pairs).to_plain(n_records),
+            "median": self.median.to_plain(n_records, at_most),
+            "worst": _worst(self.shares).to_plain(n_records, at_most),
+            "median_pair": self.median_pair and self.median_pair.to_plain(n_records, at_most),
+            "worst_pair": _worst(self.pairs).to_plain(n_records, at_most) if self.pairs else None,
             "rows_needed": max(1, math.ceil(needed)) if math.isfinite(needed) else None,
         }
 
@@ -129,9 +142,9 @@ def expected_accuracy(account: Account) -> ExpectedAccuracy:
     >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")
     >>> expected = expected_accuracy(made.account)
     >>> expected.median.attributes, math.ceil(expected.rows_needed)
-    (('a1',), 93)
-    >>> round(expected.to_plain(93)["median"]["standard_error"], 2)
-    0.1
+    (('a1',), 369)
+    >>> round(expected.to_plain(369)["median"]["standard_error"], 3)
+    0.05
     """
     mechanism = account.design.mechanism
     schema = mechanism.schema

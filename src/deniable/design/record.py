@@ -356,7 +356,7 @@ def read_design(path: str | Path) -> Design:
     Raises:
         InputError: if there is none, or it does not hold together; the sentence names the file.
 
-    Example:
+    Examples:
         >>> import deniable
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 3)), epsilon=2)
         >>> _ = Path("mechanism.json").write_bytes(to_json(mechanism_to_plain(plan)))

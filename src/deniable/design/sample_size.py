@@ -75,7 +75,7 @@ def plan(
     Raises:
         InputError: if not two are given, one of them is impossible, or no total is found.
 
-    Example:
+    Examples:
         >>> import deniable
         >>> schema = deniable.Schema.anonymous((5, 5, 3))
         >>> print(deniable.plan(schema, epsilon=3, error=0.02, method="kronecker").rows)

@@ -51,7 +51,7 @@ class StrengthRequest:
             pair of attributes.
         matrices: bistochastic matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
 
-    Example:
+    Examples:
         >>> bool(StrengthRequest()), StrengthRequest(attenuation=0.5).attenuation
         (False, 0.5)
     """

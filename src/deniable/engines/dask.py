@@ -34,7 +34,7 @@ def share(
     Raises:
         InputError: as :func:`deniable.share`.
 
-    Example:
+    Examples:
         >>> import deniable
         >>> from deniable.engines import dask
         >>> class Client:  # as distributed.Client, and everything in this process

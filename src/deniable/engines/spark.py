@@ -42,7 +42,7 @@ def share(
         InputError: as :func:`deniable.share`; or if the session is a remote one (Spark Connect),
             which hands out no tasks.
 
-    Example:
+    Examples:
         >>> import deniable
         >>> from deniable.engines import spark
         >>> class Tasks(list):  # as Spark's, and everything in this process
@@ -91,7 +91,7 @@ def share_frame(
     Raises:
         InputError: as :func:`share`; or if rows were lost or repeated.
 
-    Example:
+    Examples:
         >>> import deniable
         >>> from deniable.engines import spark
         >>> class Frame:  # as one of an older Spark

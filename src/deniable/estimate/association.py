@@ -20,6 +20,9 @@ from deniable.estimate.chi_square import interaction_influence
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
+LEVEL, POWER = 0.05, 0.8
+"""The p-value below which an association counts as found, and how probable that has to be."""
+
 
 @dataclass(frozen=True)
 class Association:
@@ -29,11 +32,14 @@ class Association:
         square: the estimate of V²; nearly unbiased, so it may be negative or above 1.
         slope, floor: if V² is v, the variance of ``square`` is about slope·v + floor,
             randomization and sampling together.
+        detectable: the V from which on the χ² test at 5 % finds an association with probability
+            80 %, if it is spread evenly over all interactions; above 1 if it finds none so surely.
     """
 
     square: float
     slope: float
     floor: float
+    detectable: float
 
     @property
     def standard_error(self) -> float:
@@ -90,7 +96,23 @@ def association(
     slope = float((flat * linear**2).sum()) / n_records
     most = min(table.shape) - 1
     ratio = slope / square if square > 0 else 0.0  # π̂ an exact product: then the slope is 0 too
-    return Association((square - bias) / most, ratio / most, 2 * spread / most**2)
+    free = (len(first) - 1) * (len(second) - 1)
+    detectable = sqrt(_found_from(free) * bias / free / most)
+    return Association((square - bias) / most, ratio / most, 2 * spread / most**2, detectable)
+
+
+def _found_from(free: int) -> float:
+    """Return the noncentrality from which on a χ² of so many degrees of freedom is above its 95 %
+    point with probability :data:`POWER`.
+
+    The corrected X² is, near independence, Φ̃ᵀΣ̃⁺Φ̃ of the vector Φ̃ of √A C, Σ̃ = √A Σ √A: a χ² with
+    that of the true vector as noncentrality. Spread evenly over the (a − 1)(b − 1) interactions
+    that is Φ² times the mean of 1/λ over the eigenvalues of Σ̃, at least Φ²·(a − 1)(b − 1)/tr Σ̃,
+    which is what V is taken from; the two are one where noise is alike in all directions.
+    """
+    from scipy.special import chdtri, chndtrinc  # only here: loading it takes a fifth of a second
+
+    return float(chndtrinc(chdtri(free, LEVEL), free, 1 - POWER))
 
 
 def less_mean(

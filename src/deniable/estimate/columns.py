@@ -87,7 +87,7 @@ class Presented:
 class Answers(list[_Answer], Presented):
     """Answers to one question, one for each group of rows or subgroup, also as one table.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
         >>> plan = deniable.design(schema, epsilon=2)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.expected_accuracy import LARGEST_ERROR
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text
 from deniable.estimate.inference import Inference, normal_quantile
@@ -79,6 +80,11 @@ class Difference(Presented):
         known = isfinite(self.difference)
         half = z * self.standard_error
         low, high = self.difference - half, self.difference + half
+        useless = not known or low <= 0 <= high
+        if self.statistic == "share":
+            low, high = (min(max(end, -1.0), 1.0) for end in (low, high))
+            useless |= self.standard_error > LARGEST_ERROR
+            useless |= not all(-1e-9 <= side <= 1 + 1e-9 for side in self.estimates)
         row: dict[str, Any] = {
             **dict(self.group),
             **{name: value for name, value in self.of if value},
@@ -89,7 +95,7 @@ class Difference(Presented):
             "standard_error": finite_or_none(self.standard_error),
             "low": finite_or_none(low),
             "high": finite_or_none(high),
-            "uncertain": bool(not known or low <= 0 <= high),
+            "uncertain": useless,
             "ratio": self.ratio,
             "ratio_low": None,
             "ratio_high": None,

@@ -82,7 +82,7 @@ class IndependenceTest(Presented):
         plain = self.to_plain(level)
         names = [
             *("statistic", "degrees_of_freedom", "p_value"),
-            *("cramers_v", "cramers_v_low", "cramers_v_high"),
+            *("cramers_v", "cramers_v_low", "cramers_v_high", "detectable_v"),
         ]
         return [
             dict(self.group)
@@ -120,6 +120,7 @@ class IndependenceTest(Presented):
             "cramers_v": None if strength is None else strength.value,
             "cramers_v_low": low,
             "cramers_v_high": high,
+            "detectable_v": None if strength is None else strength.detectable,
             "squared_v": None if strength is None else strength.square,
             "squared_v_standard_error": None if strength is None else strength.standard_error,
             "without_v": self.without_v or None,

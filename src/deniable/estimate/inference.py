@@ -32,14 +32,18 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.expected_accuracy import LARGEST_ERROR
+from deniable.design.expected_accuracy import (
+    HALF_WIDTH_ERRORS,
+    LARGEST_ERROR,
+    LARGEST_HALF_WIDTH,
+)
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target, cell_variance_range
 from deniable.mechanism.published import PublishedChannel, channel_of
 
-UNCERTAIN_ERRORS = 2.0
+UNCERTAIN_ERRORS = HALF_WIDTH_ERRORS
 """An estimated frequency that is not this many of its standard errors above zero (a relative
 standard error above 50 %, or a negative estimate) is marked as uncertain."""
 
@@ -47,8 +51,8 @@ Linear = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """A linear function of tables."""
 
 UNCERTAIN_TEXT = (
-    "less than two standard errors above 0 %, more than two above 100 %, or with a standard error "
-    f"above {100 * LARGEST_ERROR:g} points"
+    "less than two standard errors above 0 %, more than two above 100 %, or two standard errors "
+    f"are more than {100 * LARGEST_HALF_WIDTH:g} points"
 )
 
 

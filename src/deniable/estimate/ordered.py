@@ -42,7 +42,10 @@ class Summary(Presented):
             standard errors as the level asks for.
         low, high: the ends of the interval, of the same kind as ``estimate``.
         uncertain: not to be used: the size of the subgroup is less than two of its standard errors
-            above zero, or the interval is as wide as the attribute's whole range.
+            above zero, the interval is as wide as the attribute's whole range, or the mean is more
+            than two standard errors outside it.
+        lowest, highest: of a mean, what is averaged at its least and at its largest: the mean of
+            any table is between them, and so is the interval; an estimate need not be.
         scores: what was averaged: the scores of the ``schema``, those ``given``, the ``middle`` of
             each bin, or nothing, so that only ``edges`` are known. For quantiles ``interpolated``,
             or None.
@@ -71,6 +74,8 @@ class Summary(Presented):
     scores: ScoreSource | Literal["interpolated"] | None = None
     least: Value | None = None
     most: Value | None = None
+    lowest: float | None = None
+    highest: float | None = None
     probability: float | None = None
     confidence: float | None = None
     bounds: tuple[float, float] | None = None
@@ -221,15 +226,18 @@ class Mean(_OfOneAttribute):
                 low = least.estimate - z * least.standard_error
                 high = most.estimate + z * most.standard_error
                 whole = high - low >= top - bottom > 0
+                # No score is outside of these, so no mean is.
+                low, high = (min(max(end, bottom), top) for end in (low, high))
                 if scored.source == "edges":
-                    # No value is outside the bins, so no mean is.
-                    low, high = max(low, bottom), min(high, top)
                     whole = (low, high) == (bottom, top)
+                elif exact and top > bottom:
+                    whole |= _is_far_outside(exact[0], bottom, top)
                 if scored.least is not scored.most:
                     found |= {"least": least, "most": most}
                 if exact:
                     found |= exact[0]._asdict()
                 found |= {"low": low, "high": high, "uncertain": bool(few or whole)}
+                found |= {"lowest": bottom, "highest": top}
             summaries.append(
                 Summary(
                     "mean",
@@ -332,6 +340,11 @@ class Quantile(_OfOneAttribute):
                 )
             )
         return summaries
+
+
+def _is_far_outside(mean: Value, bottom: float, top: float) -> bool:
+    far = UNCERTAIN_ERRORS * mean.standard_error
+    return not bottom - far <= mean.estimate <= top + far
 
 
 def _confidence(

@@ -92,7 +92,7 @@ def ask_together(questions: Sequence[Question[Answer]], release: Release) -> lis
     Raises:
         InputError: as :meth:`Question.ask`.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> from deniable.estimate.shares import Shares
         >>> from deniable.estimate.source import open_release

@@ -47,8 +47,8 @@ class Estimate(Presented):
     about as often as they say, or more often, in cells of a few records too. ``normal``, the
     estimate and so many standard errors to either side: with weights, over strata with mechanisms
     of their own, for shares within subgroups (``by``), and for some parts of a merged attribute
-    that has a response matrix. They may reach below 0 or above 1, and in cells of a few records
-    hold the truth too rarely.
+    that has a response matrix. They are cut to 0 … 1, where the truth is, and in cells of a few
+    records hold it too rarely.
 
     Args:
         attributes: names, in the order of the axes; those of ``by`` come last.
@@ -66,14 +66,14 @@ class Estimate(Presented):
         standard_error: of the inversion estimates; score intervals are not made from it.
         uncertain: the cells not to be used by themselves: the inversion estimate, or the size of
             the subgroup it is a share of, is less than two of its standard errors above zero; or
-            the estimate is more than two above one, or has a standard error above 0.1.
+            the estimate is more than two above one, or two of its standard errors are above 0.1.
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
         total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
         counts: how many rows (or what sum of their weights) each cell stands for.
         inference: what covariances and intervals are made from.
 
-    Example:
+    Examples:
         >>> import deniable, pandas
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> plan = deniable.design(schema, epsilon=1)
@@ -139,7 +139,8 @@ class Estimate(Presented):
         if self._share_variance is not None:
             return self._share_variance.interval(self.unbiased, level)
         margin = normal_quantile(level) * self.standard_error
-        return self.unbiased - margin, self.unbiased + margin
+        low, high = self.unbiased - margin, self.unbiased + margin
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     def covariance(self) -> NDArray[np.float64]:
         """Return the estimated covariances of all cells' unbiased estimates, shape (cells, cells),

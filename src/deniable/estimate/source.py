@@ -13,6 +13,7 @@ from deniable.errors import InputError, Notice
 from deniable.estimate.counting import Rows, count_tables, first_rows
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
+from deniable.report.worth import verdict
 from deniable.tables.files import digest_of, files_of
 from deniable.tables.reading import can_be_read_again
 
@@ -28,6 +29,7 @@ class Release:
             :func:`~deniable.estimate.counting.count_tables`.
         show_values: let error messages show the offending value.
         n_released: rows that were released, if the record says so: fewer were selected by somebody.
+        unreadable: the sentence that nothing can be read from it, if the record says so.
     """
 
     strata: Strata
@@ -35,6 +37,7 @@ class Release:
     counts: Path | None = None
     show_values: bool = False
     n_released: int | None = None
+    unreadable: str = ""
 
     def count(
         self,
@@ -75,6 +78,8 @@ class Release:
             show_values=self.show_values,
             counted=self.counts is not None,
         )
+        if self.unreadable:
+            warnings.warn(self.unreadable, Notice, stacklevel=2)
         if not where:
             self._warn_of_selection(sum(counts.n_records for counts in counted[0]))
         return counted
@@ -150,19 +155,33 @@ def open_release(
         )
     stated = mechanism or folder or Path()
     strata = read_designs(stated).strata
+    file = Path(stated)
+    record = file / "record.json" if file.is_dir() else file
+    unreadable = _verdict(record)
     if mechanism is not None or counts is not None:
-        file = Path(stated)
-        n_released = released_rows(file / "record.json" if file.is_dir() else file)
+        n_released = released_rows(record)
     if counts is not None:
         if source is not None and folder is None:
             raise InputError("give either rows or counts, not both")
-        return Release(strata, None, counts, show_values, n_released)
+        return Release(strata, None, counts, show_values, n_released, unreadable)
     if source is None:
         raise InputError(
             "name the randomized table, or a file of counts with `deniable estimate --counts`"
         )
     rows = source if folder is None else released_files(folder)
-    return Release(strata, rows, None, show_values, n_released)
+    return Release(strata, rows, None, show_values, n_released, unreadable)
+
+
+def _verdict(record: Path) -> str:
+    """Return the sentence that nothing can be read from a release, by what its record expects."""
+    stated = read_json(record)
+    worth, guarantee = stated.get("worth"), stated.get("guarantee")
+    if not isinstance(worth, dict) or not isinstance(guarantee, dict):
+        return ""  # of a mechanism: how many rows there are is not known
+    try:
+        return verdict(worth, guarantee.get("epsilon"))
+    except (KeyError, TypeError):
+        raise InputError(f"{record}: the record has been altered: its worth is not whole") from None
 
 
 def released_files(folder: Path) -> list[Path]:

@@ -25,6 +25,7 @@ from deniable.frontier.proofs import certificate_from_plain, certificate_to_plai
 from deniable.frontier.tracing import Frontier, Request, Row, measured
 from deniable.frontier.wrong_priors import wrong_priors
 from deniable.laws.patterns import FloatArray
+from deniable.report.frontier_page import render_frontier
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
@@ -37,6 +38,7 @@ _FILES = {
     TABLE,
     ABOUT,
     "frontier.csv",
+    "frontier.html",
     "frontier.png",
     "frontier.svg",
     "sensitivity.csv",
@@ -96,6 +98,14 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
         )
         (folder / "frontier.png").write_bytes(png)
         (folder / "frontier.svg").write_bytes(svg)
+        page = render_frontier(
+            rows,
+            _about(frontier),
+            png,
+            {name: METHODS[name].style.label for name in frontier.request.methods},
+            _title(frontier.request),
+        )
+        (folder / "frontier.html").write_text(page, encoding="utf-8")
 
 
 def row_to_plain(row: Row) -> dict[str, Any]:

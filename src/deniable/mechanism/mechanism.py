@@ -64,7 +64,7 @@ class Mechanism:
     Raises:
         InputError: if the blocks do not cover the schema, or a claim does not hold.
 
-    Example:
+    Examples:
         >>> from deniable.laws import ProductLaw
         >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
         >>> [round(level, 4) for level in (mechanism.epsilon, *mechanism.attribute_epsilon)]
@@ -292,10 +292,11 @@ class Mechanism:
             asked: if it draws what it asks, what of some attributes it asks, by their places in its
                 block; the law is then that of these.
 
-        >>> import deniable
-        >>> made = deniable.design(Schema.anonymous((2, 5)), epsilon=2, method="forms", pairs=0)
-        >>> [round(level, 3) for level in made.mechanism.under(0).attribute_epsilon]
-        [0.0, 2.0]
+        Examples:
+            >>> import deniable
+            >>> made = deniable.design(Schema.anonymous((2, 5)), epsilon=2, method="forms", pairs=0)
+            >>> [round(level, 3) for level in made.mechanism.under(0).attribute_epsilon]
+            [0.0, 2.0]
         """
         assert self.forms is not None
         law = self.forms.forms[form]
@@ -320,10 +321,11 @@ class Mechanism:
         Raises:
             InputError: if the mechanism has no forms.
 
-        >>> import deniable
-        >>> made = deniable.design(Schema.anonymous((2, 5)), epsilon=2, method="forms", pairs=0)
-        >>> [made.mechanism.form_for(f"invitation {i}", "spring survey") for i in range(8)]
-        [2, 2, 1, 2, 2, 1, 1, 2]
+        Examples:
+            >>> import deniable
+            >>> made = deniable.design(Schema.anonymous((2, 5)), epsilon=2, method="forms", pairs=0)
+            >>> [made.mechanism.form_for(f"invitation {i}", "spring survey") for i in range(8)]
+            [2, 2, 1, 2, 2, 1, 1, 2]
         """
         if self.forms is None:
             raise InputError("the mechanism has no forms to assign")

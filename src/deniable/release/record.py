@@ -17,7 +17,11 @@ import msgspec
 import numpy as np
 
 from deniable.design.account import Account
-from deniable.design.expected_accuracy import expected_accuracy_of_strata, outlook_to_plain
+from deniable.design.expected_accuracy import (
+    FORMER_LARGEST_ERROR,
+    expected_accuracy_of_strata,
+    outlook_to_plain,
+)
 from deniable.design.record import design_to_plain, mechanism_to_plain
 from deniable.design.stored import FORMAT as MECHANISM_FORMAT
 from deniable.design.stored import (
@@ -323,7 +327,10 @@ def verify(path: Path) -> dict[str, str]:
     _refuse_understated(stored, designs.strata, file)
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
-        if not _agree(current[key], true):
+        if not (
+            _agree(current[key], true)
+            or (key == "worth" and _is_former(current[key], designs, released.n_rows))
+        ):
             raise InputError(
                 f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
                 "released rows give"
@@ -375,6 +382,12 @@ def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> N
 
 def _finite_or_infinite(level: float | None) -> float:
     return math.inf if level is None else level
+
+
+def _is_former(worth: Any, designs: Designs, n_rows: int) -> bool:
+    """Whether this was told of what can be read when more was called readable."""
+    former = expected_accuracy_of_strata(designs).to_plain(n_rows, FORMER_LARGEST_ERROR)
+    return _agree(worth, former)
 
 
 def _has(current: Any, place: str) -> bool:

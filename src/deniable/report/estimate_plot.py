@@ -21,6 +21,9 @@ DRAWN = 60
 _WIDTH = 7.0
 """Inches: the text width of a page."""
 
+_LETTER, _COLUMN = 0.085, 0.75
+"""Inches: a letter of a category's name, at most, and a column of a heat map."""
+
 
 def draw_intervals(
     labels: Sequence[str],
@@ -113,8 +116,14 @@ def draw_heat_map(
         if row["uncertain"]:
             uncertain.add(place)
     largest = max((s for line in shares for s in line if s == s), default=1.0)
+    # Names longer than their column is wide stand upright; the figure grows by what they take.
+    longest = [max(len(_short(name)) for name in names) for names in (first, second)]
+    upright = longest[1] * _LETTER > _COLUMN
     with rc_context(SETTINGS):
-        size = (2.2 + 0.75 * len(second), 1.6 + 0.42 * len(first))
+        size = (
+            1.6 + longest[0] * _LETTER + _COLUMN * len(second),
+            1.6 + upright * longest[1] * _LETTER + 0.42 * len(first),
+        )
         figure = Figure(figsize=(max(size[0], 4.5), size[1]), layout="constrained")
         axes = figure.add_subplot()
         image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=max(largest, 1e-9), aspect="auto")
@@ -130,7 +139,9 @@ def draw_heat_map(
                     fontsize=8,
                     color="white" if share > 0.6 * largest else BLACK,
                 )
-        axes.set_xticks(range(len(second)), [_short(name) for name in second])
+        axes.set_xticks(
+            range(len(second)), [_short(name) for name in second], rotation=90 if upright else 0
+        )
         axes.set_yticks(range(len(first)), [_short(name) for name in first])
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)

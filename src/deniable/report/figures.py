@@ -48,13 +48,10 @@ def level_plot(contents: Contents) -> Plot | None:
 
 def error_plot(contents: Contents) -> Plot | None:
     """Return the expected standard error of a share of each attribute."""
-    shown = contents.expected_error
+    shown = list(contents.standard_errors().items())
     groups = [
-        Group(
-            row.attribute,
-            (Bar(100 * row.standard_error, points_text(row.standard_error), "error"),),
-        )
-        for row in _with_the_largest(shown, lambda row: row.standard_error)
+        Group(name, (Bar(100 * error, points_text(error), "error"),))
+        for name, error in _with_the_largest(shown, lambda row: row[1])
     ]
     return Plot(groups, None, len(shown)) if shown else None
 

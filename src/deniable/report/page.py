@@ -1,11 +1,15 @@
 """The page of a release. Its words stand in ``templates/report.html.j2``."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from deniable.report import estimating, figures, wording, worth
 from deniable.report.contents import UNKNOWN, Method, largest, read_contents
 from deniable.report.rendering import read, render
+from deniable.schema import Attribute, Schema
+from deniable.schema.attribute import edge_text
 
 _OPTIMAL_WITHIN = 1e-6
 """Below this distance from the lower bound, in nats, a law is shown as optimal."""
@@ -31,10 +35,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
     singles = estimating.singles(contents)
     example = next(iter(singles), None)
 
-    def of_variance(variance: float | None) -> str:
-        return wording.points_text(((variance or 0.0) / contents.release.rows) ** 0.5)
-
-    return render(
+    page = render(
         "deniable.report/report.html.j2",
         title=contents.title or f"Release of {contents.release.file}",
         style=read("deniable.report", "page.css"),
@@ -45,7 +46,10 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         worth=worth,
         largest=largest,
         range_text=range_text,
-        of_variance=of_variance,
+        contents_mark=_CONTENTS,
+        no_mean=worth.without_mean(schema),
+        questions={a.name: a.question for a in schema.attributes},
+        spelled=spelled(schema),
         level_plot=figures.level_plot(contents),
         error_plot=figures.error_plot(contents),
         cost_plot=figures.cost_plot(contents),
@@ -60,6 +64,66 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         worked_example=estimating.worked_example,
         python_example=estimating.python_example,
     )
+    return with_table_of_contents(page)
+
+
+class Spelled(NamedTuple):
+    """An attribute in words: what was asked, and what each code of the released file means."""
+
+    name: str
+    question: str
+    codes: list[tuple[str, str]]
+
+
+def spelled(schema: Schema) -> list[Spelled]:
+    """Return the columns of a schema that hold categories, merged ones by their parts."""
+    return [
+        Spelled(
+            column.name,
+            column.question,
+            [(category, meaning(column, category)) for category in column.categories],
+        )
+        for attribute in schema.attributes
+        for column in attribute.columns
+    ]
+
+
+def meaning(attribute: Attribute, category: str) -> str:
+    """Return what a category of the file means: its label, an interval in words, or itself.
+
+    >>> age = Attribute("age", bins=(0, 18, float("inf")), missing="NA")
+    >>> [meaning(age, category) for category in age.categories]
+    ['0 to under 18', '18 and more', 'missing']
+    """
+    if category in attribute.labels:
+        return attribute.label(category)
+    if category == attribute.missing:
+        return "missing"
+    if attribute.bins is None:
+        return category
+    place = attribute.categories.index(category)
+    low, high = attribute.bins[place : place + 2]
+    first, last = (edge_text(edge, dates=attribute.dates) for edge in (low, high))
+    if low == -math.inf:
+        return f"under {first if high == math.inf else last}"
+    if high == math.inf:
+        return f"{first} and {'later' if attribute.dates else 'more'}"
+    return f"{first} to {last}" if place == len(attribute.bins) - 2 else f"{first} to under {last}"
+
+
+_CONTENTS = "\N{WHITE RIGHT-POINTING TRIANGLE} contents"
+"""Where the table of contents goes, which is made of the page's headings."""
+
+
+def with_table_of_contents(page: str) -> str:
+    """Return a page with a link to every section at its top."""
+    start, *sections = re.split(r"<section>(?=\s*<h2>)", page)
+    headings = [re.findall(r"<h2>(.*?)</h2>", section)[0] for section in sections]
+    numbered = enumerate(sections, 1)
+    page = start + "".join(f'<section id="s{number}">{section}' for number, section in numbered)
+    links = "".join(f'<li><a href="#s{n}">{text}</a></li>' for n, text in enumerate(headings, 1))
+    listed = f'<nav aria-label="Contents"><ol class="contents">{links}</ol></nav>'
+    return page.replace(_CONTENTS, listed, 1)
 
 
 def range_text(levels: Sequence[float | None]) -> str:

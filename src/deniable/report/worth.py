@@ -5,9 +5,11 @@ All of it is a function of the record's plain ``worth`` and ε, as screens and p
 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING
+from math import isfinite
 from typing import Any
 
 from deniable.report import wording
+from deniable.schema import Schema
 
 
 def verdict(worth: Mapping[str, Any], epsilon: float | None) -> str:
@@ -32,7 +34,8 @@ def verdict(worth: Mapping[str, Any], epsilon: float | None) -> str:
         return text + "More rows would not help: the randomization has wiped it out."
     return text + (
         f"It takes about {wording.significant(needed, 2, ROUND_CEILING)} rows, or a larger ε, "
-        "until that error is at most ten points and at most half of such a share."
+        "until twice that error, the half-width of an interval, is at most ten points and at most "
+        "the share itself."
     )
 
 
@@ -70,6 +73,30 @@ def lines(worth: Mapping[str, Any]) -> list[str]:
             )
         )
     return sentences
+
+
+def without_mean(schema: Schema) -> str:
+    """Return the sentence that no mean of some attributes can be told; empty if all can.
+
+    Those are attributes with an interval that has no end, and without scores to say what is known
+    of the mean in it.
+    """
+    names = [
+        column.name
+        for place in schema.protected
+        for column in schema.attributes[place].columns
+        if column.bins is not None
+        and not column.dates
+        and column.scores is None
+        and not all(map(isfinite, column.bins))
+    ]
+    if not names:
+        return ""
+    return (
+        f"No mean of {wording.listed(names)} can be told from this release: an interval has no "
+        "end. To have one, write the publicly known mean of each interval as scores into the "
+        "schema first."
+    )
 
 
 def unprotected(epsilon: float | None, of_person: float | None = None) -> str:

@@ -80,11 +80,12 @@ class Attribute:
             randomized as one attribute, and its parts can be estimated by their own names.
         dates: whether the bins are of dates; so if the edges are.
         drafted: whether the categories or edges were read off the data, not off a codebook.
+        question: what people were asked, as the codebook says it.
 
     Raises:
         InputError: if the declaration contradicts itself; the sentence names the attribute.
 
-    Example:
+    Examples:
         >>> age = Attribute("age", bins=(0, 30, 65, 100), labels={"[0,30)": "young"})
         >>> age.categories, age.label("[0,30)"), age.category_scores(), age.middles()
         (('[0,30)', '[30,65)', '[65,100]'), 'young', None, (15.0, 47.5, 82.5))
@@ -111,6 +112,7 @@ class Attribute:
     dates: bool = False
     drafted: bool = False
     score_margins: tuple[float, ...] | None = None
+    question: str = ""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__  # the way to normalise a frozen dataclass

@@ -15,6 +15,8 @@ from deniable.schema.file_format import FileFormat
 
 def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     plain: dict[str, Any] = {"name": attribute.name}
+    if attribute.question:
+        plain["question"] = attribute.question
     if attribute.parts:
         plain["part"] = [attribute_to_plain(part) for part in attribute.parts]
     elif attribute.bins is not None:
@@ -67,6 +69,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     ratio: float | None = None
     importance: float | None = None
     keep: list[str] = []
+    question: str = ""
     part: list["Declaration"] = []
 
     def attributes(self) -> list[Attribute]:
@@ -99,6 +102,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 parts=parts,
                 missing_codes=tuple(category_text(c) for c in self.missing_codes),
                 drafted=self.drafted,
+                question=self.question,
             )
             for name in names
         ]
@@ -151,6 +155,9 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
 
     attribute: list[Declaration]
     title: str = ""
+    responsible: str = ""
+    contact: str = ""
+    date: str = ""
     keep: list[str] = []
     file: FileDeclaration = FileDeclaration()
     one_row_per_person: bool = False

@@ -37,7 +37,7 @@ class FileFormat:
     Raises:
         InputError: if one of them is impossible, or two contradict each other.
 
-    Example:
+    Examples:
         >>> FileFormat(separator="tab").separator
         '\\t'
         >>> FileFormat(separator=";", decimal=",").to_plain()

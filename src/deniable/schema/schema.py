@@ -32,6 +32,10 @@ class Variable:
     part: int | None = None
 
 
+HEAD = ("responsible", "contact", "date")
+"""What the head of a schema says beside its title, for the report."""
+
+
 @dataclass(frozen=True)
 class Schema:
     """The attributes of a table, in order, and the columns released as they are.
@@ -39,6 +43,9 @@ class Schema:
     Args:
         attributes: the protected attributes.
         title: what the table is.
+        responsible: who answers for the release, for its report; published, as the next two are.
+        contact: how to reach them.
+        date: of when the release is.
         keep: columns that are released unchanged and protected by nothing. Two records count as
             neighbours only if they agree on them. A kept column may also be declared as an
             attribute; its categories are then known and it can be used in joint tables.
@@ -49,7 +56,7 @@ class Schema:
     Raises:
         InputError: if there is no attribute, or a column is declared twice.
 
-    Example:
+    Examples:
         >>> smokes = Attribute("smokes", ("no", "yes"), missing="?")
         >>> schema = Schema((smokes, Attribute("sex", ("f", "m"))), keep=("region",))
         >>> schema.names, schema.n_categories, schema.position("sex"), schema.positions(["sex"])
@@ -72,6 +79,9 @@ class Schema:
     keep: tuple[str, ...] = ()
     file: FileFormat = field(default_factory=FileFormat)
     one_row_per_person: bool = False
+    responsible: str = field(default="", kw_only=True)
+    contact: str = field(default="", kw_only=True)
+    date: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -285,19 +295,22 @@ class Schema:
             keep += declaration.keep
             keep += [name for part in declaration.part for name in part.keep]
             attributes += declaration.attributes()
-        return cls(
+        made = cls(
             tuple(attributes),
             document.title,
             tuple(keep),
             document.file.file_format(),
             document.one_row_per_person,
         )
+        head = {name: getattr(document, name) for name in HEAD}
+        return replace(made, **head) if any(head.values()) else made
 
     def to_plain(self) -> dict[str, Any]:
         """Return the schema as plain values, readable by :meth:`from_plain`."""
         plain: dict[str, Any] = {}
         if self.title:
             plain["title"] = self.title
+        plain |= {name: value for name in HEAD if (value := getattr(self, name))}
         if self.keep:
             plain["keep"] = list(self.keep)
         if file := self.file.to_plain():

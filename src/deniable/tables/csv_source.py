@@ -20,6 +20,7 @@ import pyarrow.csv as pc_csv
 from deniable.errors import InputError
 from deniable.schema.file_format import SEPARATORS, FileFormat
 from deniable.tables.csv_known import KnownRows
+from deniable.tables.encode import NUMBER
 
 BLOCK_BYTES = 1 << 21
 """Read and parsed at a time; reading a pipe takes a few times that much memory."""
@@ -63,7 +64,8 @@ class CsvSource:
     Every column is text. Blanks around a field do not count. Only the empty field, quoted or not,
     is missing: ``NA``, ``null`` and ``nan`` are texts like any others. Blank lines are skipped,
     except in a table of one column, where such a line is a row whose value is missing. Columns at
-    the end without a name and without a value, as spreadsheets leave them, are none.
+    the end without a name and without a value, as spreadsheets leave them, are none; nor is a first
+    column without a name, which holds the names or numbers of rows, as R and pandas write them.
 
     Args:
         file: an open binary file at its beginning; compressed content is recognised.
@@ -95,6 +97,7 @@ class CsvSource:
         self._counted = _Replayed(file)
         self._rows = 0
         self._unnamed = 0
+        self._row_names: tuple[str, ...] = ()
         self._block_bytes = BLOCK_BYTES
         with self._explained():
             stream = self._counted
@@ -143,7 +146,7 @@ class CsvSource:
         Raises:
             InputError: if a row has too many or too few fields, or is not text in the encoding.
         """
-        single = len(self.names) + self._unnamed == 1
+        single = len(self._row_names) + len(self.names) + self._unnamed == 1
         unnamed = [f"\0{place}" for place in range(self._unnamed)]
         ragged: list[Any] = []
 
@@ -175,7 +178,9 @@ class CsvSource:
             try:
                 reader = pc_csv.open_csv(
                     pa.PythonFile(lent, mode="r"),
-                    **self._options([*self.names, *unnamed], [*columns, *unnamed], refuse),
+                    **self._options(
+                        [*self._row_names, *self.names, *unnamed], [*columns, *unnamed], refuse
+                    ),
                 )
                 lent = None
                 with reader:
@@ -216,7 +221,7 @@ class CsvSource:
     def _known_rows(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield batches of rows that are decoded by look-up (:mod:`deniable.tables.csv_known`), up
         to the first block for which that cannot be done; the rest is still to be read."""
-        if self._unnamed or len(self.names) >= _WIDE:
+        if self._unnamed or self._row_names or len(self.names) >= _WIDE:
             return
         block = bytearray(self._block_bytes)
         held = memoryview(block)
@@ -252,7 +257,7 @@ class CsvSource:
 
     def _named(self, batch: Any, unnamed: Sequence[str]) -> Any:
         """Return a batch without the columns that have no name, in which there is nothing."""
-        for place, name in enumerate(unnamed, len(self.names) + 1):
+        for place, name in enumerate(unnamed, len(self._row_names) + len(self.names) + 1):
             column = batch.column(name)
             if column.null_count < len(column):
                 row = self._rows + column.is_null().to_pylist().index(False) + 1
@@ -289,8 +294,7 @@ class CsvSource:
                 names[separator] = len(set(expected).intersection(map(str.strip, split[0])))
                 alike[separator] = sum(len(row) == len(split[0]) for row in split) / len(split)
         if not alike:
-            self._refuse_blanks(rows, expected)
-            return ","
+            return " " if self._is_divided_by_blanks(rows, expected) else ","
         likely = [
             s
             for s in alike
@@ -306,20 +310,31 @@ class CsvSource:
             )
         return likely[0]
 
-    def _refuse_blanks(self, rows: str, expected: Collection[str]) -> None:
-        """Refuse rows of one field that have as many words each: columns, most likely."""
+    def _is_divided_by_blanks(self, rows: str, expected: Collection[str]) -> bool:
+        """Whether single blanks divide rows of one field: as many words in each, and three or
+        more, or numbers in one column, or the names that are expected. Other rows with as many
+        words each are refused: columns, most likely, but nobody can tell."""
         (name,) = _split(rows, ",")[0]
-        words = [sum(map(bool, row)) for row in _split(rows, " ")]
+        fields = _split(rows, " ")
+        words = [sum(map(bool, row)) for row in fields]
         if (
             len(words) > 1
             and 1 < words[0] == min(words) == max(words)
             and name.strip() not in expected
         ):
+            single = all(len(row) == words[0] for row in fields)
+            numbers = any(
+                all(re.fullmatch(NUMBER, text) for text in column)
+                for column in zip(*fields[1:], strict=False)
+            )
+            if single and (words[0] > 2 or numbers or set(fields[0]) <= set(expected)):
+                return True
             raise InputError(
                 f"{self.table}: every row has {words[0]} words and no separator; say "
                 "with `schema.file.separator` what divides it: ' ' if single blanks do (of "
                 "several, write the file with one), or , if it is one column"
             )
+        return False
 
     def _names(self, first: str, file_format: FileFormat) -> tuple[str, ...]:
         fields = next(
@@ -343,7 +358,9 @@ class CsvSource:
         if not given:
             named = [place for place, name in enumerate(names, 1) if name]
             self._unnamed = len(names) - max(named, default=len(names))
-        return given or names[: len(names) - self._unnamed]
+            if named and not names[0] and file_format.header is None:
+                self._row_names = ("\0rows",)
+        return given or names[len(self._row_names) : len(names) - self._unnamed]
 
     @contextmanager
     def _explained(self, ragged: Sequence[Any] = ()) -> Iterator[None]:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import textwrap
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -438,14 +439,21 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         lines += [f"scores = [{', '.join(column.order)}]"] if number else []
     elif number and (steps := _whole_range(column, missing)):
         lines.append(f"categories = [{', '.join(_quoted(str(step)) for step in steps)}]")
+        lines.append(
+            "# taken for a count or a scale: if they are codes of things without an order,"
+        )
+        lines.append("# whose mean means nothing, take these two lines away")
         lines += ["ordered = true", f"scores = [{', '.join(map(str, steps))}]"]
         codes += missing
     elif column.few and not ((number and len(column.histogram) > 1) or _has_date_bins(column)):
         values = sorted(column.counts, key=_natural)
+        lines += _alike(values)
         lines.append(f"categories = [{', '.join(map(_quoted, values))}]")
     elif number or column.is_date:
         written = [edge_text(e, dates=column.is_date) for e in _edges(column, missing)]
         lines.append(f"bins = [{', '.join(written)}]")
+        if number:
+            lines += _scores_to_fill_in(written)
         codes += missing
     else:
         return [
@@ -455,12 +463,20 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
             "# leave it out with --drop-other-columns",
         ]
     lines.append("drafted = true")
-    if codes:
+    if codes and not column.missing and not set(codes) & set(missing):
         lines.append(f"missing = {_quoted('category:' + codes[0])}")
-        if codes[1:]:
-            lines.append(f"missing_codes = [{', '.join(map(_quoted, codes[1:]))}]")
-    elif column.missing:
+        codes = codes[1:]
+    elif codes or column.missing:
+        # An empty field is of no code: a code of the file may mean something else than "no answer".
         lines.append('missing = "category:NA"')
+        codes = [code for code in codes if code != "NA"]
+    if codes:
+        if numbers := [code for code in codes if code in missing]:
+            lines.append(
+                f"# {' and '.join(numbers)}: far from all other numbers, taken for missing like an "
+                "empty field"
+            )
+        lines.append(f"missing_codes = [{', '.join(map(_quoted, codes))}]")
     return lines
 
 
@@ -471,6 +487,30 @@ def _whose_row(name: str, column: _Column) -> list[str]:
     return [
         "# its values repeat: if it says whose row it is, a person has several rows, and their ε",
         f"# add up; then declare nothing here, and release with --person {_quoted(name)}",
+    ]
+
+
+def _scores_to_fill_in(written: Sequence[str]) -> list[str]:
+    """Return a commented line of scores for bins; empty if no end is open."""
+    if not {"inf", "-inf"} & set(written):
+        return []
+    return [
+        "# an interval has no end: without the publicly known mean in each no mean can be told:",
+        f"# scores = [{', '.join('…' for _ in pairwise(written))}]",
+    ]
+
+
+def _alike(values: Sequence[str]) -> list[str]:
+    """Return a remark on texts that differ by case, width or blanks only; empty if none do."""
+    together: dict[str, list[str]] = {}
+    for value in values:
+        plain = " ".join(unicodedata.normalize("NFKC", value).casefold().split())
+        together.setdefault(plain, []).append(value)
+    return [
+        f"# {' and '.join(map(_quoted, same))} differ by case or blanks only: one answer? Then "
+        "write it one way in the table"
+        for same in together.values()
+        if len(same) > 1
     ]
 
 

@@ -308,7 +308,8 @@ def test_a_cell_that_seems_to_hold_everybody_has_an_interval() -> None:
 
 def plain_ends(estimate: Estimate, level: float) -> tuple[Array, Array]:
     half = normal_quantile(level) * estimate.standard_error
-    return estimate.unbiased - half, estimate.unbiased + half
+    # Cut to where shares can be.
+    return np.clip(estimate.unbiased - half, 0, 1), np.clip(estimate.unbiased + half, 0, 1)
 
 
 def test_elsewhere_intervals_are_plain_and_say_so() -> None:

@@ -69,9 +69,9 @@ def test_a_cell_is_uncertain_exactly_when_it_is_not_two_errors_above_zero() -> N
     assert not expected.all()
 
 
-def test_a_share_that_cannot_be_or_whose_error_is_above_ten_points_is_uncertain() -> None:
+def test_a_share_that_cannot_be_or_whose_half_width_is_above_ten_points_is_uncertain() -> None:
     shares = np.array([1.5, 1.5, 1.05, 0.4, 0.4, 0.1, -0.2, np.nan])
-    errors = np.array([0.6, 0.1, 0.05, 0.11, 0.1, 0.06, 0.01, np.nan])
+    errors = np.array([0.6, 0.1, 0.04, 0.051, 0.05, 0.06, 0.01, np.nan])
     np.testing.assert_array_equal(
         uncertain(shares, errors), [True, True, False, True, False, True, True, False]
     )

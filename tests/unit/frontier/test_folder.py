@@ -45,6 +45,7 @@ def test_everything_is_there_and_agrees(found: Frontier, path: Path) -> None:
         "about.json",
         "certificates",
         "frontier.csv",
+        "frontier.html",
         "frontier.json",
         "frontier.png",
         "frontier.svg",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from deniable.errors import InputError
 from deniable.report.estimate_plot import DRAWN, draw_heat_map, draw_intervals
@@ -60,3 +61,22 @@ def test_what_cannot_be_told_apart_or_is_no_number_is_refused() -> None:
     many = [{"a": str(i), "b": "x", "estimate": 0.0, "uncertain": False} for i in range(DRAWN + 1)]
     with pytest.raises(InputError, match="at most 60 categories"):
         draw_heat_map(many, "a", "b", caption="")
+
+
+@pytest.mark.parametrize("length", [3, 12, 39])
+def test_no_two_names_of_categories_overlap_in_a_heat_map(length: int) -> None:
+    down = [f"{i} {'row, wide M' * 4}"[:length] for i in range(7)]
+    across = [f"{i} {'column MMM' * 4}"[:length] for i in range(8)]
+    rows = [
+        {"a": one, "b": two, "estimate": 0.02, "uncertain": True} for one in down for two in across
+    ]
+    figure = draw_heat_map(rows, "a", "b", caption="Shares of a, b: 1,000 rows")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    axes = figure.axes[0]
+    labels = [*axes.get_xticklabels(), *axes.get_yticklabels(), *axes.texts, axes.xaxis.label]
+    boxes = [label.get_window_extent(canvas.get_renderer()) for label in labels]
+    for i, one in enumerate(boxes):
+        assert not [j for j, two in enumerate(boxes) if i != j and one.overlaps(two)]
+        assert figure.bbox.x0 <= one.x0 <= one.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= one.y0 <= one.y1 <= figure.bbox.y1

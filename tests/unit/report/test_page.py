@@ -1,8 +1,10 @@
 """The page of a release: complete, escaped, repeatable, and never saying more than its record."""
 
 import copy
+import math
 import re
 from collections.abc import Callable
+from datetime import date
 from html import unescape
 from typing import Any
 from xml.etree import ElementTree
@@ -11,8 +13,10 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.report import wording
+from deniable.report.contents import read_contents
 from deniable.report.figures import PLOTTED
-from deniable.report.page import render_report
+from deniable.report.page import meaning, render_report
+from deniable.schema import Attribute
 from unit.report.release_records import (
     VARIANTS,
     forms,
@@ -35,6 +39,7 @@ HEADINGS = [
     "Who sees what",
     "Who decides what",
     "Attribute by attribute",
+    "What the codes mean",
     "What is not protected",
     "How to estimate",
     "How to cite the guarantee",
@@ -120,7 +125,10 @@ def test_the_tables_of_attributes_show_the_records_numbers() -> None:
     for name, record in RECORDS.items():
         page = render_report(record)
         cells, appendix = table_cells(page, HEADINGS[4]), table_cells(page, HEADINGS[-1])
-        errors = {e["attribute"]: e["standard_error"] for e in record["expected_error"]}
+        errors = read_contents(record).standard_errors()
+        largest = {e["attribute"]: e["standard_error"] for e in record["expected_error"]}
+        assert errors.keys() == largest.keys()
+        assert all(errors[name] <= (1 + 1e-9) * largest[name] for name in errors)
         rows = record["mechanism"]["attributes"]
         assert len(cells) == len(appendix) == len(rows)
         for row in rows:
@@ -313,9 +321,10 @@ def test_forms_are_listed_with_who_is_asked_and_how_far_any_method_could_get() -
     people = wording.percent_text(asked[least]).replace("\xa0", " ")
     assert f"Of {least}, for example: {people} of people are asked, at up to 2; of the" in text
     limit = record["outlook"]["limit"]
-    least_error = wording.points_text((limit["shares"] / record["release"]["rows"]) ** 0.5)
-    assert f"No method whatever has less than {least_error} for shares at this ε" in text
-    assert f"1/{wording.significant(limit['times'], 3)} of the rows" in text
+    times = wording.significant(limit["times"], 3)
+    assert (
+        f"No method whatever needs fewer than 1/{times} of the rows for shares as accurate" in text
+    )
     assert limit["times"] > 1
 
 
@@ -345,3 +354,60 @@ def test_a_long_list_is_cut_and_its_rest_counted() -> None:
     assert "11 of 11 pairs come through with less than 10 %" in text
     assert f"{first} × {others[0]}: 5.0 % of it" in text
     assert "and 1 more." in text
+
+
+def test_every_error_is_of_one_basis_that_is_named() -> None:
+    compared = 0
+    for name, record in RECORDS.items():
+        stated = (record.get("worth") or {}).get("median")
+        contents = read_contents(record)
+        if stated is None or contents.forms() is not None:
+            continue
+        # What the first section says of a typical share is what the table says of its attribute.
+        (attribute,) = stated["attributes"]
+        errors = contents.standard_errors()
+        assert errors[attribute] == pytest.approx(stated["standard_error"]), name
+        assert "All errors on this page are expected ones" in visible(render_report(record))
+        compared += 1
+    assert compared
+
+
+def test_contents_link_to_every_section() -> None:
+    page = render_report(three_attributes())
+    links = dict(re.findall(r'<li><a href="#(\w+)">(.*?)</a></li>', page))
+    found = dict(re.findall(r'<section id="(\w+)">\s*<h2>(.*?)</h2>', page))
+    assert links == found
+    assert set(HEADINGS) <= set(found.values())
+    assert page.index("<nav") < page.index("<section")
+
+
+def test_the_head_says_who_answers_and_codes_are_spelled_out() -> None:
+    record = copy.deepcopy(three_attributes())
+    plain = record["mechanism"]["schema"]
+    plain |= {"responsible": "A. Steward", "contact": "a@office.example", "date": "2026-11-24"}
+    first = plain["attribute"][0]
+    code = first["categories"][0]
+    first |= {"question": "Do you smoke?", "labels": {code: "never in my life"}}
+    text = visible(render_report(record))
+    assert "Date: 2026-11-24 Responsible: A. Steward Contact: a@office.example" in text
+    assert text.count("Do you smoke?") == 2
+    assert f"{code} never in my life" in text
+    without = visible(render_report(three_attributes()))
+    assert "Responsible" not in without
+    assert "Do you smoke?" not in without
+
+
+@pytest.mark.parametrize(
+    ("attribute", "said"),
+    [
+        (Attribute("n", bins=(0, 5, 15)), ["0 to under 5", "5 to 15"]),
+        (Attribute("n", bins=(-math.inf, 5, math.inf)), ["under 5", "5 and more"]),
+        (
+            Attribute("d", bins=(date(1950, 1, 1), date(1980, 1, 1), math.inf), missing="NA"),
+            ["1950-01-01 to under 1980-01-01", "1980-01-01 and later", "missing"],
+        ),
+        (Attribute("a", ("1", "2"), labels={"1": "yes"}), ["yes", "2"]),
+    ],
+)
+def test_categories_and_intervals_are_put_into_words(attribute: Attribute, said: list[str]) -> None:
+    assert [meaning(attribute, category) for category in attribute.categories] == said

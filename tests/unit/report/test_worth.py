@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from deniable.report.worth import advice, lines, unprotected, verdict
+from deniable.report.worth import advice, lines, unprotected, verdict, without_mean
+from deniable.schema import Attribute, Schema
 
 
 def one(share: float, error: float | None, *names: str) -> dict[str, Any]:
-    readable = error is not None and error <= min(0.1, share / 2)
+    readable = error is not None and 2 * error <= min(0.1, share)
     return {
         "attributes": list(names or ("a",)),
         "share": share,
@@ -29,11 +30,11 @@ def worth(median: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_nothing_is_said_where_shares_can_be_read() -> None:
-    assert verdict(worth(one(0.2, 0.09)), 4.0) == ""
+    assert verdict(worth(one(0.2, 0.049)), 4.0) == ""
 
 
-def test_an_error_above_ten_points_or_half_the_share_is_called_unreadable() -> None:
-    for median in (one(0.5, 0.11), one(0.1, 0.06)):
+def test_a_half_width_above_ten_points_or_the_share_is_called_unreadable() -> None:
+    for median in (one(0.5, 0.051), one(0.06, 0.031)):
         said = verdict(worth(median), 4.0)
         assert "At ε = 4 with 200 attributes and 1,000 rows nothing can be read" in said
         assert "It takes about 40,000 rows" in said
@@ -87,3 +88,13 @@ def test_a_person_with_many_rows_is_called_unprotected_at_the_level_of_all_of_th
     assert warning.startswith("ε = 28 hardly protects a person with all rows")
     assert "fewer rows of each person" in warning
     assert unprotected(11.0, 11.0) == unprotected(11.0)
+
+
+def test_of_open_intervals_without_scores_it_is_said_that_no_mean_can_be_told() -> None:
+    closed = Attribute("hours", bins=(0, 20, 40))
+    scored = Attribute("age", bins=(0, 40, float("inf")), scores=(20, 55))
+    assert without_mean(Schema((closed, scored))) == ""
+    opened = Attribute("income", bins=(0, 100, float("inf")))
+    said = without_mean(Schema((closed, opened, scored)))
+    assert "No mean of income can be told" in said
+    assert without_mean(Schema((closed, opened), keep=("income",))) == ""

@@ -1,5 +1,7 @@
 """A schema says what a table contains, and refuses to contradict itself."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,3 +92,17 @@ def test_any_schema_survives_being_written_and_read_back(
     keep = tuple(f"kept {name}" for name in names)
     schema = Schema(tuple(data.draw(attributes(name)) for name in names), title, keep)
     assert Schema.from_plain(schema.to_plain()) == schema
+
+
+def test_the_head_and_questions_come_back_from_a_file_and_a_record(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        'title = "Survey"\nresponsible = "A. Steward"\ncontact = "a@office.example"\n'
+        'date = 2026-11-24\n[[attribute]]\nname = "smokes"\ncategories = ["no", "yes"]\n'
+        'question = "Do you smoke?"\n'
+    )
+    schema = Schema.from_toml(tmp_path / "s.toml")
+    assert (schema.responsible, schema.contact) == ("A. Steward", "a@office.example")
+    assert schema.date == "2026-11-24"
+    assert schema.attributes[0].question == "Do you smoke?"
+    assert Schema.from_plain(schema.to_plain()) == schema
+    assert "responsible" not in Schema.anonymous((2,)).to_plain()

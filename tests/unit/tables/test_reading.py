@@ -417,3 +417,31 @@ def test_a_parquet_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> No
     path.write_bytes(path.read_bytes().replace(b"zzname", b"zz\xe7ame"))
     with pytest.raises(InputError, match=r"t\.parquet"):
         column_names(path)
+
+
+def test_a_first_column_without_a_name_holds_the_names_of_rows(tmp_path):
+    plain = "a,b,k\n" + "x,no,1\ny,yes,\n" * 30
+    lines = plain.splitlines()
+    numbered = "\n".join(
+        ['"",' + lines[0], *(f'"{i}",{line}' for i, line in enumerate(lines[1:], 1))]
+    )
+    assert rows(written(tmp_path, numbered + "\n")) == rows(written(tmp_path, plain))
+    # Whoever says that the first row holds the names is told that one is none.
+    told = FileFormat(header=True)
+    assert "column 1 has no name" in refusal(
+        written(tmp_path, ",a\n1,x\n"), (A,), (), file_format=told
+    )
+
+
+def test_single_blanks_between_fields_are_found_out_where_nothing_else_can_be_meant(tmp_path):
+    plain = "a,b,k\n" + "x,no,1\ny,yes,2\n" * 30
+    assert rows(written(tmp_path, plain.replace(",", " "))) == rows(written(tmp_path, plain))
+    two = "a,k\nx,1\ny,2\n"
+    assert rows(written(tmp_path, two.replace(",", " ")), (A,)) == rows(
+        written(tmp_path, two), (A,)
+    )
+    # Two words in every row may be one column of first and second names.
+    doubtful = written(tmp_path, "given family\nJane Doe\nJohn Roe\n")
+    assert "every row has 2 words and no separator" in refusal(doubtful, (A,))
+    aligned = written(tmp_path, "a  b   k\nx  no  1\ny  yes 2\n")
+    assert "every row has 3 words and no separator" in refusal(aligned, (A,))
