@@ -464,7 +464,7 @@ def test_a_level_given_the_rest_that_is_only_a_bound_is_shown_as_one(deniable, t
     assert at_most == [False, True, True]
     assert plain["attributes"][1]["epsilon_given_rest"] > 20
     (tmp_path / "t.csv").write_text("a1,a2,a3\n" + "0,1,0\n1,1,0\n" * 50)
-    share = ["share", "t.csv", "--mechanism", "m.json", "--output", "r"]
+    share = ["share", "t.csv", "--mechanism", "m.json", "--output", "r", "--verbose"]
     for command in (["design", *words], ["inspect", "m.json"], share):
         shown = deniable(*command).out
         assert shown.count("≤ 25.") == 2

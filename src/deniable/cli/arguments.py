@@ -472,6 +472,7 @@ def collected(study: Path) -> "Release":
 NewPopulation = Annotated[
     bool,
     Parameter(
+        group=groups.COUNTED,
         negative=(),
         help="The population is not in the ledger yet: other people than all that are in it. "
         "Asked for where the ledger has budgets.",

@@ -100,7 +100,7 @@ def test_nothing_is_taken_here(url: str, cookie: str) -> None:
 
 def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path: Path) -> None:
     folder = example_folder(tmp_path, address())
-    fill(folder, 2000)
+    fill(folder, 6000)
     with stewarded(folder) as url:
         cookie = get(url, f"enter/{folder.secret}")[2]["set-cookie"].split(";")[0]
 
@@ -110,8 +110,8 @@ def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path:
             return re.sub(r"\s+", " ", content.decode())
 
         one = seen("")
-        assert "2,000 records; shares among whom they stand for" in one
-        assert "Yes: counts as those of 2,000 records" in one
+        assert "6,000 records; shares among whom they stand for" in one
+        assert "Yes: counts as those of 6,000 records" in one
         assert one.count(">Yes</th>") == 1
         two = seen("of=smokes&and=lonely&target=table&precision=0,5")
         assert "shares among those who answered" in two

@@ -47,10 +47,10 @@ def test_totals_and_whether_they_can_be_honest_are_said_in_words(study: Study) -
 
 
 def test_ends_beyond_what_can_be_are_not_drawn(study: Study) -> None:
-    cells = (Cell(("no",), 1.02, 0.9, 1.1, 0.1, 2.0), Cell(("yes",), -0.02, -0.1, 0.1, 0.1, 2.0))
+    cells = (Cell(("no",), 1.02, 0.9, 1.1, 0.09, 2.0), Cell(("yes",), -0.02, -0.1, 0.1, 0.09, 2.0))
     shown = Shown(("smokes",), 1000, cells)
     found = page(study, shown)
-    for said in ("90.0 to 100.0 %", "0.0 to 10.0 %", "about 25,000 records:", "about 24,000 more"):
+    for said in ("90.0 to 100.0 %", "0.0 to 10.0 %", "about 21,000 records:", "about 20,000 more"):
         assert said in found
     assert "100.0 %*</td>" in found
     assert "0.0 %*</td>" in found
@@ -67,7 +67,7 @@ def test_what_cannot_be_read_is_not_shown(study: Study) -> None:
     for said in (
         "<strong>Nothing can be read.</strong> With 20 records a typical share of this table, of "
         "50 %",
-        "a standard error of 50 percentage points. It takes about 510 records until",
+        "a standard error of 50 percentage points. It takes about 2,100 records until",
     ):
         assert said in found
     assert "83.9" not in found

@@ -33,7 +33,7 @@ def test_of_what_can_be_read_the_total_for_two_points_is_told():
     assert error(less, 20_000) > TWO_POINTS
 
 
-@pytest.mark.parametrize(("epsilon", "rows", "of"), [(1.0, 300, "share"), (3.0, 500, "pair")])
+@pytest.mark.parametrize(("epsilon", "rows", "of"), [(1.5, 600, "share"), (3.0, 1000, "pair")])
 def test_where_nothing_can_be_read_every_way_has_the_figures_of_its_design(epsilon, rows, of):
     importance = {"a1": 5.0}
     told = alternatives(again(SCHEMA, epsilon, None), rows, importance, again)
