@@ -155,11 +155,14 @@ def independence(
             randomization has wiped out what is wanted.
     """
     _refuse_but_two(of)
-    mechanism, tabulation = _one_stratum(counts)
+    mechanism, tabulation = one_stratum(counts)
     if tabulation.squares is not None:
         raise InputError("the test of independence takes no weights; count every row once")
     first, second = of
-    channel = channel_of(mechanism, (first,) if kept_values else (first, second), tabulation.counts)
+    if kept_values:
+        channel = channel_of(mechanism, (first,), tabulation.counts.sum(axis=-1))
+    else:
+        channel = channel_of(mechanism, (first, second), tabulation.counts)
     channel.check(tabulation.n_effective)
     shape = channel.n_outputs
     labels = [variable.attribute.categories for variable in channel.variables]
@@ -270,7 +273,7 @@ def _refuse_but_two(of: Sequence[str]) -> None:
         raise InputError("independence is of two attributes; name both of them, as in a,b")
 
 
-def _one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
+def one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
     if len(counts.parts) > 1:
         raise InputError(
             f"the strata of '{counts.column}' were randomized by mechanisms of their own, which "
@@ -281,7 +284,7 @@ def _one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
 
 def _side_by_side(of: Sequence[str], parts: Sequence[Counts]) -> IndependenceTest:
     # Rows that differ in the last column of their groups, which is the second of the pair.
-    singles = [_one_stratum(part) for part in parts]
+    singles = [one_stratum(part) for part in parts]
     mechanism = singles[0][0]
     if any(each != mechanism for each, _ in singles):
         raise InputError(
