@@ -111,8 +111,8 @@ def less_mean(
     """
     ends = [frequencies.size]
     if isinstance(inverse, StackedMap):
-        ends = np.cumsum([prod(shape) for shape in inverse.shapes])
-        ends = (ends * (frequencies.size // int(ends[-1]))).tolist()
+        stacked = np.cumsum([prod(shape) for shape in inverse.shapes])
+        ends = (stacked * (frequencies.size // int(stacked[-1]))).tolist()
     centred = np.empty_like(influence)
     start = 0
     for end in ends:

@@ -59,6 +59,7 @@ class Release:
         by: Sequence[str] = (),
         where: Mapping[str, str] | None = None,
         weights: str | None = None,
+        by_form: bool = False,
     ) -> list[list[Counts]]:
         """Return the rows counted by several sets of attributes, in one pass.
 
@@ -74,6 +75,7 @@ class Release:
             weights=weights,
             show_values=self.show_values,
             counted=self.counts is not None,
+            by_form=by_form,
         )
         if not where:
             self._warn_of_selection(sum(counts.n_records for counts in counted[0]))

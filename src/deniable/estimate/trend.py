@@ -7,14 +7,15 @@ c = (s − s̄)(z − z̄),
 
     U = c·π̂ = ℓ·θ, ℓ = Lᵀc,      Z = U √(n − 1)/√Var ℓ, the variance under θ⁰ = M(α̂ ⊗ β̂),
 
-α̂ and β̂ the margins of π̂; n − 1 makes it the variance given both margins (Mantel 1963). U has no first-order error from s̄ and z̄: both derivatives of c·π are 0
-at the means. Rows whose attribute or status does not count (missing ones, a third status) are no
-part of the means, and θ⁰ is independent among the others only: π⁰ = α̂β̂ᵀ there, and π̂ elsewhere.
+α̂ and β̂ the margins of π̂; n − 1 makes it the variance given both margins (Mantel 1963). U has no
+first-order error from s̄ and z̄: both derivatives of c·π are 0 at the means. Rows whose attribute or
+status does not count (missing ones, a third status) are no part of the means, and θ⁰ is independent
+among the others only: π⁰ = α̂β̂ᵀ there, and π̂ elsewhere.
 
 If the status is kept and one pattern law made the attribute, θ⁰ is the product of the *released*
-margins and ℓ is linear in the released score, so Z is the usual test of the released genotypes, with
-their own variance: E[s(y) | x] = φ s(x) + const. If the status is randomized too, ℓ undoes what the
-law does to the pair (φ_ij in place of φ_i φ_j).
+margins and ℓ is linear in the released score, so Z is the usual test of the released genotypes,
+with their own variance: E[s(y) | x] = φ s(x) + const. If the status is randomized too, ℓ undoes
+what the law does to the pair (φ_ij in place of φ_i φ_j).
 
 Under forms the number of rows of each form is known: what a form's rows add in the mean is no error
 and is taken off; with the status kept off ℓ itself, so that cases and controls are compared within
@@ -142,6 +143,10 @@ class TrendTests(Presented):
             f"{100 * level:g} % intervals"
         )
 
+    def remarks(self) -> list[str]:
+        """Return what has to be known to read the table."""
+        return [f"Not tested: '{name}': {why}." for name, why in self.untested]
+
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain values for strict JSON."""
         return {
@@ -235,7 +240,7 @@ class Trend(Question[TrendTests]):
                 declare the status, those of each of its values.
         """
         some = next(iter(counted.values()))
-        mechanism, tabulation = one_stratum(some[0])
+        mechanism, _ = one_stratum(some[0])
         if any(one_stratum(each)[0] != mechanism for each in some[1:]):
             raise InputError(
                 f"rows with different values of '{self.status}' were randomized by mechanisms of "
