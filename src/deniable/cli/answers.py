@@ -19,6 +19,7 @@ from deniable.estimate.trend import TrendTests
 def show_answers(answers: Sequence[Tabular], level: float) -> None:
     """Print answers under their captions: means, quantiles and differences, which are a row each,
     in one table; of everything else, whatever it is, a table each."""
+    said = set()
     tables: list[list[Tabular]] = [[a] for a in answers if not isinstance(a, Summary | Difference)]
     if single := [a for a in answers if isinstance(a, Summary | Difference)]:
         tables.append(list(single))
@@ -44,7 +45,9 @@ def show_answers(answers: Sequence[Tabular], level: float) -> None:
             what = "with larger p-values" if "p_value" in rows[0] else "smaller ones"
             say(f"… {hidden} {what} (--json or --output has all).")
         for remark in _remarks(first, rows):
-            say(remark)
+            if remark not in said:
+                say(remark)
+            said.add(remark)
 
 
 def _listed(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
@@ -97,7 +100,18 @@ def _columns(
             kept = [*dict(answer.group), *answer.attributes]
             return kept, {"estimate": "share", "standard_error": "standard error"} | moves
     named = [key for key, value in row.items() if isinstance(value, str)]
-    return named, {key: key.replace("_", " ") for key in row if key not in named}
+    numbers = {key: key.replace("_", " ") for key in row if key not in named}
+    known = errors | _P_VALUES
+    return named, {key: known.get(key, header) for key, header in numbers.items()}
+
+
+_P_VALUES = {
+    "p_value": "p-value",
+    "p_bonferroni": "Bonferroni",
+    "p_benjamini_hochberg": "Benjamini–Hochberg",
+    "p_holm": "Holm",
+    "statistic": "χ²",
+}
 
 
 def _in_percent(answer: Tabular) -> bool:

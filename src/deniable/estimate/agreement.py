@@ -169,17 +169,24 @@ class Agreement(Question[FormAgreement]):
         counted = release.count_tables(
             [[name] for name in names], by=self.by, where=self.where, by_form=True
         )
-        return Answers(self._agreement(names, of) for of in zip(*counted, strict=True))
+        return Answers(self.agreement(names, of) for of in zip(*counted, strict=True))
 
     def answer(self, counts: Counts) -> list[FormAgreement]:
         """Return the test of one attribute, from counts by every form."""
-        return [self._agreement(self.of, [counts])]
+        return [self.agreement(self.of, [counts])]
 
     def to_plain(self, answers: Sequence[FormAgreement]) -> dict[str, Any]:
         """Return the test of one group as such, and several under ``groups``."""
         return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
-    def _agreement(self, names: Sequence[str], counted: Sequence[Counts]) -> FormAgreement:
+    def agreement(self, names: Sequence[str], counted: Sequence[Counts]) -> FormAgreement:
+        """Return the test of one group of rows.
+
+        Args:
+            names: the attributes.
+            counted: the rows by each of them, and by every form
+                (:meth:`~deniable.mechanism.published.PublishedChannel.of_every_form`).
+        """
         tests, untested = [], []
         for name, counts in zip(names, counted, strict=True):
             mechanism, tabulation = one_stratum(counts)

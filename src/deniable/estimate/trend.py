@@ -362,14 +362,15 @@ class _Pair:
         # To first order; total is 1 but for what does not count.
         null = np.outer(first, second) / total + (1 - counts) * table
         expected = self.frequencies if self.forward is None else self.forward.apply(null)
-        variance = self._variance(influence, expected)
+        variance = variance_within(influence, expected, self.inverse)
         if not variance > 1e-12 * float((influence**2).max(initial=0.0)):
             raise InputError(f"all rows show the same value of '{name}', so there is no trend")
         score = float((self.frequencies * influence).sum())
         spread = total * share * (1 - share)
         difference = score / spread
         moved = influence - difference * self._image(counts * apart**2)
-        error = sqrt(self._variance(moved, self.frequencies) / self.n) / spread
+        variance_of_moved = variance_within(moved, self.frequencies, self.inverse)
+        error = sqrt(variance_of_moved / self.n) / spread
         z = score * sqrt(max(self.n - 1 / total, 0.0) / variance)
         return TrendTest(name, round(self.n), difference, error, z)
 
@@ -389,8 +390,17 @@ class _Pair:
     def _image(self, weights: Floats) -> Floats:
         return self.inverse.transposed().apply(weights)
 
-    def _variance(self, influence: Floats, frequencies: Floats) -> float:
-        """Return the variance of ℓ in a row; under forms within forms."""
-        flat = frequencies.ravel()
-        centred = less_mean(influence.reshape(1, -1), flat, self.inverse)
-        return float((flat * centred[0] ** 2).sum())
+
+def variance_within(
+    influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap
+) -> float:
+    """Return the variance of what a released row adds to a linear function, within forms if any.
+
+    Args:
+        influence: what each released value adds, shape of the outputs.
+        frequencies: of the released values, the same shape.
+        inverse: L, which tells the forms.
+    """
+    flat = frequencies.ravel()
+    centred = less_mean(influence.reshape(1, -1), flat, inverse)
+    return float((flat * centred[0] ** 2).sum())
