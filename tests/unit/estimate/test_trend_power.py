@@ -1,0 +1,90 @@
+"""What a study of genotypes finds: the table of the docs, and the closed form without forms."""
+
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+import deniable
+from deniable.errors import InputError
+from deniable.estimate.trend_power import SENTENCE, plan_trend, without_privacy
+from deniable.mechanism.channel import Channel
+from deniable.schema import Schema
+
+PRINTED = [
+    (10**5, 10, (1, 2, 5, 10), (1.31, 1.15, 1.07, 1.04)),
+    (10**5, 100, (1, 2, 5, 10), (2.9, 1.7, 1.28, 1.15)),
+    (5 * 10**5, 1000, (1, 2, 5, 10), (12, 2.4, 1.49, 1.26)),
+]
+
+
+@pytest.mark.parametrize(("people", "snps", "levels", "ratios"), PRINTED)
+def test_the_table_of_the_docs(
+    people: int, snps: int, levels: tuple[float, ...], ratios: tuple[float, ...]
+) -> None:
+    for epsilon, ratio in zip(levels, ratios, strict=True):
+        found = plan_trend(people=people, snps=snps, epsilon=epsilon, allele=0.3)
+        assert found.odds_ratio == pytest.approx(ratio, rel=0.04 if ratio > 2 else 0.008)
+        least = (np.exp(epsilon) - 1) ** 2 / (4 * np.exp(epsilon)) / snps
+        # Carriers are told of more than genotypes of three kinds by the same information.
+        assert found.worth <= people * min(1.0, least)
+
+
+def test_under_one_pattern_law_it_is_the_closed_form() -> None:
+    allele, cases, snps, people = 0.2, 0.3, 3, 20_000
+    found = plan_trend(
+        people=people,
+        snps=snps,
+        epsilon=4,
+        allele=allele,
+        cases=cases,
+        coding="additive",
+        method="kronecker",
+    )
+    made = deniable.design(Schema.anonymous((3,) * snps), epsilon=4, method="kronecker")
+    phi = float(Channel(made.mechanism, ("a1",)).attenuation[1])
+    assert found.odds_ratio is not None
+    controls = np.array([0.64, 0.32, 0.04])
+    tilted = controls * found.odds_ratio ** np.arange(3)
+    tilted /= tilted.sum()
+    seen = phi * (cases * tilted + (1 - cases) * controls) + (1 - phi) / 3
+    scores = np.arange(3)
+    variance = seen @ scores**2 - (seen @ scores) ** 2
+    shift = phi * scores @ (tilted - controls)
+    power = NormalDist().cdf(
+        abs(shift) * (people * cases * (1 - cases) / variance) ** 0.5
+        - NormalDist().inv_cdf(1 - 0.05 / snps / 2)
+    )
+    assert power == pytest.approx(0.8, abs=1e-6)
+
+
+def test_nothing_is_found_among_few_people_and_privacy_costs() -> None:
+    few = plan_trend(people=200, snps=50, epsilon=0.5)
+    assert few.odds_ratio is None
+    assert without_privacy(replace(few, people=20)) is None
+    more = plan_trend(people=100_000, snps=1, epsilon=8)
+    usual = without_privacy(more)
+    assert usual is not None
+    assert more.odds_ratio is not None
+    assert 1 < usual < more.odds_ratio
+    assert "at most a k-th of one person's budget" in SENTENCE
+    assert more.to_plain()["coding"] == "carrier"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"people": 0}, "number of people must be at least 1"),
+        ({"snps": 0}, "number of SNPs must be at least 1"),
+        ({"allele": 1.0}, "an allele's share is a number between 0 and 1"),
+        ({"cases": 0.0}, "the part of cases is"),
+        ({"power": 2.0}, "the power is"),
+        ({"coding": "dominant"}, "the coding is carrier or additive"),
+        ({"epsilon": 0.0}, "epsilon|total|level"),
+    ],
+)
+def test_impossible_studies_are_refused(wrong: dict[str, object], words: str) -> None:
+    asked: dict[str, object] = {"people": 100, "snps": 2, "epsilon": 1.0}
+    with pytest.raises(InputError, match=words):
+        plan_trend(**(asked | wrong))  # type: ignore[arg-type]
