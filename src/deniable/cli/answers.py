@@ -16,10 +16,16 @@ from deniable.estimate.shares import Estimate
 from deniable.estimate.trend import TrendTests
 
 
-def show_answers(answers: Sequence[Tabular], level: float) -> None:
+def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
     """Print answers under their captions: means, quantiles and differences, which are a row each,
-    in one table; of everything else, whatever it is, a table each."""
-    said = set()
+    in one table; of everything else, whatever it is, a table each.
+
+    Args:
+        answers: to be printed.
+        level: of the intervals.
+        said: remarks that stand above already, and are not repeated; new ones are added.
+    """
+    said = set() if said is None else said
     tables: list[list[Tabular]] = [[a] for a in answers if not isinstance(a, Summary | Difference)]
     if single := [a for a in answers if isinstance(a, Summary | Difference)]:
         tables.append(list(single))
@@ -108,7 +114,7 @@ def _columns(
 _P_VALUES = {
     "p_value": "p-value",
     "p_bonferroni": "Bonferroni",
-    "p_benjamini_hochberg": "Benjamini–Hochberg",
+    "p_benjamini_hochberg": "FDR (BH)",
     "p_holm": "Holm",
     "statistic": "χ²",
 }

@@ -170,8 +170,9 @@ def _print_tables(
         both = zip(questions, results, strict=True)
         console.print_json({"tables": [question.to_plain(answers) for question, answers in both]})
     else:
+        said: set[str] = set()
         for answers in results:
-            show_answers(answers, level)
+            show_answers(answers, level, said)
     return [answer for answers in results for answer in answers]
 
 
