@@ -9,7 +9,7 @@ difference of the mean scores, and ℓ what a released row adds to the mean scor
 
 Var ℓ within forms. It is to be (z_{1 − α/2k} + z_power)² for k SNPs at level α by Bonferroni.
 
-No mechanism does much better: the informations on all SNPs add up to at most (e^ε − 1)²/(4 e^ε)
+No mechanism does much better: the information on all SNPs adds up to at most (e^ε − 1)²/(4 e^ε)
 per person (Σ_T t_T I_T ≤ E(h − 1)², h the density of the record given what is released), so that
 one SNP of k has a k-th of that.
 """

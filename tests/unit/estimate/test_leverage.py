@@ -16,7 +16,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.strata import Strata
 from deniable.schema import Schema
-from unit.dense import MECHANISMS, NAMES, dense_inverse
+from unit.dense import MECHANISMS, NAMES, dense_inverse, square_matrix_among_blocks
 from unit.estimate import releases
 from unit.mechanism.test_published import BROAD, ONE, dense
 
@@ -38,6 +38,14 @@ def test_a_row_moves_a_share_by_what_it_adds(mechanism: Mechanism, names: tuple[
     assert np.allclose(np.broadcast_to(found.up, shape), most - 1 / inverse.shape[0])
     assert np.allclose(np.broadcast_to(found.span, shape), most - least)
     assert np.array_equal(found.up, found.up_chosen)
+
+
+def test_rows_with_another_kept_value_add_nothing_to_a_cell() -> None:
+    mechanism = square_matrix_among_blocks()
+    found = moves(Channel(mechanism, ("a1", "a3")))
+    inverse = dense_inverse(mechanism, ("a1", "a3"))
+    assert np.allclose(np.broadcast_to(found.span, (2, 2)).ravel(), np.ptp(inverse, axis=1))
+    assert np.allclose(moves(Channel(mechanism, ("a3",))).span, 1.0)
 
 
 @pytest.mark.parametrize("mechanism", [ONE, BROAD], ids=["single", "sets"])
