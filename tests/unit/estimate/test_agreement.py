@@ -18,9 +18,16 @@ from deniable.estimate.tabulate import Counts
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel
 from deniable.mechanism.strata import Strata
+from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
 from unit.estimate import releases
 from unit.mechanism.test_published import BROAD, ONE, dense
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same release every time."""
+    monkeypatch.setattr("deniable.api.SystemRandomness", lambda: SeededRandomness(1))
 
 
 def expected(mechanism: Mechanism, name: str, n: float, seed: int = 3) -> NDArray[np.float64]:
@@ -104,7 +111,7 @@ def test_a_release_is_tested_whole_and_group_by_group() -> None:
     (whole,) = Agreement(()).ask(open_release(rows, strata))
     assert [test.attribute for test in whole.tests] == ["a1", "a2", "a3"]
     assert whole.n_records == 3000
-    assert 1e-9 < whole.p_value <= 1
+    assert 1e-3 < whole.p_value <= 1
     assert [row["p_holm"] for row in whole.table()] == pytest.approx(
         multipletests([test.p_value for test in whole.tests], method="holm")[1].tolist()
     )

@@ -18,6 +18,7 @@ from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
+from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
 from unit.dense import anonymous, dense_channel, random_matrix, random_table
 from unit.estimate import releases
@@ -26,6 +27,12 @@ from unit.mechanism.test_published import ONE
 
 SNP = Attribute("rs1", ("0", "1", "2"), scores=(0, 1, 2))
 STATUS = Attribute("status", ("control", "case"))
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same release every time."""
+    monkeypatch.setattr("deniable.api.SystemRandomness", lambda: SeededRandomness(1))
 
 
 def armitage(table: NDArray[Any], scores: NDArray[Any]) -> float:
@@ -266,6 +273,9 @@ def test_what_cannot_be_tested_is_said() -> None:
     same = rows | {"sex": np.full(400, "f")}
     with pytest.raises(InputError, match="no two groups"):
         asked(same, strata, ("smokes",), status="sex")
+    constant = rows | {"smokes": np.full(400, "no")}
+    with pytest.raises(InputError, match="same value of 'smokes', so there is no trend"):
+        asked(constant, strata, ("smokes",), status="sex")
     found = asked(rows, strata, (), status="sex")
     assert [test.attribute for test in found.tests] == ["smokes"]
     assert [name for name, _ in found.untested] == ["age"]

@@ -21,7 +21,11 @@ ROW = re.compile(
 PRINTED = [tuple(cell.replace(",", "") for cell in row) for row in ROW.findall(PAGE.read_text())]
 
 
-@pytest.mark.parametrize("row", PRINTED, ids="-".join)
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(r, marks=[pytest.mark.slow] * (r[1] == "1000")) for r in PRINTED],
+    ids="-".join,
+)
 def test_the_table_of_the_docs(row: tuple[str, ...]) -> None:
     people, snps = int(row[0]), int(row[1])
     for epsilon, printed in zip((1, 2, 5, 10), row[3:], strict=True):
