@@ -3,7 +3,9 @@
 The questions themselves stand with what answers them: :class:`~deniable.estimate.shares.Shares`,
 :class:`~deniable.estimate.ordered.Mean` and :class:`~deniable.estimate.ordered.Quantile`,
 :class:`~deniable.estimate.covariance.Covariance`,
-:class:`~deniable.estimate.independence.Independence`.
+:class:`~deniable.estimate.independence.Independence`,
+:class:`~deniable.estimate.trend.Trend`, :class:`~deniable.estimate.agreement.Agreement`,
+:class:`~deniable.estimate.leverage.Leverage`.
 """
 
 from abc import ABC, abstractmethod

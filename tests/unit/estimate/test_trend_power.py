@@ -51,6 +51,15 @@ def test_the_table_of_the_docs_is_found_and_has_the_figures_that_were_to_be_reac
         assert np.log(reached[study]) == pytest.approx(np.log(ratios), rel=0.03)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 5.0, 10.0])
+def test_carriers_are_worth_half_as_many_people_again_to_twice_as_many(epsilon: float) -> None:
+    carriers, copies = (
+        plan_trend(people=100_000, snps=10, epsilon=epsilon, coding=coding).worth
+        for coding in ("carrier", "additive")
+    )
+    assert 1.45 < carriers / copies < 1.95
+
+
 def test_under_one_pattern_law_it_is_the_closed_form() -> None:
     allele, cases, snps, people = 0.2, 0.3, 3, 20_000
     found = plan_trend(
