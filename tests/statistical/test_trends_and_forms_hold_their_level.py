@@ -10,20 +10,24 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from deniable.design.design import design
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.tabulate import Counts
 from deniable.estimate.trend import Trend, TrendTest
+from deniable.estimate.trend_power import plan_trend
 from deniable.laws import PatternTable, PublishedForms
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
+from deniable.schema import Schema
 from statistical.budget import BUDGET, SHARE
 from statistical.test_independence_holds_its_level import (
     INDEPENDENT,
     LEVELS,
     RELEASES,
     ROWS,
+    SLACK,
     alarms,
     mechanism_of,
     rejections,
@@ -154,3 +158,36 @@ def test_every_second_form_weaker_than_stated_is_found() -> None:
     releases = 200
     hits = sum(p < 0.05 for p in agreed(asking(0.7), asking(), releases, 20_000))
     assert binom.cdf(hits, releases, 0.95) > share, f"{hits / releases}"
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_planned_study_finds_the_odds_ratio_as_often_as_it_says(there: bool) -> None:
+    share = BUDGET.spend(f"trend: a planned study, {there}")
+    plan = plan_trend(people=10_000, snps=5, epsilon=4, level=0.25)
+    assert plan.odds_ratio is not None
+    attributes = Schema.anonymous((2,) * 5).attributes
+    schema = Schema(attributes, keep=("status",))
+    mechanism = design(schema, epsilon=4, method="forms", pairs=0.0).mechanism
+    channel = channel_of(mechanism, ("a1",))
+    copies = np.array([0.49, 0.42, 0.09])
+    tilted = copies * (plan.odds_ratio if there else 1.0) ** np.arange(3)
+    carriers = [copies[1:].sum(), tilted[1:].sum() / tilted.sum()]
+    random, found = np.random.default_rng(), []
+    question = Trend(("a1",), status="status", compared=("1", "0"))
+    for _ in range(RELEASES):
+        parts = []
+        for status, carried in enumerate(carriers):
+            codes = [
+                (random.random(5000) < carried).astype(np.uint8),
+                *[np.zeros(5000, np.uint8)] * 4,
+            ]
+            *released, form = Randomizer(mechanism, SystemRandomness()).randomize(codes)
+            (cells,) = channel.released_codes({0: released[0].astype(np.int64), 5: form})
+            counts = np.bincount(cells, minlength=channel.n_outputs[0]).astype(float)
+            parts.append(Counts.of(mechanism, counts, [("status", str(status))]))
+        (test,) = question.tested({"a1": parts}).tests
+        found.append(test.p_value)
+    nominal = np.array([0.8 if there else 0.05])
+    hits = np.array([np.sum(np.array(found) < 0.05)])
+    # The plan goes by the normal limit.
+    assert not alarms(hits, nominal, share, 0.02 if there else SLACK).any(), f"{hits / RELEASES}"

@@ -209,7 +209,7 @@ class Trend(Question[TrendTests]):
             tables = [[name, self.status] for name in names]
             counted = release.count_tables(tables, by=self.by, where=self.where)
             return Answers(
-                self._tested(dict(zip(names, by_name, strict=True)))
+                self.tested(dict(zip(names, by_name, strict=True)))
                 for by_name in ([[counts] for counts in of] for of in zip(*counted, strict=True))
             )
         counted = release.count_tables(
@@ -219,18 +219,18 @@ class Trend(Question[TrendTests]):
         for name, parts in zip(names, counted, strict=True):
             for counts in parts:
                 groups.setdefault(counts.group[:-1], {}).setdefault(name, []).append(counts)
-        return Answers(self._tested(by_name) for by_name in groups.values())
+        return Answers(self.tested(by_name) for by_name in groups.values())
 
     def answer(self, counts: Counts) -> list[TrendTests]:
         """Return the test of one attribute from counts by it and by the status, an attribute."""
         (name,) = self.of
-        return [self._tested({name: [counts]})]
+        return [self.tested({name: [counts]})]
 
     def to_plain(self, answers: Sequence[TrendTests]) -> dict[str, Any]:
         """Return the tests of one group as such, and several under ``groups``."""
         return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
-    def _tested(self, counted: Mapping[str, list[Counts]]) -> TrendTests:
+    def tested(self, counted: Mapping[str, list[Counts]]) -> TrendTests:
         """Return the tests of one group of rows.
 
         Args:
