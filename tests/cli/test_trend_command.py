@@ -124,6 +124,7 @@ def test_a_study_of_genotypes_is_planned(deniable: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("test", "r"), "name the two attributes to test with --of a,b"),
         (("test", "r", "--trend"), "--of snp,status"),
         (("test", "r", "--trend", "--of", "a"), "--of snp,status"),
         (("test", "r", "--trend", "--of", "a,b", "--all-pairs", "b"), "either --of"),

@@ -92,7 +92,7 @@ def independence(
         from deniable.estimate.agreement import Agreement
 
         question = Agreement(tuple(names), **common)
-    elif len(names) != 2:
+    elif not names:
         raise InputError("name the two attributes to test with --of a,b")
     else:
         from deniable.estimate.independence import Independence

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.independence import FEW_EXPECTED, one_stratum
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
@@ -159,13 +159,7 @@ class Agreement(Question[FormAgreement]):
         for variable, name in zip(schema.variables(names), names, strict=True):
             if variable.position not in asked:
                 raise InputError(f"'{name}' is not under forms, so that no forms disagree on it")
-        for name in self.by:
-            if name not in schema.keep:
-                schema.variable(name)
-                raise InputError(
-                    f"agreement is not tested within subgroups of '{name}', which is randomized; "
-                    "group by a column released as it is"
-                )
+        refuse_randomized_groups(schema, self.by, "agreement is")
         counted = release.count_tables(
             [[name] for name in names], by=self.by, where=self.where, by_form=True
         )

@@ -22,7 +22,7 @@ from deniable.estimate.chi_square import (
 )
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.mechanism import Mechanism
@@ -232,13 +232,8 @@ class Independence(Question[IndependenceTest]):
         if release.counts is not None:
             return super().ask(release)
         schema = release.strata.schema
+        refuse_randomized_groups(schema, self.by, "independence is")
         for name in self.by:
-            if name not in schema.keep:
-                schema.variables([name])
-                raise InputError(
-                    f"independence is not tested within subgroups of '{name}', which is "
-                    "randomized; group by a column released as it is"
-                )
             if name in self.of:
                 raise InputError(f"'{name}' is tested and forms the groups too; name it only once")
         undeclared = [name for name in self.of if name in schema.keep and name not in schema.names]

@@ -83,6 +83,26 @@ class Question(ABC, Generic[Answer]):
         return [name for name in self.by if name in schema.names or name in schema.columns]
 
 
+def refuse_randomized_groups(schema: Schema, by: Sequence[str], what: str) -> None:
+    """Refuse groups of rows by a column that is randomized, where subgroups are not told.
+
+    Args:
+        schema: of the release.
+        by: the columns that form groups.
+        what: is not told, for the message.
+
+    Raises:
+        InputError: naming the first of them.
+    """
+    for name in by:
+        if name not in schema.keep:
+            schema.variables([name])
+            raise InputError(
+                f"{what} not tested within subgroups of '{name}', which is randomized; group by a "
+                "column released as it is"
+            )
+
+
 def ask_together(questions: Sequence[Question[Answer]], release: Release) -> list[Answers[Answer]]:
     """Return the answers of several questions about the same rows, which are read once.
 

@@ -35,7 +35,7 @@ from deniable.estimate.association import less_mean
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.independence import one_stratum
 from deniable.estimate.inference import normal_quantile
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
 from deniable.estimate.scores import scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
@@ -196,13 +196,7 @@ class Trend(Question[TrendTests]):
         declared = self.status in schema.names or self.status in schema.columns
         if not declared and self.status not in schema.keep:
             schema.variable(self.status)
-        for name in self.by:
-            if name not in schema.keep:
-                schema.variable(name)
-                raise InputError(
-                    f"trends are not tested within subgroups of '{name}', which is randomized; "
-                    "group by a column released as it is"
-                )
+        refuse_randomized_groups(schema, self.by, "trends are")
         names = self.of or tuple(name for name in schema.names if name != self.status)
         schema.variables([*names, self.status] if declared else names)
         if declared:
