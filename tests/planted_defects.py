@@ -177,6 +177,30 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("middle = self.square + quantile**2", "middle = self.square + quantile"),
         ("* bias / free / most)", "* bias / most)"),
     ],
+    ("estimate/association", "unit/estimate/independence"): [
+        ("stacked * (frequencies.size // int(stacked[-1]))", "stacked * 1"),
+    ],
+    ("estimate/trend", "unit/estimate/trend"): [
+        ("null = np.outer(first, second) / total + (1 - counts) * table", "null = table"),
+        ("sqrt(max(self.n - 1 / total, 0.0)", "sqrt(max(self.n, 0.0)"),
+        ("return two[1], two[0]", "return two[0], two[1]"),
+        ("influence - difference * self._image(", "influence - 0 * self._image("),
+        ("len(p_values) / ranks)", "len(p_values))"),
+    ],
+    ("estimate/trend_power", "unit/estimate/trend_power"): [
+        ("1 - plan.level / plan.snps / 2", "1 - plan.level / plan.snps"),
+        ("tilted / tilted.sum()", "tilted"),
+    ],
+    ("estimate/agreement", "unit/estimate/agreement"): [
+        ("cells += len(merged) - 1", "cells += len(merged)"),
+        ("merged[~rare], rare", "merged, rare"),
+        ("np.maximum.accumulate(times * p_values[order])", "times * p_values[order]"),
+    ],
+    ("estimate/leverage", "unit/estimate/leverage"): [
+        ("low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)", "pass"),
+        ("1 / tanh(epsilon / 2)", "1 / tanh(epsilon)"),
+        ("even = 1.0 / prod(channel.n_categories)", "even = 0.0"),
+    ],
     ("tables/encode", "unit/tables/encode"): [
         ('np.searchsorted(edges, numbers, side="right")', 'np.searchsorted(edges, numbers)'),
         ("codes[numbers == edges[-1]] = last", "codes[numbers == edges[-1]] = last - 1"),

@@ -33,12 +33,16 @@ __all__ = [
     "estimate_groups",
     "estimate_mean",
     "estimate_quantile",
+    "form_agreement",
     "independence_test",
+    "leverage",
     "plan",
+    "plan_trend",
     "pram",
     "randomize",
     "read_design",
     "share",
+    "trend_test",
 ]
 
 

@@ -14,15 +14,19 @@ from deniable.design.sample_size import plan
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
+from deniable.estimate.agreement import Agreement, FormAgreement
 from deniable.estimate.columns import Answers
 from deniable.estimate.consistency import check_origin
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.independence import Independence, IndependenceTest
+from deniable.estimate.leverage import Leverage, LeverageOfLiars
 from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
 from deniable.estimate.source import Release, open_release
+from deniable.estimate.trend import Trend, TrendTests
+from deniable.estimate.trend_power import plan_trend
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.ledger import Spending, remembered
 from deniable.ledger.book import EVERYBODY, population_of
@@ -66,12 +70,16 @@ __all__ = [
     "estimate_groups",
     "estimate_mean",
     "estimate_quantile",
+    "form_agreement",
     "independence_test",
+    "leverage",
     "plan",
+    "plan_trend",
     "pram",
     "randomize",
     "read_design",
     "share",
+    "trend_test",
 ]
 
 
@@ -675,6 +683,110 @@ def independence_test(
     names = _names(of, "of", release.strata.schema)
     (test,) = Independence(names, where=_where(where)).ask(release)
     return test
+
+
+def trend_test(
+    released: Any,
+    plan: Plan | None = None,
+    *,
+    status: str,
+    of: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    where: Mapping[str, str] | None = None,
+    scores: Sequence[float] | None = None,
+    compare: tuple[str, str] | None = None,
+    anyway: bool = False,
+) -> Answers[TrendTests]:
+    """Test whether scores, such as numbers of alleles, go with a status of two values.
+
+    Args:
+        released, plan, where, anyway: as :func:`independence_test`.
+        status: an attribute, or a kept column, that makes cases and controls.
+        of: attributes with scores; by default all but the status.
+        by: kept columns; every group of rows is tested by itself.
+        scores: one number per category of each of them; by default the schema's.
+        compare: the two values of the status; by default the two that it has, second less first.
+
+    Returns:
+        The tests of every group, with p-values adjusted for their number.
+
+    Raises:
+        InputError: if the question does not fit the release.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> snp = deniable.Attribute("rs1", ("0", "1", "2"), scores=(0, 1, 2))
+        >>> plan = deniable.design(deniable.Schema((snp,), keep=("status",)), epsilon=2)
+        >>> copies = ["0"] * 300 + ["1"] * 150 + ["2"] * 50 + ["0"] * 230 + ["1"] * 190 + ["2"] * 80
+        >>> table = pyarrow.table({"rs1": copies, "status": ["0"] * 500 + ["1"] * 500})
+        >>> (found,) = deniable.trend_test(table, plan, status="status")
+        >>> print(f"z = {found.tests[0].z:.2f}, p = {found.tests[0].p_value:.1e}")
+        z = 4.47, p = 7.8e-06
+    """
+    release = _release(released, plan, anyway=anyway)
+    schema = release.strata.schema
+    return Trend(
+        _names(of, "of", schema) if of else (),
+        status=status,
+        by=_names(by, "by", schema) if by else (),
+        where=_where(where),
+        scores=scores,
+        compared=compare,
+    ).ask(release)
+
+
+def form_agreement(
+    released: Any, plan: Plan | None = None, *, anyway: bool = False
+) -> FormAgreement:
+    """Test whether all forms of a release tell of one population.
+
+    Args:
+        released, plan, anyway: as :func:`independence_test`.
+
+    Returns:
+        χ² of every attribute, with p-values adjusted by Holm; ``.p_value`` of all together.
+
+    Raises:
+        InputError: if the release has no forms, or its rows cannot be read.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((3, 4)), epsilon=2, method="forms")
+        >>> table = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
+        >>> released = deniable.randomize(table, plan)
+        >>> 0 <= deniable.form_agreement(released, plan).p_value <= 1
+        True
+    """
+    (found,) = Agreement(()).ask(_release(released, plan, anyway=anyway))
+    return found
+
+
+def leverage(
+    released: Any, plan: Plan | None = None, *, of: str | Sequence[str], anyway: bool = False
+) -> LeverageOfLiars:
+    """Tell how far one liar in a hundred can move each share of a table.
+
+    Args:
+        released, plan, anyway: as :func:`independence_test`.
+        of: the attributes of the table.
+
+    Returns:
+        A row per share, with forms assigned and chosen; ``.floor`` is what no range is below.
+
+    Raises:
+        InputError: if the question does not fit the release.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((2,)), epsilon=1)
+        >>> released = pyarrow.table({"a1": ["0", "1"] * 500})
+        >>> found = deniable.leverage(released, plan, of="a1")
+        >>> [round(row["moved"], 4) for row in found.table()], round(found.floor, 4)
+        ([0.0108, 0.0108], 2.164)
+    """
+    release = _release(released, plan, anyway=anyway)
+    (found,) = Leverage(_names(of, "of", release.strata.schema)).ask(release)
+    return found
 
 
 def _release(released: Any, plan: Plan | None, *, anyway: bool) -> Release:

@@ -5,19 +5,29 @@ from typing import Any
 
 from deniable.cli.console import say, show_table
 from deniable.design.expected_accuracy import LARGEST_HALF_WIDTH
+from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
 from deniable.estimate.columns import SHOWN, Tabular
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
 from deniable.estimate.independence import IndependenceTest
 from deniable.estimate.inference import UNCERTAIN_TEXT
+from deniable.estimate.leverage import LeverageOfLiars
 from deniable.estimate.ordered import Summary
 from deniable.estimate.shares import Estimate
+from deniable.estimate.trend import TrendTests
 
 
-def show_answers(answers: Sequence[Tabular], level: float) -> None:
+def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
     """Print answers under their captions: means, quantiles and differences, which are a row each,
-    in one table; of everything else, whatever it is, a table each."""
+    in one table; of everything else, whatever it is, a table each.
+
+    Args:
+        answers: to be printed.
+        level: of the intervals.
+        said: remarks that stand above already, and are not repeated; new ones are added.
+    """
+    said = set() if said is None else said
     tables: list[list[Tabular]] = [[a] for a in answers if not isinstance(a, Summary | Difference)]
     if single := [a for a in answers if isinstance(a, Summary | Difference)]:
         tables.append(list(single))
@@ -41,14 +51,19 @@ def show_answers(answers: Sequence[Tabular], level: float) -> None:
                 text_columns=len(names),
             )
         if hidden:
-            say(f"… {hidden} smaller ones (--json or --output has all).")
+            what = "with larger p-values" if "p_value" in rows[0] else "smaller ones"
+            say(f"… {hidden} {what} (--json or --output has all).")
         for remark in _remarks(first, rows):
-            say(remark)
+            if remark not in said:
+                say(remark)
+            said.add(remark)
 
 
 def _listed(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
     """Return the rows to print and how many are left out: of many cells the largest that can be
-    used by themselves."""
+    used by themselves, of many tests those with the smallest p-values."""
+    if len(rows) > SHOWN and "p_value" in rows[0]:
+        return sorted(rows, key=lambda row: row["p_value"])[:SHOWN], len(rows) - SHOWN
     if len(rows) <= SHOWN or "estimate" not in rows[0]:
         return rows, 0
     certain = [row for row in rows if not row.get("uncertain")]
@@ -87,7 +102,25 @@ def _columns(
             test = {"statistic": "χ²", "degrees_of_freedom": "degrees of freedom"}
             v = {"cramers_v_low": interval["low"], "cramers_v_high": "to"}
             return [], test | {"p_value": "p-value", "cramers_v": "Cramér's V"} | v
-    return [], {key: key.replace("_", " ") for key in row}
+        case LeverageOfLiars():
+            moves = {"moved": "moved by", "range": "range"}
+            if answer.forms:
+                moves |= {"moved_chosen": "form chosen", "range_chosen": "range"}
+            kept = [*dict(answer.group), *answer.attributes]
+            return kept, {"estimate": "share", "standard_error": "standard error"} | moves
+    named = [key for key, value in row.items() if isinstance(value, str)]
+    numbers = {key: key.replace("_", " ") for key in row if key not in named}
+    known = errors | _P_VALUES
+    return named, {key: known.get(key, header) for key, header in numbers.items()}
+
+
+_P_VALUES = {
+    "p_value": "p-value",
+    "p_bonferroni": "Bonferroni",
+    "p_benjamini_hochberg": "FDR (BH)",
+    "p_holm": "Holm",
+    "statistic": "χ²",
+}
 
 
 def _remark(answer: Tabular, row: dict[str, Any]) -> str:
@@ -108,7 +141,7 @@ def _remark(answer: Tabular, row: dict[str, Any]) -> str:
 
 
 def _in_percent(answer: Tabular) -> bool:
-    return isinstance(answer, Estimate) or (
+    return isinstance(answer, Estimate | LeverageOfLiars) or (
         isinstance(answer, Difference) and answer.statistic == "share"
     )
 
@@ -121,7 +154,7 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
         return value
     if key == "count":
         return f"{value:,.0f}"
-    if key == "p_value" and not value:
+    if key.startswith("p_") and not value:
         return "below 1e-300"
     if in_percent and not key.startswith("ratio"):
         return f"{100 * value:.2f} %"
@@ -164,6 +197,8 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield f"WARNING: {answer.prediction.warning}"
         case IndependenceTest():
             yield from _remarks_on_test(answer)
+        case FormAgreement() | LeverageOfLiars() | TrendTests():
+            yield from answer.remarks()
 
 
 def _remarks_on_test(test: IndependenceTest) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -104,6 +104,21 @@ def _schema(schema: Path | None, categories: str | None) -> Any:
     return Schema.anonymous(options.whole_numbers(categories or "", "--categories"))
 
 
+@Parameter(name="*", group=groups.TREND)
+@dataclass(frozen=True, kw_only=True)
+class GenotypeOptions:
+    """The study of genotypes that ``plan --trend`` is about."""
+
+    people: Annotated[int | None, Parameter(help="How many people.")] = None
+    snps: Annotated[int | None, Parameter(help="SNPs of each person.")] = None
+    allele: Annotated[float, Parameter(help="Share of the allele among controls.")] = 0.3
+    cases: Annotated[float, Parameter(help="Part of the people that are cases.")] = 0.5
+    coding: Annotated[
+        Literal["carrier", "additive"],
+        Parameter(help="Whether a person carries the allele, or how often."),
+    ] = "carrier"
+
+
 @app.command(group=groups.BEFORE)
 def plan(
     *,
@@ -130,15 +145,38 @@ def plan(
     method: Annotated[
         str | None, Parameter(group=groups.SHARED, help="How the law is found; see design.")
     ] = None,
+    trend: Annotated[
+        bool,
+        Parameter(
+            group=groups.TREND,
+            negative=(),
+            help="Instead the smallest odds ratio per allele that a study of genotypes finds.",
+        ),
+    ] = False,
+    genotypes: GenotypeOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Find what a purpose takes: of rows, error and ε give two, and get the third.
+
+    With --trend: what a study of genotypes finds, from people, SNPs and ε.
 
     Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
     """
     from deniable.cli import options
     from deniable.design import sample_size
 
+    if trend:
+        if any(each is not None for each in (schema, categories, rows, error)):
+            raise InputError(
+                "--schema, --categories, --rows and --error are for shares; a trend is planned "
+                "with --people, --snps and --epsilon"
+            )
+        _plan_trend(genotypes or GenotypeOptions(), epsilon, method, as_json=as_json)
+        return
+    if genotypes is not None and genotypes != GenotypeOptions():
+        raise InputError(
+            "--people, --snps, --allele, --cases and --coding are for a trend; say --trend"
+        )
     target_error = None if error is None else options.share(error, "--error")
     with console.progress("Trying totals") as advance:
         planned = sample_size.plan(
@@ -159,6 +197,43 @@ def plan(
         f"(method {planned.design.method}):"
     )
     console.show_worth(plain["worth"], planned.design.epsilon)
+
+
+def _plan_trend(
+    of: GenotypeOptions, epsilon: float | None, method: str | None, *, as_json: bool
+) -> None:
+    from deniable.estimate.trend_power import SENTENCE, plan_trend, without_privacy
+
+    if of.people is None or of.snps is None or epsilon is None:
+        raise InputError("a trend is planned with --people, --snps and --epsilon")
+    with console.working("Finding the law"):
+        found = plan_trend(
+            people=of.people,
+            snps=of.snps,
+            epsilon=epsilon,
+            allele=of.allele,
+            cases=of.cases,
+            coding=of.coding,
+            method=method,
+        )
+    if as_json:
+        console.print_json(found.to_plain())
+        return
+    ratio = "none" if found.odds_ratio is None else f"{found.odds_ratio:.2f}"
+    usual = without_privacy(found)
+    console.say(
+        f"Smallest odds ratio per allele found with {100 * found.power:g} % power: {ratio} "
+        f"(without privacy {'none' if usual is None else f'{usual:.2f}'})."
+    )
+    console.say(
+        f"{found.people:,} people, {100 * found.cases:g} % of them cases, whose status is kept; "
+        f"{count_text(found.snps, 'SNP', 'SNPs')} at ε = {console.six_digits(found.epsilon)} for "
+        f"the whole record (method {found.method}, coding {found.coding}), Bonferroni at "
+        f"{100 * found.level:g} %; the allele's share among controls is {found.allele:g}."
+    )
+    worth = f"{found.worth:,.0f} people whose genotypes are seen as they are"
+    console.say(f"For one SNP they are worth {worth}.")
+    console.say(SENTENCE)
 
 
 def account_of(result: Any, *, curve: bool) -> Any:
@@ -364,6 +439,13 @@ def init(
         FileOrStream, Parameter(help="Schema file to write, or - for the screen.")
     ] = "-",
     force: Annotated[bool, Parameter(negative=(), help="Replace an existing file.")] = False,
+    coding: Annotated[
+        Literal["additive", "carrier"] | None,
+        Parameter(
+            help="Of genotypes: how often a person has the allele (additive), or whether "
+            "(carrier), which tells a test of trend more."
+        ),
+    ] = None,
     file: FileOptions | None = None,
 ) -> None:
     """Draft a schema from a table, to be replaced by the public codebook.
@@ -375,7 +457,8 @@ def init(
     from deniable.tables.drafting import OF_GENOTYPES, WARNING, draft_schema
 
     with console.progress("Reading") as advance:
-        text = draft_schema(source, (file or FileOptions()).file_format(), advance)
+        as_told = (file or FileOptions()).file_format()
+        text = draft_schema(source, as_told, advance, coding=coding)
     if output == "-":
         sys.stdout.write(text)
     else:

@@ -63,6 +63,15 @@ def estimate(
             help="Estimate the covariance of two attributes instead.",
         ),
     ] = False,
+    leverage: Annotated[
+        bool,
+        Parameter(
+            group=groups.ASKED,
+            negative=(),
+            help="Beside shares, how far one liar in a hundred can move each; without --of of all "
+            "randomized attributes.",
+        ),
+    ] = False,
     scores: Annotated[
         str | None,
         Parameter(
@@ -152,6 +161,7 @@ def estimate(
             mean=mean,
             quantile=quantile,
             covariance=covariance,
+            leverage=leverage,
             scores=scores,
             interpolate=interpolate,
             compare=compare,
@@ -166,16 +176,18 @@ def estimate(
             raise InputError(
                 "--compare, --wide and --plot are for one table; ask for one with --of"
             )
-        if not tables and not pairs:
+        if not tables and not pairs and not leverage:
             raise InputError("name the attributes to estimate with --of, or ask for all --pairs")
         with rows.open(source, show_values=show_values) as release:
+            schema = release.strata.schema
+            if leverage and not tables:
+                tables += [(schema.names[i],) for i in schema.protected]
             if pairs:
-                schema = release.strata.schema
                 tables += combinations([schema.names[i] for i in schema.protected], 2)
             answers = _print_tables([question(names) for names in tables], release, level, as_json)
     drawn = None if plot is None else _drawn(answers, plot, level, force=force)
     if output is not None:
-        _write(answers, output, level, wide=wide, force=force)
+        write_answers(answers, output, level, wide=wide, force=force)
     if plot is not None and drawn is not None:
         write_file(plot, drawn, overwrite=force)
         console.note(f"The plot is in {plot}")
@@ -195,12 +207,20 @@ def _print_tables(
         both = zip(questions, results, strict=True)
         console.print_json({"tables": [question.to_plain(answers) for question, answers in both]})
     else:
+        said: set[str] = set()
         for answers in results:
-            show_answers(answers, level)
+            show_answers(answers, level, said)
     return [answer for answers in results for answer in answers]
 
 
-def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, force: bool) -> None:
+def write_answers(
+    answers: Sequence[Any], output: Path, level: float, *, wide: bool = False, force: bool
+) -> None:
+    """Write answers as one table.
+
+    Raises:
+        InputError: if the file exists and is not to be replaced, or cannot be written.
+    """
     from deniable.estimate.columns import columns_of
     from deniable.tables.answers import write_columns
 
@@ -244,6 +264,7 @@ def _question(
     mean: bool,
     quantile: float | None,
     covariance: bool,
+    leverage: bool,
     scores: str | None,
     interpolate: bool,
     compare: str | None,
@@ -251,9 +272,14 @@ def _question(
     """Return the question that the options ask; ``common`` is what all questions are told."""
     from deniable.estimate.covariance import Covariance
     from deniable.estimate.inference import one_of
+    from deniable.estimate.leverage import Leverage
     from deniable.estimate.ordered import Mean, Quantile
     from deniable.estimate.shares import METHODS, Shares
 
+    if leverage:
+        if mean or covariance or quantile is not None or method != "inversion" or compare or scores:
+            raise InputError("leverage is told of shares by method inversion; ask for nothing else")
+        return Leverage(of, **common)
     if interpolate and quantile is None:
         raise InputError("--interpolate is for a quantile; ask for one with --quantile")
     if compare is not None:
@@ -291,18 +317,28 @@ def _comparison(
 ) -> "Question[Any]":
     from deniable.estimate.comparing import Comparison
 
+    column, compared = comparison(text)
+    return Comparison(
+        of,
+        **common,
+        column=column,
+        values=compared,
+        mean=mean,
+        scores=None if scores is None else _scores(scores),
+    )
+
+
+def comparison(text: str) -> tuple[str, tuple[str, str]]:
+    """Return the column that --compare names, and the two values.
+
+    Raises:
+        InputError: if it is not written as column=one,other.
+    """
     column, equals, values = text.partition("=")
     named = split_names(values)
     if not equals or not column or len(named) != 2:
         raise InputError("--compare: expected a column and two of its values, sex=f,m")
-    return Comparison(
-        of,
-        **common,
-        column=column.strip(),
-        values=(named[0], named[1]),
-        mean=mean,
-        scores=None if scores is None else _scores(scores),
-    )
+    return column.strip(), (named[0], named[1])
 
 
 def _scores(text: str) -> Any:

@@ -35,6 +35,7 @@ FILE = Group("How the file is written", sort_key=7)
 COUNTED = Group("Keeping count", sort_key=8)
 LARGE = Group("Large tables", sort_key=9)
 SEARCH = Group("The search", sort_key=9)
+TREND = Group("A study of genotypes", sort_key=9)
 TESTS = Group("For tests", sort_key=10)
 
 

@@ -1,14 +1,19 @@
-"""test: whether two attributes are independent, from a randomized table."""
+"""test: whether attributes are independent, go with a status, or are told alike by all forms."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from deniable.cli import groups
 from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
-from deniable.cli.estimating import print_answers
+from deniable.cli.estimating import comparison, print_answers, write_answers
+from deniable.errors import InputError
 from deniable.schema.names import split_names
+
+if TYPE_CHECKING:
+    from deniable.estimate.question import Question
 
 
 @app.command(name="test", group=groups.READING)
@@ -16,12 +21,72 @@ def independence(
     source: ReleaseSource = None,
     /,
     *,
-    of: Annotated[str, Parameter(help="Two attributes, a,b; one may be a kept column.")],
+    of: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ASKED,
+            help="Two attributes, a,b; one may be a kept column. With --trend the last is the "
+            "status; with --agreement any.",
+        ),
+    ] = None,
+    trend: Annotated[
+        bool,
+        Parameter(
+            group=groups.ASKED,
+            negative=(),
+            help="Test instead whether scores, such as numbers of alleles, go with a status of two "
+            "values (Cochran–Armitage).",
+        ),
+    ] = False,
+    all_pairs: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ASKED,
+            help="With --trend: this status against all attributes, with p-values adjusted for "
+            "their number.",
+        ),
+    ] = None,
+    scores: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ASKED,
+            help="With --trend: one number per category, 0,1,2. Default: the schema's.",
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ASKED,
+            help="With --trend: the two values of the status, status=case,control.",
+        ),
+    ] = None,
+    agreement: Annotated[
+        bool,
+        Parameter(
+            group=groups.ASKED,
+            negative=(),
+            help="Test instead whether all forms tell of one population.",
+        ),
+    ] = False,
     by: Annotated[
-        str | None, Parameter(help="Kept columns; every group of rows is tested by itself.")
+        str | None,
+        Parameter(
+            group=groups.ASKED, help="Kept columns; every group of rows is tested by itself."
+        ),
     ] = None,
     rows: RowOptions | None = None,
-    level: Annotated[float, Parameter(help="Probability that the interval of V holds.")] = 0.95,
+    level: Annotated[
+        float, Parameter(group=groups.ESTIMATED, help="Probability that an interval holds.")
+    ] = 0.95,
+    output: Annotated[
+        Path | None,
+        Parameter(
+            group=groups.SHOWN, help="Also write the answer: a .csv, .parquet or .xlsx file."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, Parameter(group=groups.SHOWN, negative=(), help="Replace an existing file.")
+    ] = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
 ) -> None:
@@ -29,18 +94,62 @@ def independence(
 
     The p-value is right under every randomization, also where the released
     table by itself misleads. It is about the population that the rows were
-    drawn from.
+    drawn from. With --trend or --agreement another question is answered.
 
     Example: deniable test release --of race,hhi
     """
-    from deniable.estimate.independence import Independence
-
     rows = rows or RowOptions()
-    question = Independence(
-        tuple(split_names(of)),
-        by=tuple(split_names(by or "")),
-        where=rows.selected(),
-        level=level,
-    )
+    common: dict[str, Any] = {
+        "by": tuple(split_names(by or "")),
+        "where": rows.selected(),
+        "level": level,
+    }
+    names = split_names(of or "")
+    question: Question[Any]
+    if trend and agreement:
+        raise InputError("--trend and --agreement are two questions; ask one at a time")
+    if not trend and not (all_pairs is None and scores is None and compare is None):
+        raise InputError("--all-pairs, --scores and --compare are for a trend; say --trend too")
+    if trend:
+        question = _trend(names, all_pairs, scores, compare, common)
+    elif agreement:
+        from deniable.estimate.agreement import Agreement
+
+        question = Agreement(tuple(names), **common)
+    elif not names:
+        raise InputError("name the two attributes to test with --of a,b")
+    else:
+        from deniable.estimate.independence import Independence
+
+        question = Independence(tuple(names), **common)
     with rows.open(source, show_values=show_values) as release:
-        print_answers(question, release, level, as_json)
+        answers = print_answers(question, release, level, as_json)
+    if output is not None:
+        write_answers(answers, output, level, force=force)
+
+
+def _trend(
+    names: list[str],
+    all_pairs: str | None,
+    scores: str | None,
+    compare: str | None,
+    common: dict[str, Any],
+) -> "Question[Any]":
+    """Return the question of --trend."""
+    from deniable.cli import options
+    from deniable.estimate.trend import Trend
+
+    if all_pairs is not None:
+        if names:
+            raise InputError("give either --of snp,status or --all-pairs status")
+        names = [all_pairs]
+    elif len(names) < 2:
+        raise InputError("a trend is of an attribute with a status: --of snp,status")
+    *tested, status = names
+    compared = None
+    if compare is not None:
+        column, compared = comparison(compare)
+        if column != status:
+            raise InputError(f"--compare: the status is '{status}', not '{column}'")
+    numbers = None if scores is None else options.numbers(scores, "--scores")
+    return Trend(tuple(tested), **common, status=status, scores=numbers, compared=compared)

@@ -52,6 +52,7 @@ class Collected(Release):
         by: Sequence[str] = (),
         where: Mapping[str, str] | None = None,
         weights: str | None = None,
+        by_form: bool = False,  # noqa: ARG002 - a study has none
     ) -> list[list[Counts]]:
         """Return all records counted.
 

@@ -126,13 +126,15 @@ def less_mean(
     what their means differ by is no error (docs/proofs/forms.md, section 1).
 
     Args:
-        influence: shape (functions, outputs).
+        influence: shape (functions, outputs); a kept column that is carried along is the last axis
+            of the outputs.
         frequencies: θ, shape (outputs,).
         inverse: L, which tells the forms.
     """
     ends = [frequencies.size]
     if isinstance(inverse, StackedMap):
-        ends = np.cumsum([prod(shape) for shape in inverse.shapes]).tolist()
+        stacked = np.cumsum([prod(shape) for shape in inverse.shapes])
+        ends = (stacked * (frequencies.size // int(stacked[-1]))).tolist()
     centred = np.empty_like(influence)
     start = 0
     for end in ends:

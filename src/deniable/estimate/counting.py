@@ -143,6 +143,7 @@ def count_tables(
     weights: str | None = None,
     show_values: bool = False,
     counted: bool = False,
+    by_form: bool = False,
 ) -> list[list[Counts]]:
     """Count a released table by several sets of attributes in one pass, streaming.
 
@@ -172,7 +173,10 @@ def count_tables(
     kept = list(dict.fromkeys([*grouping, *where, *([weights] if weights else [])]))
     _refuse_unkept(strata, kept)
     more = ["count", *([f"{weights}_squared"] if weights else [])] if counted else []
-    tallies = [_Tally(strata, names, grouping, weighted=weights is not None) for names in tables]
+    tallies = [
+        _Tally(strata, names, grouping, weighted=weights is not None, by_form=by_form)
+        for names in tables
+    ]
     cells = _Cells(strata, list(dict.fromkeys(name for names in tables for name in names)))
     with open_table(
         source,
@@ -219,16 +223,24 @@ class _Tally:
         names: the attributes to count by.
         grouping: the columns that form the groups, that of the strata among them.
         weighted: whether every row has a weight.
+        by_form: whether forms that do the same are counted apart.
     """
 
     def __init__(
-        self, strata: Strata, names: Sequence[str], grouping: Sequence[str], *, weighted: bool
+        self,
+        strata: Strata,
+        names: Sequence[str],
+        grouping: Sequence[str],
+        *,
+        weighted: bool,
+        by_form: bool,
     ) -> None:
         self.tabulators: dict[tuple[str, ...], Tabulator] = {}
         self._strata = strata
         self._names = tuple(names)
         self._grouping = list(grouping)
         self._weighted = weighted
+        self._by_form = by_form
         self._channels: dict[str, Channel | PublishedChannel] = {}
 
     def add(
@@ -274,7 +286,10 @@ class _Tally:
 
     def _channel(self, stratum: str) -> Channel | PublishedChannel:
         if stratum not in self._channels:
-            self._channels[stratum] = channel_of(self._strata.mechanism_of(stratum), self._names)
+            channel = channel_of(self._strata.mechanism_of(stratum), self._names)
+            if self._by_form and isinstance(channel, PublishedChannel):
+                channel = channel.of_every_form()
+            self._channels[stratum] = channel
         return self._channels[stratum]
 
 

@@ -22,7 +22,7 @@ from deniable.estimate.chi_square import (
 )
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.mechanism import Mechanism
@@ -156,11 +156,14 @@ def independence(
             randomization has wiped out what is wanted.
     """
     _refuse_but_two(of)
-    mechanism, tabulation = _one_stratum(counts)
+    mechanism, tabulation = one_stratum(counts)
     if tabulation.squares is not None:
         raise InputError("the test of independence takes no weights; count every row once")
     first, second = of
-    channel = channel_of(mechanism, (first,) if kept_values else (first, second), tabulation.counts)
+    if kept_values:
+        channel = channel_of(mechanism, (first,), tabulation.counts.sum(axis=-1))
+    else:
+        channel = channel_of(mechanism, (first, second), tabulation.counts)
     channel.check(tabulation.n_effective)
     shape = channel.n_outputs
     labels = [variable.attribute.categories for variable in channel.variables]
@@ -230,13 +233,8 @@ class Independence(Question[IndependenceTest]):
         if release.counts is not None:
             return super().ask(release)
         schema = release.strata.schema
+        refuse_randomized_groups(schema, self.by, "independence is")
         for name in self.by:
-            if name not in schema.keep:
-                schema.variables([name])
-                raise InputError(
-                    f"independence is not tested within subgroups of '{name}', which is "
-                    "randomized; group by a column released as it is"
-                )
             if name in self.of:
                 raise InputError(f"'{name}' is tested and forms the groups too; name it only once")
         undeclared = [name for name in self.of if name in schema.keep and name not in schema.names]
@@ -271,7 +269,7 @@ def _refuse_but_two(of: Sequence[str]) -> None:
         raise InputError("independence is of two attributes; name both of them, as in a,b")
 
 
-def _one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
+def one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
     if len(counts.parts) > 1:
         raise InputError(
             f"the strata of '{counts.column}' were randomized by mechanisms of their own, which "
@@ -282,7 +280,7 @@ def _one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
 
 def _side_by_side(of: Sequence[str], parts: Sequence[Counts]) -> IndependenceTest:
     # Rows that differ in the last column of their groups, which is the second of the pair.
-    singles = [_one_stratum(part) for part in parts]
+    singles = [one_stratum(part) for part in parts]
     mechanism = singles[0][0]
     if any(each != mechanism for each, _ in singles):
         raise InputError(

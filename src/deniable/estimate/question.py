@@ -3,7 +3,9 @@
 The questions themselves stand with what answers them: :class:`~deniable.estimate.shares.Shares`,
 :class:`~deniable.estimate.ordered.Mean` and :class:`~deniable.estimate.ordered.Quantile`,
 :class:`~deniable.estimate.covariance.Covariance`,
-:class:`~deniable.estimate.independence.Independence`.
+:class:`~deniable.estimate.independence.Independence`,
+:class:`~deniable.estimate.trend.Trend`, :class:`~deniable.estimate.agreement.Agreement`,
+:class:`~deniable.estimate.leverage.Leverage`.
 """
 
 from abc import ABC, abstractmethod
@@ -79,6 +81,26 @@ class Question(ABC, Generic[Answer]):
     def subgroups(self, schema: Schema) -> list[str]:
         """Return those names of ``by`` that are attributes, or parts of merged ones."""
         return [name for name in self.by if name in schema.names or name in schema.columns]
+
+
+def refuse_randomized_groups(schema: Schema, by: Sequence[str], what: str) -> None:
+    """Refuse groups of rows by a column that is randomized, where subgroups are not told.
+
+    Args:
+        schema: of the release.
+        by: the columns that form groups.
+        what: is not told, for the message.
+
+    Raises:
+        InputError: naming the first of them.
+    """
+    for name in by:
+        if name not in schema.keep:
+            schema.variables([name])
+            raise InputError(
+                f"{what} not tested within subgroups of '{name}', which is randomized; group by a "
+                "column released as it is"
+            )
 
 
 def ask_together(questions: Sequence[Question[Answer]], release: Release) -> list[Answers[Answer]]:

@@ -62,6 +62,7 @@ class Release:
         by: Sequence[str] = (),
         where: Mapping[str, str] | None = None,
         weights: str | None = None,
+        by_form: bool = False,
     ) -> list[list[Counts]]:
         """Return the rows counted by several sets of attributes, in one pass.
 
@@ -77,6 +78,7 @@ class Release:
             weights=weights,
             show_values=self.show_values,
             counted=self.counts is not None,
+            by_form=by_form,
         )
         if self.unreadable:
             warnings.warn(self.unreadable, Notice, stacklevel=2)

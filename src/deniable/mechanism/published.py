@@ -204,6 +204,16 @@ class PublishedChannel(Axes):
         fractions = tuple((weights / weights.sum()).tolist())
         return PublishedChannel(self.mechanism, self.attributes, fractions, self.groups)
 
+    def of_every_form(self) -> "PublishedChannel":
+        """Return the channel whose released values tell every form by itself, also those that do
+        the same to the attributes."""
+        groups = tuple(
+            ((number, asked),)
+            for number, form in enumerate(self.law.forms)
+            for asked, _ in form.variants(self._places)
+        )
+        return PublishedChannel(self.mechanism, self.attributes, grouping=groups)
+
     @cached_property
     def _information(self) -> NDArray[np.float64]:
         """I_T over the pattern axes, shape (2,)·(their number)."""

@@ -57,6 +57,7 @@ from deniable.tables import (
 from deniable.tables.arrays import taken
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
+from deniable.tables.plink import holds_genotypes
 from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import Repeats, concatenated, count_rows, says_whose_row
 
@@ -513,8 +514,8 @@ def write_rows(
     rows_of: Counter[Any] = Counter()
     with open_rows(source, schema, options, layout.numeric) as reader:
         columns = layout.columns(reader)
-        # Forms have empty cells, for which there is no genotype.
-        by_attribute = is_fileset(source) and layout.forms is None
+        # Forms have empty cells, for which there is no genotype, nor is there one for carriers.
+        by_attribute = is_fileset(source) and layout.forms is None and holds_genotypes(columns)
         if randomizer is not None and isinstance(reader, TableReader) and by_attribute:
             file = folder / "data.bed"
             for name in options.persons:

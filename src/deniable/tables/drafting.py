@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,14 @@ OF_GENOTYPES = (
     "Whether genotypes are missing was read off the data; and if the .bim lists only variants that "
     "were chosen by looking at these people, or the allele that is rarer among them first, it is "
     "information about them, and is released as it is"
+)
+Coding = Literal["additive", "carrier"]
+_ALLELES = ('categories = ["0", "1", "2"]', "ordered = true", "scores = [0, 1, 2]")
+_CARRIERS = (
+    "# Of the number of first alleles only whether there is one:",
+    "bins = [0, 1, 2]",
+    'labels = { "[0,1)" = "none", "[1,2]" = "carrier" }',
+    "scores = [0, 1]",
 )
 MOST_CATEGORIES = 50
 """A column with more distinct values is left for a person to decide about."""
@@ -87,6 +95,8 @@ def draft_schema(
     source: Any,
     file_format: FileFormat = AS_FOUND,
     progress: Callable[[float | None], None] = lambda _fraction: None,
+    *,
+    coding: Coding | None = None,
 ) -> str:
     """Return a schema in TOML with every column of a table in it, read in one pass.
 
@@ -100,12 +110,17 @@ def draft_schema(
         source: what :func:`~deniable.tables.open_table` reads, but for standard input.
         file_format: how a text file holds the table, as far as that is known.
         progress: called with the fraction of the table that is done.
+        coding: of genotypes: ``additive``, how often a person has an allele, or ``carrier``,
+            whether; by default additive.
 
     Raises:
-        InputError: if the table cannot be read or has no rows, or its first row holds no names.
+        InputError: if the table cannot be read or has no rows, its first row holds no names, or a
+            coding is named for what is no fileset.
     """
     if is_fileset(source):
-        return _draft_of_genotypes(source, progress)
+        return _draft_of_genotypes(source, progress, carrier=coding == "carrier")
+    if coding is not None:
+        raise InputError(f"{source}: a coding is for the genotypes of a PLINK .bed; leave it out")
     if isinstance(source, str) and source == "-":
         raise InputError("a schema is drafted from a file, which is read twice; save the input")
     names = column_names(source, file_format)
@@ -144,7 +159,9 @@ def draft_schema(
     return "\n".join(parts) + "\n"
 
 
-def _draft_of_genotypes(source: Any, progress: Callable[[float | None], None]) -> str:
+def _draft_of_genotypes(
+    source: Any, progress: Callable[[float | None], None], *, carrier: bool
+) -> str:
     """Return a schema of all variants of a fileset, which share one declaration."""
     with open_table(source, [], other_columns="drop") as reader:
         fileset = reader.source
@@ -162,9 +179,7 @@ def _draft_of_genotypes(source: Any, progress: Callable[[float | None], None]) -
         "",
         "[[attribute]]",
         *textwrap.wrap(f"names = [{names}]", 96, break_long_words=False, break_on_hyphens=False),
-        'categories = ["0", "1", "2"]',
-        "ordered = true",
-        "scores = [0, 1, 2]",
+        *(_CARRIERS if carrier else _ALLELES),
         'missing = "category:NA"' if missing else 'missing = "error"',
     ]
     return "\n".join(parts) + "\n"

@@ -388,6 +388,16 @@ class FilesetWriter:
             self._finish()
 
 
+def holds_genotypes(columns: Sequence[Column]) -> bool:
+    """Return whether a fileset can hold the values that these columns are released with."""
+    return all(
+        column.name in PEOPLE
+        or column.position is None
+        or all(value in _BITS_OF for value in label_values(column.labels, column.kind))
+        for column in columns
+    )
+
+
 def _bytes_of(column: Column) -> NDArray[np.uint8]:
     """Return the byte for every four released codes, themselves packed, shape (256,)."""
     values = label_values(column.labels, column.kind)

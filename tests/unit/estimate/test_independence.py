@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
+import deniable
 from deniable.errors import InputError
 from deniable.estimate.chi_square import released_chi_square
 from deniable.estimate.independence import IndependenceTest, independence
@@ -12,6 +13,8 @@ from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.published import PublishedChannel
+from deniable.schema import Schema
 from unit.dense import MECHANISMS, NAMES, anonymous, random_matrix
 from unit.mechanism import merged
 
@@ -181,3 +184,22 @@ def test_what_cannot_be_tested_is_refused() -> None:
     faint = Mechanism.of(JointLaw.from_attenuation((3, 4), 1e-6))
     with pytest.raises(InputError, match="cannot be estimated"):
         independence(Counts.of(faint, tabulation), ("a1", "a2"))
+
+
+def test_under_forms_a_kept_column_is_tested_alike_whether_or_not_it_is_declared() -> None:
+    random = np.random.default_rng(4)
+    law = (
+        deniable.design(Schema.anonymous((3, 2)), epsilon=3, method="forms").mechanism.blocks[0].law
+    )
+    declared = anonymous((3, 2, 4), Block((0, 1), law), Block((2,), Identity((4,))), keep=(2,))
+    bare = Mechanism.of(law)
+    outputs = PublishedChannel(declared, ("a1", "a3")).n_outputs[0] // 4
+    table = random.integers(200, 400, (outputs, 4)).astype(float)
+    one = independence(Counts.of(declared, table.ravel()), ("a1", "a3"))
+    values = ("n", "e", "s", "w")
+    other = independence(Counts.of(bare, table), ("a1", "town"), kept_values=values)
+    assert other.test.statistic == pytest.approx(one.test.statistic)
+    assert one.cramers_v is not None
+    assert other.cramers_v is not None
+    assert other.cramers_v.square == pytest.approx(one.cramers_v.square)
+    assert other.cramers_v.floor == pytest.approx(one.cramers_v.floor)

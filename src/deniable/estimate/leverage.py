@@ -1,0 +1,229 @@
+"""How far a few liars can move an estimate: people who send what moves it most.
+
+A row with the released value y adds ℓ_v(y)/n to the estimate of a cell v, ℓ = Lᵀe_v. Against a row
+that tells nothing, which adds 1/N to each of N cells, a liar can add max_y ℓ_v(y) − 1/N, and
+between the most and the least that a liar can add lies max_y ℓ_v(y) − min_y ℓ_v(y). Of one
+attribute of a categories under one pattern law that is (1 − 1/a)/φ, and 1/φ.
+
+Under forms ℓ is the form's. If forms are *assigned*, a liar has one like everybody, and the mean
+over forms counts; if they can be *chosen*, the worst form does.
+
+Whatever the mechanism, with forms or without, the range of an assigned liar is at least
+(e^ε + 1)/(e^ε − 1) for every unbiased linear estimate of a share: within a form
+E[ℓ | x] − E[ℓ | x′] is at most the range of ℓ times the total variation of what x and x′ release,
+which is at most (e^ε − 1)/(e^ε + 1), and its mean over forms is 1 for an x in the cell and an x′
+outside.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, prod, tanh
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.inference import Inference
+from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.tabulate import Counts
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import Target
+from deniable.mechanism.published import PublishedChannel
+
+Floats = NDArray[np.float64]
+
+LIARS = 0.01
+"""The fraction of rows that are liars': leverage is told in points for one in a hundred."""
+
+UNSEEN = (
+    "What liars did is not found out by this, nor by the test whether forms agree: who answers as "
+    "some population would is never seen."
+)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How far one row can move n times the estimate of every cell; arrays broadcast to the table.
+
+    Args:
+        up: at most, against a row that tells nothing; forms assigned.
+        span: from the least to the most that it can add; forms assigned.
+        up_chosen, span_chosen: the same where a liar can choose a form.
+    """
+
+    up: Floats
+    span: Floats
+    up_chosen: Floats
+    span_chosen: Floats
+
+
+def moves(channel: Channel | PublishedChannel) -> Moves:
+    """Return how far one row can move the table of some attributes.
+
+    >>> from deniable.laws import ProductLaw
+    >>> from deniable.mechanism.mechanism import Mechanism
+    >>> of = moves(Channel(Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0))), ("a1",)))
+    >>> of.up.round(3).tolist(), of.span.round(3).tolist()
+    ([1.082], [2.164])
+    """
+    even = 1.0 / prod(channel.n_categories)
+    if isinstance(channel, PublishedChannel):
+        ranges, rows = channel.inverse.row_ranges(), channel.rows
+        maps = channel.inverse.parts
+    else:
+        ranges, rows, maps = [channel.inverse.row_range()], (1.0,), (channel.inverse,)
+    ends = []
+    for (low, high), one in zip(ranges, maps, strict=True):
+        moved = {*one.pattern_axes, *(i for axis in one.matrices for i in one.axes_of(axis))}
+        if len(moved) < len(channel.n_categories):
+            # On an axis that is released as it is, a row with another value adds nothing.
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        ends.append((low, high))
+    lows, highs = ([end[side] for end in ends] for side in (0, 1))
+    low = np.asarray(sum(f * each for f, each in zip(rows, lows, strict=True)))
+    high = np.asarray(sum(f * each for f, each in zip(rows, highs, strict=True)))
+    # A form that no row has cannot be chosen.
+    had = [i for i, fraction in enumerate(rows) if fraction > 0]
+    least = np.minimum.reduce([np.broadcast_to(lows[i], low.shape) for i in had])
+    most = np.maximum.reduce([np.broadcast_to(highs[i], high.shape) for i in had])
+    return Moves(high - even, high - low, most - even, most - least)
+
+
+@dataclass(frozen=True)
+class LeverageOfLiars(Presented):
+    """By how much one in a hundred liars can move each share of a table.
+
+    Args:
+        attributes: names, in the order of the table's axes.
+        categories: of each attribute.
+        n_records: rows behind it.
+        target: of the standard errors.
+        estimate, standard_error: the shares, shape of the table.
+        moves: how far one row can move n times each share, shape of the table.
+        forms: whether there are forms to choose.
+        floor: the least range that any mechanism with this ε of the record leaves a liar.
+        group: columns released as they are and the values that the rows were selected by.
+    """
+
+    attributes: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+    n_records: int
+    target: Target
+    estimate: Floats
+    standard_error: Floats
+    moves: Moves
+    forms: bool
+    floor: float
+    group: tuple[tuple[str, str], ...] = ()
+
+    def table(self, level: float = 0.95) -> list[dict[str, Any]]:  # noqa: ARG002 - no interval
+        """Return a row per share; the moves are fractions of 1 for one in a hundred liars."""
+        shape = self.estimate.shape
+        columns = {"moved": self.moves.up, "range": self.moves.span}
+        if self.forms:
+            columns |= {
+                "moved_chosen": self.moves.up_chosen,
+                "range_chosen": self.moves.span_chosen,
+            }
+        spread = {name: LIARS * np.broadcast_to(of, shape) for name, of in columns.items()}
+        return [
+            dict(self.group)
+            | {
+                name: categories[i]
+                for name, categories, i in zip(self.attributes, self.categories, index, strict=True)
+            }
+            | {
+                "estimate": float(self.estimate[index]),
+                "standard_error": float(self.standard_error[index]),
+            }
+            | {name: float(of[index]) for name, of in spread.items()}
+            for index in np.ndindex(shape)
+        ]
+
+    def caption(self, level: float = 0.95) -> str:  # noqa: ARG002
+        """Return in a sentence what it is."""
+        return (
+            f"Shares of {', '.join(self.attributes)}{where_text(self.group)}, and how far one "
+            f"liar in a hundred can move them: {rows_text(self.n_records)}, of "
+            f"{target_text(self.target)}"
+        )
+
+    def remarks(self) -> list[str]:
+        """Return what has to be known to read the table."""
+        said = (
+            f"A range is at least {100 * LIARS * self.floor:.3g} % under every mechanism with this "
+            "ε of the record."
+        )
+        if self.forms:
+            said += (
+                " The first two columns hold if forms are assigned; a liar who can choose a form "
+                "moves shares by the last two."
+            )
+        return [said, UNSEEN]
+
+    def to_plain(self, level: float = 0.95) -> dict[str, Any]:
+        """Return plain values for strict JSON."""
+        return {
+            "attributes": list(self.attributes),
+            "group": dict(self.group),
+            "n": self.n_records,
+            "target": self.target,
+            "liars": LIARS,
+            "least_range": LIARS * self.floor,
+            "shares": self.table(level),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leverage(Question[LeverageOfLiars]):
+    """How far can liars move the shares of a table?
+
+    Args:
+        target: of the standard errors, ``table`` or ``population``.
+
+    Raises:
+        InputError: if weights are given, or a group is formed by a randomized attribute; from
+            :meth:`answer`, if the randomization has wiped out a component of the table.
+    """
+
+    target: Target = "table"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights is not None:
+            raise InputError("leverage counts every liar alike; leave weights out")
+
+    def answer(self, counts: Counts) -> list[LeverageOfLiars]:
+        """Return the leverage in one group of rows."""
+        if by := self.subgroups(counts.schema):
+            raise InputError(
+                f"leverage is not told within subgroups of '{by[0]}', which is an attribute; name "
+                "it among the attributes of the table"
+            )
+        inference = Inference(counts, self.of, self.target)
+        shape = inference.values.shape
+        parts = [(fraction, moves(part.channel)) for fraction, part in inference.parts]
+        summed = [
+            np.asarray(sum(w * np.broadcast_to(getattr(of, name), shape) for w, of in parts))
+            for name in ("up", "span", "up_chosen", "span_chosen")
+        ]
+        epsilon = max(part.channel.mechanism.epsilon for _, part in inference.parts)
+        found = LeverageOfLiars(
+            self.of,
+            tuple(variable.attribute.categories for variable in inference.channel.variables),
+            counts.n_records,
+            self.target,
+            inference.values,
+            inference.standard_error,
+            Moves(*summed),
+            isinstance(inference.channel, PublishedChannel),
+            1 / tanh(epsilon / 2) if epsilon > 0 else inf,
+            counts.group,
+        )
+        return [found]
+
+    def to_plain(self, answers: Sequence[LeverageOfLiars]) -> dict[str, Any]:
+        """Return one table as such, and several under ``groups``."""
+        return one_or_groups([answer.to_plain(self.level) for answer in answers])
