@@ -1,6 +1,6 @@
 """The cells of a model: every combination of categories, and how the model merges them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -83,9 +83,7 @@ class Axis:
         levels = tuple(other if group == ["*"] else "+".join(group) for group in groups)
         members = [rest if group == ["*"] else group for group in groups]
         of = {name: place for place, group in enumerate(members) for name in group}
-        return Axis(
-            self.name, self.categories, levels, tuple(of[name] for name in self.categories)
-        )
+        return Axis(self.name, self.categories, levels, tuple(of[name] for name in self.categories))
 
 
 @dataclass(frozen=True)
@@ -146,13 +144,14 @@ class Cells:
                 columns[axis.name] = pandas.Categorical.from_codes(codes, list(axis.levels))
         return pandas.DataFrame(columns)
 
-    def labels(self, levels: Mapping[int, Sequence[str]]) -> list[tuple[str, ...]]:
-        """Return the combinations of the levels of some axes, the last fastest."""
-        shape = tuple(map(len, levels.values()))
-        return [
-            tuple(names[i] for names, i in zip(levels.values(), index, strict=True))
-            for index in np.ndindex(shape)
-        ]
+    def merged_into(self, axes: Sequence[int]) -> NDArray[np.int64]:
+        """Return, for every cell, the place of its combination of levels of some axes, the last
+        fastest; shape (cells,)."""
+        place = np.zeros(self.n_cells, dtype=np.int64)
+        for i in axes:
+            axis = self.axes[i]
+            place = place * len(axis.levels) + np.array(axis.level_of)[self.indices[i]]
+        return place
 
 
 @dataclass(frozen=True)
@@ -183,48 +182,82 @@ class Columns:
         )
 
 
+def beside_nothing(cells: Cells) -> Columns:
+    """Return no columns."""
+    return Columns(np.zeros((cells.n_cells, 0)), (), (), ())
+
+
 def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
-    """Return indicators of all categories but the first, and their products, up to so many axes.
+    """Return orthonormal contrasts of categories, and their products, up to so many axes.
+
+    They are there for a joint distribution and mean nothing one by one; so no category is a
+    reference, and a prior on them favours none.
 
     >>> made = interactions(Cells((Axis("a", ("0", "1")), Axis("b", ("0", "1"))), 2), (0, 1), 2)
-    >>> made.names, made.values.tolist()[-1]
-    (('a[T.1]', 'b[T.1]', 'a[T.1]:b[T.1]'), [1.0, 1.0, 1.0])
+    >>> made.names, abs(made.values[0].round(3)).tolist()
+    (('(a)', '(b)', '(a:b)'), [0.707, 0.707, 0.5])
     """
-    single = {
-        axis: [
-            (f"{cells.axes[axis].name}[T.{name}]", cells.indices[axis] == place)
-            for place, name in enumerate(cells.axes[axis].categories)
-            if place
-        ]
-        for axis in axes
-    }
-    values: list[NDArray[np.float64]] = []
-    names: list[str] = []
-    order: list[int] = []
+    contrasts = {axis: _contrasts(cells.sizes[axis])[cells.indices[axis]] for axis in axes}
+    parts = [beside_nothing(cells)]
     for size in range(1, most + 1):
         for chosen in combinations(axes, size):
-            products = [("", np.ones(cells.n_cells))]
+            values = np.ones((cells.n_cells, 1))
             for axis in chosen:
-                products = [
-                    (f"{name}:{more}" if name else more, column * indicator)
-                    for name, column in products
-                    for more, indicator in single[axis]
-                ]
-            names += [name for name, _ in products]
-            values += [column for _, column in products]
-            order += [size] * len(products)
-    stacked = np.column_stack(values) if values else np.zeros((cells.n_cells, 0))
-    return Columns(stacked, tuple(names), tuple(order), ("",) * len(names))
+                values = _products(values, contrasts[axis])
+            name = f"({':'.join(cells.axes[axis].name for axis in chosen)})"
+            m = values.shape[1]
+            parts.append(Columns(values, (name,) * m, (size,) * m, ("",) * m))
+    return Columns.beside(*parts)
 
 
-def within_levels(cells: Cells, axes: Sequence[int]) -> Columns:
-    """Return indicators that tell merged categories of a level apart: all but each level's first."""
-    values, names = [], []
-    for i in axes:
-        axis = cells.axes[i]
-        for place, name in enumerate(axis.categories):
-            if axis.level_of.index(axis.level_of[place]) != place:
-                values.append((cells.indices[i] == place).astype(np.float64))
-                names.append(f"{axis.name}[T.{name}]")
-    stacked = np.column_stack(values) if values else np.zeros((cells.n_cells, 0))
-    return Columns(stacked, tuple(names), (1,) * len(names), ("",) * len(names))
+def _contrasts(n: int) -> NDArray[np.float64]:
+    """Return an orthonormal basis of what sums to 0, shape (n, n − 1)."""
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, : n - 1]]))
+    return np.asarray(basis[:, 1:])
+
+
+def _products(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
+
+
+def _within(cells: Cells, axis: int) -> NDArray[np.float64]:
+    """Return indicators that tell the merged categories of each level apart, all but the first."""
+    of = cells.axes[axis].level_of
+    later = [place for place in range(len(of)) if of.index(of[place]) != place]
+    return np.asarray(cells.indices[axis][:, None] == np.array(later, dtype=np.int64), dtype=float)
+
+
+def _of_levels(cells: Cells, axis: int) -> NDArray[np.float64]:
+    """Return indicators of all levels of an axis but the first."""
+    level = np.array(cells.axes[axis].level_of)[cells.indices[axis]]
+    return np.asarray(level[:, None] == np.arange(1, len(cells.axes[axis].levels)), dtype=float)
+
+
+def of_merged(cells: Cells, response: int | None) -> Columns:
+    """Return what a model needs beside its formula to tell merged categories apart.
+
+    Args:
+        cells: of the model.
+        response: with a response, what merged categories of covariates do to it; without, shares of
+            their own for them, and pairs with everything.
+    """
+    parts = [beside_nothing(cells)]
+
+    def add(values: NDArray[np.float64], order: int, *axes: int) -> None:
+        name = f"({':'.join(cells.axes[axis].name for axis in axes)})"
+        m = values.shape[1]
+        parts.append(Columns(values, (name,) * m, (order,) * m, ("",) * m))
+
+    merged = [i for i, axis in enumerate(cells.axes) if axis.merged and i != response]
+    for i in merged:
+        if response is not None:
+            answers = cells.indices[response][:, None] == np.arange(1, cells.sizes[response])
+            add(_products(answers.astype(float), _within(cells, i)), 2, response, i)
+            continue
+        add(_within(cells, i), 1, i)
+        for j in range(len(cells.axes)):
+            if j != i:
+                add(_products(_within(cells, i), _of_levels(cells, j)), 2, i, j)
+            if j > i and j in merged:
+                add(_products(_within(cells, i), _within(cells, j)), 2, i, j)
+    return Columns.beside(*parts)

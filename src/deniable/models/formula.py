@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.models.cells import Cells, Columns, interactions, within_levels
+from deniable.models.cells import Cells, Columns, interactions, of_merged
 
 MOST_SATURATED = 500
 """Cells of the covariates from which on their distribution has all pairs, and not everything."""
@@ -148,41 +148,52 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
     """Return the design of a log-linear model that a formula means, without a constant.
 
     With a response the model has the joint distribution of the covariates, as far as 500 cells all
-    of it and beyond all pairs, and per level of the response but the first the right side's columns
-    times its indicator: a logistic or multinomial regression. Categories that the model merges keep
-    shares of their own within each level.
+    of it and beyond all pairs, and per category of the response but the first the right side's
+    columns times its indicator: a logistic or multinomial regression. Categories that the model
+    merges are told apart by columns of their own (:func:`~deniable.models.cells.of_merged`).
 
     Raises:
         InputError: if the formula cannot be evaluated, or the model is too large.
     """
-    if formula.response is None:
-        check_size(cells, 0, formula.text)
-        made, terms = matrix_of(formula, cells.frame())
-        named = _columns(made, terms, cells)
-        merged = [i for i, axis in enumerate(cells.axes) if axis.merged]
-        columns = Columns.beside(named, within_levels(cells, merged))
-        check_size(cells, len(columns.names), formula.text)
-        return columns
-    response = cells.place(formula.response)
-    axis = cells.axes[response]
+    check_size(cells, 0, formula.text)
+    response = None if formula.response is None else cells.place(formula.response)
     covariates = [i for i in range(len(cells.axes)) if i != response]
     sizes = [cells.sizes[i] for i in covariates]
-    most = len(covariates) if prod(sizes) < MOST_SATURATED else min(2, len(covariates))
-    n_joint = (
-        prod(sizes) - 1
-        if most == len(covariates)
-        else sum((a - 1) * (b - 1) for i, a in enumerate(sizes) for b in sizes[:i])
-        + sum(a - 1 for a in sizes)
-    )
-    check_size(cells, n_joint, formula.text)
+    all_of_it = prod(sizes) < MOST_SATURATED
+    if response is not None:
+        pairs = sum((a - 1) * (b - 1) for i, a in enumerate(sizes) for b in sizes[:i])
+        n_joint = prod(sizes) - 1 if all_of_it else pairs + sum(sizes) - len(sizes)
+        check_size(cells, n_joint, formula.text)
     made, terms = matrix_of(formula, cells.frame())
+    if response is None:
+        columns = Columns.beside(_columns(made, terms, cells), of_merged(cells, None))
+        check_size(cells, len(columns.names), formula.text)
+        return columns
+    n_of_response = (cells.sizes[response] - 1) * made.shape[1]
+    check_size(cells, n_joint + n_of_response, formula.text)
     parts = [
-        _columns(made, terms, cells, response, level)
-        for level in range(1, len(axis.levels))
+        _columns(made, terms, cells, response, category)
+        for category in range(1, cells.sizes[response])
     ]
-    check_size(cells, n_joint + sum(len(part.names) for part in parts), formula.text)
+    most = len(covariates) if all_of_it else min(2, len(covariates))
     joint = interactions(cells, covariates, most)
-    return Columns.beside(*parts, joint, within_levels(cells, [response]))
+    return Columns.beside(*parts, of_merged(cells, response), joint)
+
+
+def columns_of(formula: Formula, levels: Cells) -> Columns:
+    """Return the columns of a formula alone, on a table whose categories are merged already.
+
+    Raises:
+        InputError: if the formula cannot be evaluated.
+    """
+    made, terms = matrix_of(formula, levels.frame())
+    if formula.response is None:
+        return _columns(made, terms, levels)
+    response = levels.place(formula.response)
+    parts = [
+        _columns(made, terms, levels, response, level) for level in range(1, levels.sizes[response])
+    ]
+    return Columns.beside(*parts)
 
 
 def _columns(
@@ -190,9 +201,9 @@ def _columns(
     terms: dict[str, list[int]],
     cells: Cells,
     response: int | None = None,
-    level: int = 0,
+    category: int = 0,
 ) -> Columns:
-    """Return a formula's columns, as they are or times the indicator of a response's level."""
+    """Return a formula's columns, as they are or times the indicator of a response's category."""
     values = np.asarray(made, dtype=np.float64)
     names = [str(name) for name in made.columns]
     term_of = {place: term for term, places in terms.items() for place in places}
@@ -203,8 +214,8 @@ def _columns(
     else:
         axis = cells.axes[response]
         order = tuple(1 if term_of[i] == "1" else 2 for i in chosen)
-        prefix = "" if len(axis.levels) == 2 else f"{axis.levels[level]}: "
-        values = values * (np.array(axis.level_of)[cells.indices[response]] == level)[:, None]
+        prefix = "" if len(axis.categories) == 2 else f"{axis.categories[category]}: "
+        values = values * (cells.indices[response] == category)[:, None]
     return Columns(
         values[:, chosen],
         tuple(prefix + names[i] for i in chosen),
