@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from deniable.cli import groups
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from deniable.release.signing import Signer
     from deniable.schema import FileFormat
 
-SchemaPath = Annotated[Path | None, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Schema file (TOML).")]
+SchemaPath = Annotated[Path | None, Parameter(help="Schema file (TOML).")]
 
 
 @Parameter(name="*")
@@ -31,7 +30,7 @@ class StrengthOptions:
 
     attenuation: Annotated[
         str | None,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, 
+        Parameter(
             name="--lambda",
             help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or "
             "name=0.9,other=0.5 or @file.",
@@ -39,20 +38,20 @@ class StrengthOptions:
     ] = None
     strength: Annotated[
         str | None,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, 
+        Parameter(
             help="Least entropy of the response over its maximum, 0 to 1, written like --lambda."
         ),
     ] = None
     preserve: Annotated[
         list[str] | None,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, 
+        Parameter(
             negative=(),
             help="Least fraction of a covariance that has to survive, a:b=0.4; may be repeated.",
         ),
     ] = None
     matrix: Annotated[
         list[str] | None,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, 
+        Parameter(
             negative=(),
             help="Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows "
             "(bistochastic unless there are levels); a,b=file.json merges attributes; may be "
@@ -84,58 +83,58 @@ class DesignOptions(StrengthOptions):
 
     epsilon: Annotated[
         float | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Total for the whole record, in nats, divided by ratio or importance."),
+        Parameter(help="Total for the whole record, in nats, divided by ratio or importance."),
     ] = None
     attribute_epsilon: Annotated[
         str | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Level per attribute, in nats: 1,2,1.5 or name=1,other=2 or @file."),
+        Parameter(help="Level per attribute, in nats: 1,2,1.5 or name=1,other=2 or @file."),
     ] = None
     method: Annotated[
         str | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="How the law is found: one of the methods below."),
+        Parameter(help="How the law is found: one of the methods below."),
     ] = None
     given_rest: Annotated[
         str | None,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, 
+        Parameter(
             help="Cap on ε against someone who knows the rest of the record: 2x its own ε (method "
             "forms: 0.75e, a part of the record's), nats, per attribute, or none (defaults: below)."
         ),
     ] = None
     pair_floor: Annotated[
         str | None,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, 
+        Parameter(
             help="Least attenuation of a pair over the product of its two, 0 to 1, or none; so "
             "that pairs can be estimated (defaults: below)."
         ),
     ] = None
     importance: Annotated[
         str | None,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, help="How much accuracy matters, name=3,…; 1 if not named (with --epsilon)."),
+        Parameter(help="How much accuracy matters, name=3,…; 1 if not named (with --epsilon)."),
     ] = None
     at_most: Annotated[
-        str | None, Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, help="Largest level of single attributes, name=1.0,… (--epsilon).")
+        str | None, Parameter(help="Largest level of single attributes, name=1.0,… (--epsilon).")
     ] = None
     pairs: Annotated[
         float | None,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, 
+        Parameter(
             help="How much tables of two attributes count against shares, 0 to 1 (method forms; "
             "default 0.2)."
         ),
     ] = None
     asked: Annotated[
         int | None,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, 
+        Parameter(
             help="Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but "
             "any number of those that are alike)."
         ),
     ] = None
     form_column: Annotated[
         str | None,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, help="Column of the release with the number of the form (method forms)."),
+        Parameter(help="Column of the release with the number of the form (method forms)."),
     ] = None
     broad: Annotated[
         Literal["auto", "never"] | None,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, 
+        Parameter(
             help="Whether answers to attributes of many categories name a set of them: auto, where "
             "it makes the variance of their shares at least 2 % smaller, or never (method forms; "
             "default auto)."
@@ -143,21 +142,21 @@ class DesignOptions(StrengthOptions):
     ] = None
     order: Annotated[
         Literal["given", "descending"],
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, help="Order in which attributes are taken one by one."),
+        Parameter(help="Order in which attributes are taken one by one."),
     ] = "given"
     allow_changed_levels: Annotated[
         bool,
-        Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, negative=(), help="Accept a law that misses requested levels; they are listed."),
+        Parameter(negative=(), help="Accept a law that misses requested levels; they are listed."),
     ] = False
 
 
 Curve = Annotated[
     bool,
-    Parameter(group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, group=groups.DESIGNED, 
+    Parameter(
         negative=(), help="Also find out what other caps on ε given the rest would cost: seconds."
     ),
 ]
-AsJson = Annotated[bool, Parameter(group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, name="--json", negative=(), help="Print JSON for scripts.")]
+AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON for scripts.")]
 
 
 def _check_output(_kind: Any, name: Any) -> None:
@@ -200,7 +199,7 @@ def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
 
 Force = Annotated[
     bool,
-    Parameter(group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, 
+    Parameter(
         negative=(),
         help="Replace an existing output. Releases of the same people add up: an old copy that "
         "someone has still counts.",
@@ -223,11 +222,11 @@ def check_inputs(_kind: Any, names: Any) -> None:
 _TABLE = "A .csv, .csv.gz or .parquet table, a PLINK .bed, or - for CSV on standard input."
 InputTable = Annotated[
     str,
-    Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, name="INPUT", allow_leading_hyphen=True, validator=check_inputs, help=_TABLE),
+    Parameter(name="INPUT", allow_leading_hyphen=True, validator=check_inputs, help=_TABLE),
 ]
 InputTables = Annotated[
     list[str] | None,
-    Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, 
+    Parameter(
         name="INPUT",
         allow_leading_hyphen=True,
         validator=check_inputs,
@@ -237,21 +236,21 @@ InputTables = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    Parameter(group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, help="Processes that work on the parts; default: one for every core."),
+    Parameter(help="Processes that work on the parts; default: one for every core."),
 ]
 DropOthers = Annotated[
     bool,
-    Parameter(group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, negative=(), help="Leave out columns that the schema neither declares nor keeps."),
+    Parameter(negative=(), help="Leave out columns that the schema neither declares nor keeps."),
 ]
 Anyway = Annotated[
     bool,
-    Parameter(group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, 
+    Parameter(
         negative=(),
         help="Go on with a table that the mechanism cannot have released (p-value below 1e-6).",
     ),
 ]
 ShowValues = Annotated[
-    bool, Parameter(group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, negative=(), help="Let error messages show the offending (sensitive) value.")
+    bool, Parameter(negative=(), help="Let error messages show the offending (sensitive) value.")
 ]
 
 
@@ -261,25 +260,25 @@ class FileOptions:
     """How a text file holds the table, where that cannot be found out."""
 
     separator: Annotated[
-        str | None, Parameter(group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, help="What stands between fields: , ; | tab or another character.")
+        str | None, Parameter(help="What stands between fields: , ; | tab or another character.")
     ] = None
-    decimal: Annotated[str | None, Parameter(group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, help="Decimal point of numbers: . or a comma.")] = None
+    decimal: Annotated[str | None, Parameter(help="Decimal point of numbers: . or a comma.")] = None
     encoding: Annotated[
-        str | None, Parameter(group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, help="Encoding of the text if it is not UTF-8: latin-1, utf-16-le, …")
+        str | None, Parameter(help="Encoding of the text if it is not UTF-8: latin-1, utf-16-le, …")
     ] = None
     header: Annotated[
         bool | None,
-        Parameter(group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, 
+        Parameter(
             help="Whether the first row holds the columns' names; --no-header: it is a person's."
         ),
     ] = None
     columns: Annotated[
         str | None,
-        Parameter(group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, help="The columns' names, a,b,…, of a file without a row that holds them."),
+        Parameter(help="The columns' names, a,b,…, of a file without a row that holds them."),
     ] = None
     dates: Annotated[
         str | None,
-        Parameter(group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, group=groups.FILE, 
+        Parameter(
             help="How dates are written, by the example of the last day of 2025: 31.12.2025 or "
             "12/31/2025."
         ),
@@ -302,11 +301,11 @@ class FileOptions:
 
 InsecureSeed = Annotated[
     int | None,
-    Parameter(group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, group=groups.TESTS, help="NOT PRIVATE. Repeatable randomness for tests; the record says so."),
+    Parameter(help="NOT PRIVATE. Repeatable randomness for tests; the record says so."),
 ]
 ReleaseSource = Annotated[
     str | None,
-    Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, 
+    Parameter(
         name="RELEASE",
         allow_leading_hyphen=True,
         validator=check_inputs,
@@ -321,11 +320,11 @@ class RowOptions:
     """Which released rows a question is about, and what randomized them."""
 
     mechanism: Annotated[
-        Path | None, Parameter(group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, help="The mechanism, if RELEASE is a table or there are counts.")
+        Path | None, Parameter(help="The mechanism, if RELEASE is a table or there are counts.")
     ] = None
     counts: Annotated[
         Path | None,
-        Parameter(group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, group=groups.READ, 
+        Parameter(
             help="A table of counts instead of rows, as any engine makes it: released values, "
             "column count; with --weights w also the sums w and w_squared; with --by, --where the "
             "kept columns."
@@ -333,7 +332,7 @@ class RowOptions:
     ] = None
     where: Annotated[
         list[str] | None,
-        Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, 
+        Parameter(
             negative=(), help="Only rows with column=value; kept columns only; may be repeated."
         ),
     ] = None
@@ -400,14 +399,14 @@ class LedgerOptions:
 
     ledger: Annotated[
         Path | None,
-        Parameter(group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, 
+        Parameter(
             env_var="DENIABLE_LEDGER",
             help="Count this release in a ledger, a file beside the data; made if it is not there.",
         ),
     ] = None
     population: Annotated[
         str | None,
-        Parameter(group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, 
+        Parameter(
             help="Whose data these are, for the ledger: releases of one population add up. "
             "Without it, all releases of a ledger do."
         ),
@@ -435,7 +434,7 @@ class LedgerOptions:
 
 AcceptDrafted = Annotated[
     bool,
-    Parameter(group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, group=groups.LEFT_OUT, 
+    Parameter(
         negative=(),
         help="Release attributes whose categories or bin edges were read off the data: a "
         "disclosure of its own, which the report states.",
@@ -450,7 +449,7 @@ class SignOptions:
 
     sign: Annotated[
         Path | None,
-        Parameter(group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, group=groups.COUNTED, 
+        Parameter(
             help="Private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase "
             "is asked for, or stands in DENIABLE_SIGN_PASSPHRASE."
         ),
@@ -487,14 +486,14 @@ class PublishOptions(LedgerOptions, FileOptions, SignOptions):
 
     shuffle: Annotated[
         bool,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, 
+        Parameter(
             negative=(),
             help="Release the rows in random order; a table that is one part is held in memory.",
         ),
     ] = False
     person: Annotated[
         str | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Column that says whose row it is: dropped, and ε is given per person."),
+        Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
     ] = None
     drop_other_columns: DropOthers = False
     accept_drafted: AcceptDrafted = False

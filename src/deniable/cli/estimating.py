@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
+from deniable.cli import console
 from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
 from deniable.errors import InputError
@@ -25,7 +25,7 @@ def estimate(
     *,
     of: Annotated[
         list[str] | None,
-        Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, 
+        Parameter(
             negative=(),
             help="Attributes of the table to estimate: a or a,b; may be repeated for several "
             "tables from one reading of the rows.",
@@ -33,23 +33,23 @@ def estimate(
     ] = None,
     pairs: Annotated[
         bool,
-        Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, negative=(), help="Also the tables of all pairs of randomized attributes."),
+        Parameter(negative=(), help="Also the tables of all pairs of randomized attributes."),
     ] = False,
     by: Annotated[
-        str | None, Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, help="Attributes or kept columns that form subgroups.")
+        str | None, Parameter(help="Attributes or kept columns that form subgroups.")
     ] = None,
     rows: RowOptions | None = None,
-    weights: Annotated[str | None, Parameter(group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, help="Kept column with a weight per row.")] = None,
-    mean: Annotated[bool, Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, negative=(), help="Estimate the mean score instead.")] = False,
+    weights: Annotated[str | None, Parameter(help="Kept column with a weight per row.")] = None,
+    mean: Annotated[bool, Parameter(negative=(), help="Estimate the mean score instead.")] = False,
     quantile: Annotated[
-        float | None, Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, help="Estimate a quantile instead: 0.5 is the median.")
+        float | None, Parameter(help="Estimate a quantile instead: 0.5 is the median.")
     ] = None,
     covariance: Annotated[
-        bool, Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, negative=(), help="Estimate the covariance of two attributes instead.")
+        bool, Parameter(negative=(), help="Estimate the covariance of two attributes instead.")
     ] = False,
     scores: Annotated[
         str | None,
-        Parameter(group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, 
+        Parameter(
             help="One number per category, for --mean: 0,1,2; or middle, for the middles of bins; "
             "for --covariance one of these per attribute: '0,1;middle'. Default: the schema's; "
             "without them a mean of bins is given by its least and its largest possible value."
@@ -57,35 +57,35 @@ def estimate(
     ] = None,
     interpolate: Annotated[
         bool,
-        Parameter(group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, 
+        Parameter(
             negative=(),
             help="With --quantile of bins: a number, as if values were spread evenly within bins.",
         ),
     ] = False,
     compare: Annotated[
         str | None,
-        Parameter(group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, group=groups.ASKED, 
+        Parameter(
             help="Differences and ratios between two values of a column, sex=f,m: of its shares if "
             "it is among --of, else of what is asked for within the two groups."
         ),
     ] = None,
-    method: Annotated[str, Parameter(group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, help="inversion, em or projected.")] = "inversion",
+    method: Annotated[str, Parameter(help="inversion, em or projected.")] = "inversion",
     target: Annotated[
         str,
-        Parameter(group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, help="table: the truth of this table; population: of what it was drawn from."),
+        Parameter(help="table: the truth of this table; population: of what it was drawn from."),
     ] = "table",
-    level: Annotated[float, Parameter(group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, group=groups.ESTIMATED, help="Probability that an interval holds.")] = 0.95,
+    level: Annotated[float, Parameter(help="Probability that an interval holds.")] = 0.95,
     output: Annotated[
-        Path | None, Parameter(group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, help="Also write the answer: a .csv, .parquet or .xlsx file.")
+        Path | None, Parameter(help="Also write the answer: a .csv, .parquet or .xlsx file.")
     ] = None,
     wide: Annotated[
         bool,
-        Parameter(group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, negative=(), help="With --output: a column per category of the last attribute."),
+        Parameter(negative=(), help="With --output: a column per category of the last attribute."),
     ] = False,
     plot: Annotated[
-        Path | None, Parameter(group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, help="Also draw the answer: a .png or .svg file.")
+        Path | None, Parameter(help="Also draw the answer: a .png or .svg file.")
     ] = None,
-    force: Annotated[bool, Parameter(group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, group=groups.SHOWN, negative=(), help="Replace existing files.")] = False,
+    force: Annotated[bool, Parameter(negative=(), help="Replace existing files.")] = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from deniable.cli import console, groups
+from deniable.cli import console
 from deniable.cli.app import app
 from deniable.cli.arguments import (
     AsJson,
@@ -42,7 +42,7 @@ class PriorOptions(FileOptions):
 
     prior: Annotated[
         list[Path] | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, 
+        Parameter(
             negative=(),
             help="JSON list of shares, or object of shares by category; several files merge "
             "attributes taken as independent.",
@@ -50,12 +50,12 @@ class PriorOptions(FileOptions):
     ] = None
     column: Annotated[
         str | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, 
+        Parameter(
             help="Read the shares from a table, data.csv:age; data.csv:sex,age merges two columns, "
             "which are then randomized as one."
         ),
     ] = None
-    distribution: Annotated[str | None, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="normal,10 or gamma,10 or uniform,10.")] = (
+    distribution: Annotated[str | None, Parameter(help="normal,10 or gamma,10 or uniform,10.")] = (
         None
     )
     schema: SchemaPath = None
@@ -95,13 +95,13 @@ class LevelOptions:
 
     privacy: Annotated[
         str | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, 
+        Parameter(
             help="Levels of privacy, 0.3,0.4: how often the best guess of an answer is wrong."
         ),
     ] = None
     epsilon_ldp: Annotated[
         str | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, 
+        Parameter(
             name="--epsilon-ldp",
             help="Levels of ε-local differential privacy in nats instead, 0.5,1.",
         ),
@@ -131,19 +131,19 @@ class LevelOptions:
 class SearchOptions:
     """How long and how widely the search for matrices goes on."""
 
-    starts: Annotated[int, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Starts of the search for square matrices.")] = 20
-    generations: Annotated[int, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Generations of the search, at most.")] = 20_000
+    starts: Annotated[int, Parameter(help="Starts of the search for square matrices.")] = 20
+    generations: Annotated[int, Parameter(help="Generations of the search, at most.")] = 20_000
     stall: Annotated[
-        int | None, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Stop the search after so many generations without a gain.")
+        int | None, Parameter(help="Stop the search after so many generations without a gain.")
     ] = None
-    population: Annotated[int, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Population of the search.")] = 100
-    archive: Annotated[int, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Archive of the search.")] = 100
+    population: Annotated[int, Parameter(help="Population of the search.")] = 100
+    archive: Annotated[int, Parameter(help="Archive of the search.")] = 100
     optimal_set: Annotated[
-        int, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Levels of privacy that the search tells apart.")
+        int, Parameter(help="Levels of privacy that the search tells apart.")
     ] = 1000
-    crossover: Annotated[float, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Rate of crossover of the search.")] = 1.0
-    mutation: Annotated[float, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Rate of mutation of the search.")] = 1.0
-    seed: Annotated[int, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Of the searches; same seed, same frontier.")] = 0
+    crossover: Annotated[float, Parameter(help="Rate of crossover of the search.")] = 1.0
+    mutation: Annotated[float, Parameter(help="Rate of mutation of the search.")] = 1.0
+    seed: Annotated[int, Parameter(help="Of the searches; same seed, same frontier.")] = 0
 
     def read(self) -> "Options":
         """Return what the search is told, less the starts and the seed."""
@@ -166,20 +166,20 @@ def frontier(
     prior: PriorOptions | None = None,
     delta: Annotated[
         float | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Worst posterior: no answer may make anyone surer than that."),
+        Parameter(help="Worst posterior: no answer may make anyone surer than that."),
     ] = None,
     levels: LevelOptions | None = None,
     methods: Annotated[
         str,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help=f"Some of {','.join(METHODS)}."),
+        Parameter(help=f"Some of {','.join(METHODS)}."),
     ] = "warner,square,bound",
-    records: Annotated[int, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Number of records N that errors are for.")] = 10_000,
+    records: Annotated[int, Parameter(help="Number of records N that errors are for.")] = 10_000,
     simulations: Annotated[
-        int, Parameter(group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, group=groups.SEARCH, help="Also try the iterative estimate on so many simulated tables.")
+        int, Parameter(help="Also try the iterative estimate on so many simulated tables.")
     ] = 0,
     search: SearchOptions | None = None,
-    output: Annotated[Path, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Folder to make.")],
-    force: Annotated[bool, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, negative=(), help="Replace an existing folder.")] = False,
+    output: Annotated[Path, Parameter(help="Folder to make.")],
+    force: Annotated[bool, Parameter(negative=(), help="Replace an existing folder.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods for one attribute, and draw the bound that no mechanism can cross."""
@@ -251,9 +251,9 @@ def pick(
     source: Annotated[Path, Parameter(name="FOLDER", help="A folder made by frontier.")],
     /,
     *,
-    privacy: Annotated[float | None, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Least privacy of the mechanism.")] = None,
+    privacy: Annotated[float | None, Parameter(help="Least privacy of the mechanism.")] = None,
     epsilon_ldp: Annotated[
-        float | None, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, name="--epsilon-ldp", help="Largest ε, if the levels are ε.")
+        float | None, Parameter(name="--epsilon-ldp", help="Largest ε, if the levels are ε.")
     ] = None,
     method: Annotated[str | None, Parameter(help="Only matrices of this method.")] = None,
     name: Annotated[
@@ -263,7 +263,7 @@ def pick(
     schema: SchemaPath = None,
     output: Annotated[
         FileOrStream,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Where to write the mechanism; with -, nothing else is on standard output."),
+        Parameter(help="Where to write the mechanism; with -, nothing else is on standard output."),
     ],
     force: Force = False,
     as_json: AsJson = False,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
+from deniable.cli import console
 from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, InputTable, PublishOptions, StrengthOptions
 from deniable.cli.releasing import bits_from, repeatable
@@ -17,12 +17,12 @@ def pram(
     source: InputTable,
     /,
     *,
-    schema: Annotated[Path, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Schema file (TOML).")],
-    output: Annotated[Path, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Folder to make.")],
+    schema: Annotated[Path, Parameter(help="Schema file (TOML).")],
+    output: Annotated[Path, Parameter(help="Folder to make.")],
     strengths: StrengthOptions | None = None,
     invariant: Annotated[
         bool,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, 
+        Parameter(
             negative=(),
             help="Keep the table's frequencies in expectation. Uses the data: no differential "
             "privacy.",
@@ -30,21 +30,21 @@ def pram(
     ] = False,
     alpha: Annotated[
         float,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, help="With --invariant: a value is left as it is with probability 1 - alpha."),
+        Parameter(help="With --invariant: a value is left as it is with probability 1 - alpha."),
     ] = 1.0,
     by: Annotated[
         str | None,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, help="Kept column whose values form strata with matrices of their own."),
+        Parameter(help="Kept column whose values form strata with matrices of their own."),
     ] = None,
     per_stratum: Annotated[
         Path | None,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, 
+        Parameter(
             help='JSON file with strengths of single strata: {"south": {"lambda": 0.5}, ...}.'
         ),
     ] = None,
     numeric: Annotated[
         str | None,
-        Parameter(group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, group=groups.STRENGTH, 
+        Parameter(
             help="Columns of numbers to pull towards their mean, name=0.9,...: no differential "
             "privacy; the schema must not declare or keep them."
         ),

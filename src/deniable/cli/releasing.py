@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
+from deniable.cli import console
 from deniable.cli.app import app
 from deniable.cli.arguments import (
     AcceptDrafted,
@@ -43,16 +43,16 @@ def share(
     schema: SchemaPath = None,
     mechanism: Annotated[
         Path | None,
-        Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Use this mechanism, instead of finding one for a schema."),
+        Parameter(help="Use this mechanism, instead of finding one for a schema."),
     ] = None,
-    output: Annotated[Path, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Folder to make.")],
+    output: Annotated[Path, Parameter(help="Folder to make.")],
     request: DesignOptions | None = None,
     curve: Curve = False,
     publish: PublishOptions | None = None,
     jobs: Jobs = None,
     resume: Annotated[
         bool,
-        Parameter(group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, 
+        Parameter(
             negative=(),
             help="Continue a release in parts that was begun: parts that are made stay as they "
             "are. Say it again with --resume, or name nothing but --output.",
@@ -60,7 +60,7 @@ def share(
     ] = False,
     only_begin: Annotated[
         bool,
-        Parameter(group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, 
+        Parameter(
             negative=(),
             help="Compare the tables with the schema and prepare the parts, for deniable work.",
         ),
@@ -230,7 +230,7 @@ def _resume(
 
 JobPath = Annotated[
     Path,
-    Parameter(group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, name="JOB", help="What deniable share --only-begin has named, or the output's name."),
+    Parameter(name="JOB", help="What deniable share --only-begin has named, or the output's name."),
 ]
 
 
@@ -241,7 +241,7 @@ def work(
     *,
     part: Annotated[
         str,
-        Parameter(group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, group=groups.LARGE, help="Which share of the units: 3/40 is the third of 40, for array jobs."),
+        Parameter(help="Which share of the units: 3/40 is the third of 40, for array jobs."),
     ] = "1/1",
     as_json: AsJson = False,
 ) -> None:
@@ -361,9 +361,9 @@ def randomize(
     source: InputTable,
     /,
     *,
-    mechanism: Annotated[Path, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="mechanism.json, record.json, or its folder.")],
+    mechanism: Annotated[Path, Parameter(help="mechanism.json, record.json, or its folder.")],
     output: Annotated[
-        FileOrStream, Parameter(group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, group=groups.SHARED, help="Output table, or - for CSV on standard output.")
+        FileOrStream, Parameter(help="Output table, or - for CSV on standard output.")
     ] = "-",
     drop_other_columns: DropOthers = False,
     accept_drafted: AcceptDrafted = False,

@@ -72,6 +72,7 @@ class Estimate(Presented):
         total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
         counts: how many rows (or what sum of their weights) each cell stands for.
         inference: what covariances and intervals are made from.
+        level: of the intervals, unless another is asked for.
 
     Example:
         >>> import deniable, pandas
@@ -110,6 +111,7 @@ class Estimate(Presented):
     total: float = 0.0
     counts: NDArray[np.float64] | None = field(default=None, repr=False)
     inference: Inference | None = field(default=None, repr=False)
+    level: float = 0.95
 
     @cached_property
     def interval_method(self) -> IntervalMethod:
@@ -124,7 +126,7 @@ class Estimate(Presented):
         return share_variance(self.inference)
 
     def confidence_interval(
-        self, level: float = 0.95
+        self, level: float | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of each cell's interval.
 
@@ -136,6 +138,7 @@ class Estimate(Presented):
         Raises:
             InputError: if the level is not between 0 and 1.
         """
+        level = self._level(level)
         if self._share_variance is not None:
             return self._share_variance.interval(self.unbiased, level)
         margin = normal_quantile(level) * self.standard_error
@@ -169,8 +172,9 @@ class Estimate(Presented):
             weights = (weights - shares * same) / below
         return self.inference.covariance(weights)
 
-    def caption(self, level: float = 0.95) -> str:
+    def caption(self, level: float | None = None) -> str:
         """Return in a sentence what the shares are of, and how they were made."""
+        level = self._level(level)
         what = ", ".join(name for name in self.attributes if name not in self.by)
         text = f"Shares of {what}"
         if self.by:
@@ -187,7 +191,7 @@ class Estimate(Presented):
         indices = product(*(range(len(names)) for names in self.categories))
         return zip(indices, product(*self.categories), strict=True)
 
-    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row per cell: a category per attribute, then ``estimate``,
         ``standard_error``, ``low``, ``high`` and ``uncertain``, and ``count``, the number of rows
         (or the sum of their weights) that the cell stands for.
@@ -200,12 +204,13 @@ class Estimate(Presented):
             for labels, numbers in self._rows(level)
         ]
 
-    def to_plain(self, level: float = 0.95) -> dict[str, Any]:
+    def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON: what cannot be estimated is None, never NaN.
 
         Raises:
             InputError: if the level is not between 0 and 1.
         """
+        level = self._level(level)
         return {
             "attributes": list(self.attributes),
             "by": list(self.by),
@@ -220,7 +225,7 @@ class Estimate(Presented):
             "cells": [{"values": list(labels)} | numbers for labels, numbers in self._rows(level)],
         }
 
-    def _rows(self, level: float) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    def _rows(self, level: float | None) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
         low, high = self.confidence_interval(level)
         for index, labels in self.cells():
             yield (
@@ -296,6 +301,7 @@ class Shares(Question[Estimate]):
             total=counts.total,
             counts=rows,
             inference=inference,
+            level=self.level,
         )
         return [estimate]
 
