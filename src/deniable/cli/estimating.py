@@ -137,11 +137,11 @@ def estimate(
                 schema = release.strata.schema
                 tables += combinations([schema.names[i] for i in schema.protected], 2)
             answers = _print_tables([question(names) for names in tables], release, level, as_json)
-    drawn = None if plot is None else _drawn(answers, plot, level, force=force)
+    picture = None if plot is None else drawn(answers, plot, level, force=force)
     if output is not None:
         _write(answers, output, level, wide=wide, force=force)
-    if plot is not None and drawn is not None:
-        write_file(plot, drawn, overwrite=force)
+    if plot is not None and picture is not None:
+        write_file(plot, picture, overwrite=force)
         console.note(f"The plot is in {plot}")
 
 
@@ -173,7 +173,7 @@ def _write(answers: Sequence[Any], output: Path, level: float, *, wide: bool, fo
     console.note(f"The answer is in {output}")
 
 
-def _drawn(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> bytes:
+def drawn(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> bytes:
     """Return a plot, or say why there is none before anything is written."""
     from deniable.atomic_files import refuse_existing
     from deniable.estimate.columns import plot_of

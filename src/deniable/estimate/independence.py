@@ -96,8 +96,8 @@ class IndependenceTest(Presented):
         """Return in a sentence what was tested."""
         return (
             f"Independence of {' and '.join(self.attributes)}{where_text(self.group)}: "
-            f"{rows_text(self.n_records)}, of {target_text('population')}; {100 * self._level(level):g} % "
-            "interval of V"
+            f"{rows_text(self.n_records)}, of {target_text('population')}; "
+            f"{100 * self._level(level):g} % interval of V"
         )
 
     def to_plain(self, level: float | None = None) -> dict[str, Any]:

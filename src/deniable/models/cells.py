@@ -140,8 +140,8 @@ class Cells:
             if axis.numbers is not None:
                 columns[axis.name] = np.array(axis.numbers)[index]
             else:
-                codes = np.array(axis.level_of)[index]
-                columns[axis.name] = pandas.Categorical.from_codes(codes, list(axis.levels))
+                codes = np.array(axis.level_of, dtype=np.int64)[index]
+                columns[axis.name] = pandas.Categorical.from_codes(codes, pandas.Index(axis.levels))
         return pandas.DataFrame(columns)
 
     def merged_into(self, axes: Sequence[int]) -> NDArray[np.int64]:

@@ -43,16 +43,12 @@ class Term:
 
     def times(self, other: "Term") -> "Term":
         """Return the products of all columns of one with all of the other, the latter fastest."""
-        variables = [
-            tuple(dict.fromkeys([*mine, *theirs]))
-            for mine, theirs in zip(
-                (self.attributes, self.columns), (other.attributes, other.columns), strict=True
-            )
-        ]
-        both = [*variables[0], *variables[1]]
+        attributes = tuple(dict.fromkeys([*self.attributes, *other.attributes]))
+        columns = tuple(dict.fromkeys([*self.columns, *other.columns]))
+        both = [*attributes, *columns]
         first, second = self._over(both), other._over(both)
         product = first[..., :, None] * second[..., None, :]
-        return Term(*variables, product.reshape(*product.shape[:-2], -1))
+        return Term(attributes, columns, product.reshape(*product.shape[:-2], -1))
 
     def _over(self, names: Sequence[str]) -> NDArray[np.float64]:
         own = [*self.attributes, *self.columns]
@@ -101,7 +97,7 @@ class _Read:
 
     def total(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted sum over rows, shape (columns,)."""
-        return np.bincount(self.places, weights, minlength=len(self.table)) @ self.table
+        return np.asarray(np.bincount(self.places, weights, minlength=len(self.table)) @ self.table)
 
 
 def _read(stratum: Stratum, term: Term) -> _Read:
@@ -124,7 +120,7 @@ def _read(stratum: Stratum, term: Term) -> _Read:
         places = places * size + column
     if isinstance(channel, PublishedChannel):
         counts = np.bincount(places, stratum.weights, minlength=prod(channel.n_outputs))
-        channel = channel.of_rows(counts)
+        channel = channel.of_rows(counts.astype(np.float64))
     channel.check(stratum.weights.sum() ** 2 / (stratum.weights**2).sum())
     shape = term.values.shape[: len(term.attributes)]
     table = channel.inverse.transposed().apply(term.values.reshape(*shape, -1))

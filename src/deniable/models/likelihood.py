@@ -14,9 +14,10 @@ scoring swings to and fro; so a step uses the observed one where that is positiv
 
     Σ G_cᵀ diag(n_c/θ_c²) G_c − Σ_x (u_x − n) π_x (X_x − m)(X_x − m)ᵀ + P,
 
-with u = Σ M_cᵀ(n_c/θ_c) and m = πᵀX. Errors are made from the expected information. This is a composite link function (Thompson and Baker 1981); for misclassified
-tables van den Hout and van der Heijden (2002, 2004). The channel is applied to the columns of J by
-its eigenvalues: no matrix over cells × cells.
+with u = Σ M_cᵀ(n_c/θ_c) and m = πᵀX. Errors are made from the expected information. This is a
+composite link function (Thompson and Baker 1981); for misclassified tables van den Hout and van der
+Heijden (2002, 2004). The channel is applied to the columns of J by its eigenvalues: no matrix over
+cells × cells.
 
 Weights: rows count as n_eff = (Σw)²/Σw² together, and the covariance is the sandwich
 A⁻¹(B + P)A⁻¹, A the information with the prior and B the scores' squares by squared weights.

@@ -101,7 +101,7 @@ class Model(Presented):
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
         >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200
-        >>> model = deniable.model(pyarrow.table({"a1": first, "a2": second}), plan, "a2 ~ a1")
+        >>> model = deniable.model(pyarrow.table({"a1": first, "a2": second}), "a2 ~ a1", plan)
         >>> for row in model.table():
         ...     print(f"{row['term']:12}{row['estimate']:6.2f} ± {row['std_error']:.2f}")
         Intercept     0.46 ± 0.11

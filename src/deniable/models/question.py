@@ -116,9 +116,9 @@ class ModelQuestion:
             raise InputError(f"--collapse names '{unknown[0]}', which is not in '{self.formula}'")
         if not attributes:
             raise InputError(
-                f"all columns of '{self.formula}' are released as they are; any tool fits that model"
+                f"all columns of '{self.formula}' are released as they are; any tool fits it"
             )
-        if self.formulas[0].response in columns and self._is_number(release, columns):
+        if self.formulas[0].response in columns and self._is_number(release):
             return self._linear(release, attributes, columns)
         return self._log_linear(release, attributes, columns)
 
@@ -127,7 +127,7 @@ class ModelQuestion:
         plain = [answer.to_plain(self.level) for answer in answers]
         return plain[0] if len(plain) == 1 else {"groups": plain}
 
-    def _is_number(self, release: Release, columns: Sequence[str]) -> bool:
+    def _is_number(self, release: Release) -> bool:
         """Whether the response, a column released as it is, holds numbers, more than two."""
         response = str(self.formulas[0].response)
         if release.counts is not None:
@@ -239,21 +239,15 @@ class ModelQuestion:
         )
         response = None if formula.response is None else cells.place(formula.response)
         merged = any(axis.merged for axis in cells.axes)
-        shown = columns_of(formula, levels) if merged else None
-        if shown is None:
-            names, terms = columns.names, columns.terms
-            names, terms = (
-                [x for x, r in zip(xs, reported, strict=True) if r] for xs in (names, terms)
-            )
-            design = columns.values[:, reported]
-            values, covariance = (
-                fit.parameters[reported],
-                fit.covariance[np.ix_(reported, reported)],
-            )
-            share = fit.data_share[reported]
-        else:
-            names, terms, design = list(shown.names), list(shown.terms), shown.values
+        if merged:
+            shown = columns_of(formula, levels)
+            names, terms, design = shown.names, shown.terms, shown.values
             values, covariance, share = _merged(fit, cells, levels, design, response)
+        else:
+            m = int(reported.sum())  # they stand first
+            names, terms, design = columns.names[:m], columns.terms[:m], columns.values[:, :m]
+            values, covariance = fit.parameters[:m], fit.covariance[:m, :m]
+            share = fit.data_share[:m]
         self._check(names, values, np.sqrt(np.diag(covariance)), share)
         kind: Kind = "log-linear"
         if response is not None:
@@ -261,8 +255,8 @@ class ModelQuestion:
         return Model(
             formula=formula.text,
             kind=kind,
-            names=tuple(names),
-            terms=tuple(terms),
+            names=names,
+            terms=terms,
             coefficients=values,
             covariance=covariance,
             data_share=share,
@@ -327,8 +321,8 @@ class ModelQuestion:
         models = []
         for values in product(*(range(len(labels)) for labels in names)):
             mine = chosen.copy()
-            for name, value in zip(self.by, values, strict=True):
-                mine &= rows.texts[name][0] == value
+            for name, code in zip(self.by, values, strict=True):
+                mine &= rows.texts[name][0] == code
             if not mine.any():
                 continue
             group = (
@@ -337,18 +331,19 @@ class ModelQuestion:
             )
             part = rows.where(mine)
             kept_axes = []
-            codes = {}
+            kept_codes = {}
             for name in kept:
                 own, labels = part.texts[name]
                 seen = np.unique(own)
                 axis = self._kept_axis(name, [labels[i] for i in seen], response)
                 order = {label: place for place, label in enumerate(axis.categories)}
-                codes[name] = np.array([order.get(label, -1) for label in labels])[own]
+                kept_codes[name] = np.array([order.get(label, -1) for label in labels])[own]
                 kept_axes.append(axis)
             cells = Cells((*axes, *kept_axes), len(axes))
-            fits = []
-            for formula in self.formulas:
-                fits.append(self._least_squares(release, formula, cells, part, codes, group))
+            fits = [
+                self._least_squares(release, formula, cells, part, kept_codes, group)
+                for formula in self.formulas
+            ]
             models.append(fits[0] if len(fits) == 1 else fits[0].tested_against(fits[1]))
         return Answers(sorted(models, key=lambda model: model.group))
 
@@ -466,7 +461,7 @@ def _merged(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return coefficients, covariance and data's share of a formula on merged categories."""
     place = cells.merged_into(range(len(cells.axes)))
-    table = np.bincount(place, fit.probabilities.ravel(), levels.n_cells)
+    table = np.bincount(place, fit.probabilities.ravel(), levels.n_cells).astype(np.float64)
     others = [i for i in range(len(levels.axes)) if i != response]
     group = (
         np.zeros(levels.n_cells, dtype=np.int64) if response is None else levels.merged_into(others)

@@ -30,6 +30,7 @@ def draw_intervals(
     axis: str,
     in_percent: bool,
     bars: bool,
+    logarithmic: bool = False,
 ) -> "Figure":
     """Draw estimates below each other with their intervals; uncertain ones pale.
 
@@ -40,6 +41,7 @@ def draw_intervals(
         axis: what the horizontal axis shows.
         in_percent: whether the numbers are shares or differences of shares.
         bars: whether to draw bars from 0, and not points.
+        logarithmic: whether the axis is, with a line at 1: for ratios.
 
     Raises:
         InputError: if there are more than 60 rows, or values are no numbers.
@@ -72,7 +74,10 @@ def draw_intervals(
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(visible=True, axis="x", color="#DDDDDD", linewidth=0.5)
         axes.set_axisbelow(True)
-        if bars or _crosses_zero(rows):
+        if logarithmic:
+            axes.set_xscale("log")
+            axes.axvline(1, color=BLACK, linewidth=0.6)
+        elif bars or _crosses_zero(rows):
             axes.axvline(0, color=BLACK, linewidth=0.6)
         axes.set_xlabel(f"{axis}, %" if in_percent else axis)
         _title(axes, caption)
