@@ -26,6 +26,7 @@ from deniable.mechanism.prediction import Target
 from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
 from deniable.models.question import ModelQuestion
+from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
 from deniable.schema.names import split_names
 
@@ -134,16 +135,45 @@ class OpenedRelease:
         level: float = 0.95,
         method: EstimationMethod = "inversion",
         target: Target = "table",
+        known: str | Path | None = None,
     ) -> Answers[Estimate]:
         """Return shares, a joint table, or shares within subgroups; one answer for every group of
-        rows that a kept column forms. See :func:`deniable.estimate`.
+        rows that a kept column forms. See :func:`deniable.estimate`. ``known`` is a CSV file of
+        shares known exactly, which the answer then has.
 
         Raises:
             InputError: if the question does not fit the release.
         """
         ask = partial(self._ask, Shares, of, by, where, weights, level)
-        answers: Answers[Estimate] = ask(method=method, target=target)
+        margins = None if known is None else read_margins(known)
+        answers: Answers[Estimate] = ask(method=method, target=target, known=margins)
         return answers
+
+    def smooth(
+        self,
+        of: Names,
+        *,
+        by: Names = (),
+        where: Mapping[str, str] | None = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        known: str | Path | None = None,
+    ) -> Answers[Smoothed]:
+        """Return a joint table of three attributes or more by the model of all pairs, beside the
+        unbiased one: for small groups.
+
+        Raises:
+            InputError: if the question does not fit the release.
+        """
+        question = Smooth(
+            names_of(of, "of", self.schema),
+            by=names_of(by, "by", self.schema),
+            where=_where(where),
+            weights=weights,
+            level=level,
+            known=None if known is None else read_margins(known),
+        )
+        return question.ask(self.source)
 
     def mean(
         self,

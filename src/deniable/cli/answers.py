@@ -11,6 +11,7 @@ from deniable.estimate.independence import IndependenceTest
 from deniable.estimate.inference import UNCERTAIN_TEXT
 from deniable.estimate.ordered import Summary
 from deniable.estimate.shares import Estimate
+from deniable.models.smoothing import Smoothed
 
 
 def show_answers(answers: Sequence[Tabular], level: float) -> None:
@@ -25,7 +26,9 @@ def show_answers(answers: Sequence[Tabular], level: float) -> None:
         say(first.caption(level))
         listed, hidden = _listed(rows)
         names, columns = _columns(first, level, rows[0] if rows else {})
-        if isinstance(first, Estimate | Summary) and any(row["uncertain"] for row in listed):
+        if isinstance(first, Estimate | Smoothed | Summary) and any(
+            row["uncertain"] for row in listed
+        ):
             columns["uncertain"] = "remark"
         if listed:
             show_table(
@@ -84,11 +87,14 @@ def _columns(
             test = {"statistic": "χ²", "degrees_of_freedom": "degrees of freedom"}
             v = {"cramers_v_low": interval["low"], "cramers_v_high": "to"}
             return [], test | {"p_value": "p-value", "cramers_v": "Cramér's V"} | v
+        case Smoothed():
+            unbiased = {"unbiased": "unbiased", "unbiased_standard_error": "its standard error"}
+            return list(answer.attributes), {"estimate": "share"} | errors | unbiased
     return [], {key: key.replace("_", " ") for key in row}
 
 
 def _in_percent(answer: Tabular) -> bool:
-    return isinstance(answer, Estimate) or (
+    return isinstance(answer, Estimate | Smoothed) or (
         isinstance(answer, Difference) and answer.statistic == "share"
     )
 
@@ -136,6 +142,8 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield f"WARNING: {answer.prediction.warning}"
         case IndependenceTest():
             yield from _remarks_on_test(answer)
+        case Smoothed():
+            yield from answer.remarks()
 
 
 def _remarks_on_test(test: IndependenceTest) -> Iterator[str]:

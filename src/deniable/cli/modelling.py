@@ -112,7 +112,9 @@ def model(
     _ = question.formulas  # what is wrong with them is said before any file is opened
     with rows.open(source, show_values=show_values) as release:
         models = question.ask(release)
-    picture = None if plot is None else drawn(models, plot, level, force=force)
+    if plot is not None and len(models) > 1:
+        raise InputError("a plot is of one model; select a group of rows with --where")
+    picture = None if plot is None else drawn(models[0].plot, plot, force=force)
     tables = [_rows(each, odds_ratios=odds_ratios, predict=predict) for each in models]
     if as_json:
         console.print_json(question.to_plain(models))
@@ -144,16 +146,19 @@ def _show(model: "Model", rows: list[dict[str, Any]], level: float) -> None:
         [[_text(name, row[name]) for name in names] for row in rows],
         text_columns=texts,
         most=200,
+        framed=False,
     )
     for remark in model.remarks():
         console.say(remark)
 
 
 def _text(name: str, value: Any) -> str:
+    from deniable.models.model import CANNOT_SAY
+
     if value is None:
         return "-"
     if isinstance(value, str):
-        return value
+        return "cannot say" if value == CANNOT_SAY else value
     if name == "data_share":
         return f"{100 * value:.0f} %"
     return f"{value:.2g}" if name == "p_value" else f"{value:.4g}"

@@ -81,7 +81,7 @@ class Presented:
     def _level(self, level: float | None) -> float:
         if level is None:
             level = next((getattr(answer, "level", None) for answer in self._shown()), None)
-        return 0.95 if level is None else float(level)
+        return 0.95 if level is None else level
 
 
 class Answers(list[_Answer], Presented):

@@ -1,7 +1,7 @@
 """From counts of released records to estimated shares with error bars."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal, get_args
@@ -19,6 +19,7 @@ from deniable.estimate.inference import (
     uncertain,
 )
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.estimate.known import Margins, imposed, margin_members
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
@@ -73,6 +74,8 @@ class Estimate(Presented):
         counts: how many rows (or what sum of their weights) each cell stands for.
         inference: what covariances and intervals are made from.
         level: of the intervals, unless another is asked for.
+        known: margins that were known exactly and are held, in words.
+        covariances: of the cells where margins are held, shape (cells, cells).
 
     Example:
         >>> import deniable, pandas
@@ -112,12 +115,14 @@ class Estimate(Presented):
     counts: NDArray[np.float64] | None = field(default=None, repr=False)
     inference: Inference | None = field(default=None, repr=False)
     level: float = 0.95
+    known: tuple[str, ...] = ()
+    covariances: NDArray[np.float64] | None = field(default=None, repr=False)
 
     @cached_property
     def interval_method(self) -> IntervalMethod:
         """``score`` or ``normal``: how the intervals are made."""
         scored = self.inference is not None and has_score_intervals(self.inference)
-        return "score" if scored and not self.by else "normal"
+        return "score" if scored and not self.by and not self.known else "normal"
 
     @cached_property
     def _share_variance(self) -> ShareVariance | None:
@@ -155,6 +160,8 @@ class Estimate(Presented):
         Raises:
             InputError: if there are more than 1,000 cells.
         """
+        if self.covariances is not None:
+            return self.covariances
         assert self.inference is not None
         cells = self.unbiased.size
         if cells > MAX_COVARIANCES:
@@ -184,6 +191,7 @@ class Estimate(Presented):
         return (
             f"{text}: {rows_text(self.n_records)}, of {target_text(self.target)}; method "
             f"{self.method}, {100 * level:g} % {self.interval_method} intervals"
+            + (f"; known exactly: {', '.join(self.known)}" if self.known else "")
         )
 
     def cells(self) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
@@ -252,6 +260,8 @@ class Shares(Question[Estimate]):
         method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
             distribution to the inversion).
         target: ``table`` or ``population``; decides the standard errors.
+        known: margins known exactly; the estimate has them, with the errors that remain
+            (:mod:`deniable.estimate.known`).
 
     Raises:
         InputError: from :meth:`answer`, if an attribute is unknown or named twice, the counts have
@@ -261,6 +271,7 @@ class Shares(Question[Estimate]):
 
     method: Method = "inversion"
     target: Target = "table"
+    known: Margins | None = None
 
     def answer(self, counts: Counts) -> list[Estimate]:
         """Return the table of one group of rows."""
@@ -303,7 +314,34 @@ class Shares(Question[Estimate]):
             inference=inference,
             level=self.level,
         )
-        return [estimate]
+        return [estimate if self.known is None else self._held(estimate, self.known)]
+
+    def _held(self, estimate: Estimate, known: Margins) -> Estimate:
+        """Return an estimate that has the known margins."""
+        if self.method != "inversion" or estimate.by:
+            raise InputError(
+                "known shares are imposed on the inversion estimate of a joint table; leave out "
+                "the method, and put the subgroups into the table"
+            )
+        categories = dict(zip(estimate.attributes, estimate.categories, strict=True))
+        found = margin_members(known, categories)
+        members, shares = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
+        values, covariances = imposed(
+            estimate.unbiased.ravel(), estimate.covariance(), members, shares
+        )
+        shape = estimate.values.shape
+        values = values.reshape(shape)
+        errors = np.sqrt(np.maximum(np.diag(covariances), 0.0)).reshape(shape)
+        return replace(
+            estimate,
+            values=values,
+            unbiased=values,
+            standard_error=errors,
+            uncertain=uncertain(values, errors),
+            counts=values * estimate.total,
+            known=known.applied(estimate.attributes),
+            covariances=covariances,
+        )
 
     def to_plain(self, answers: Sequence[Estimate]) -> dict[str, Any]:
         """Return one table as such, and several under ``groups``."""

@@ -113,13 +113,14 @@ class Cells:
         """As a likelihood takes it: the columns released as they are together on the last axis."""
         return (*self.sizes[: self.n_attributes], prod(self.sizes[self.n_attributes :]))
 
-    def names(self) -> list[str]:
-        """Return the axes' names."""
-        return [axis.name for axis in self.axes]
+    @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """The categories of every axis, by its name."""
+        return {axis.name: axis.categories for axis in self.axes}
 
     def place(self, name: str) -> int:
         """Return the axis of a name."""
-        return self.names().index(name)
+        return list(self.categories).index(name)
 
     @cached_property
     def indices(self) -> tuple[NDArray[np.int64], ...]:

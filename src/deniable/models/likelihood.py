@@ -23,7 +23,8 @@ Weights: rows count as n_eff = (Σw)²/Σw² together, and the covariance is the
 A⁻¹(B + P)A⁻¹, A the information with the prior and B the scores' squares by squared weights.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.known import Margins, margin_members
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
@@ -79,6 +81,19 @@ class KnownShares:
 
     members: NDArray[np.float64]
     shares: NDArray[np.float64]
+
+
+def known_shares(
+    known: Margins | None, categories: Mapping[str, Sequence[str]]
+) -> tuple[KnownShares, ...]:
+    """Return those margins that are of some attributes, by the cells of their table.
+
+    Raises:
+        InputError: as :func:`~deniable.estimate.known.margin_members`.
+    """
+    if known is None:
+        return ()
+    return tuple(itertools.starmap(KnownShares, margin_members(known, categories)))
 
 
 CERTAIN = 1e6

@@ -24,6 +24,9 @@ CANNOT_SAY = "the release cannot say"
 HALF = 0.5
 """Below this share of the data in a coefficient's information it is not shown."""
 
+NOTHING = 0.01
+"""Below this the release tells nothing of a coefficient, and a model with it is refused."""
+
 MOST_TESTED = 5_000_000
 """Cells times parameters up to which every term is tested: each test is another fit."""
 
@@ -335,27 +338,10 @@ class Model(Presented):
         """The score test of the fitted log-linear model against the saturated one; None for a
         linear model, a saturated one, or more than 2,000 cells.
 
-        The largest likelihood of any table most often lies where some shares are 0, so the deviance
-        has no χ² law. The score test asks, at the fit, whether any direction of the table that the
-        channel leaves would raise the likelihood.
+        The deviance has no χ² law: the largest likelihood of any table most often lies where some
+        shares are 0. See :func:`goodness_of_fit`.
         """
-        if self.fit is None or self.fit.design.shape[0] > MOST_SATURATED:
-            return None
-        fit = self.fit
-        probabilities = fit.probabilities.ravel()
-        every = np.eye(probabilities.size)
-        saturated = fit.likelihood.derivatives(probabilities, every)
-        crossed = saturated.information @ fit.design
-        inner = np.linalg.pinv(fit.design.T @ crossed, hermitian=True)
-        score = saturated.score - crossed @ (inner @ (fit.design.T @ saturated.score))
-        left = saturated.information - crossed @ inner @ crossed.T
-        scale = 1 / np.sqrt(fit.n_records * probabilities)
-        values, vectors = np.linalg.eigh(left * np.outer(scale, scale))
-        some = values > 1e-9
-        if not some.any():
-            return None
-        along = vectors[:, some].T @ (scale * score)
-        return Test("the model", float((along**2 / values[some]).sum()), int(some.sum()), "score")
+        return None if self.fit is None else goodness_of_fit(self.fit)
 
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what was fitted."""
@@ -488,3 +474,30 @@ def _not_nested(one: Model, other: Model) -> InputError:
         f"neither of '{one.formula}' and '{other.formula}' holds the other, so no test compares "
         "them; name a formula with more terms, or with fewer"
     )
+
+
+def goodness_of_fit(fit: LogLinearFit) -> Test | None:
+    """Return the score test of a log-linear model against the saturated one (Rao): whether, at the
+    fit, any direction of the table that the channel leaves would raise the likelihood.
+
+    With s and K score and information of all cells' logarithms, and K X(XᵀKX)⁻¹Xᵀ taken off both
+    for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom.
+
+    Returns:
+        None for a saturated model, or one of more than 2,000 cells.
+    """
+    if fit.design.shape[0] > MOST_SATURATED:
+        return None
+    probabilities = fit.probabilities.ravel()
+    saturated = fit.likelihood.derivatives(probabilities, np.eye(probabilities.size))
+    crossed = saturated.information @ fit.design
+    inner = np.linalg.pinv(fit.design.T @ crossed, hermitian=True)
+    score = saturated.score - crossed @ (inner @ (fit.design.T @ saturated.score))
+    left = saturated.information - crossed @ inner @ crossed.T
+    scale = 1 / np.sqrt(fit.n_records * probabilities)
+    values, vectors = np.linalg.eigh(left * np.outer(scale, scale))
+    some = values > 1e-9
+    if not some.any():
+        return None
+    along = vectors[:, some].T @ (scale * score)
+    return Test("the model", float((along**2 / values[some]).sum()), int(some.sum()), "score")

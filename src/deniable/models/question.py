@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
 from deniable.estimate.inference import normal_quantile
-from deniable.estimate.known import Margins, margin_members
+from deniable.estimate.known import Margins
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
@@ -28,17 +28,14 @@ from deniable.models.formula import (
     read_formula,
 )
 from deniable.models.least_squares import Stratum, Term, fit_least_squares
-from deniable.models.likelihood import KnownShares, Likelihood, Observed, fit_log_linear
+from deniable.models.likelihood import Likelihood, Observed, fit_log_linear, known_shares
 from deniable.models.merging import describe
-from deniable.models.model import INTERCEPT, Kind, Model
+from deniable.models.model import INTERCEPT, NOTHING, Kind, Model
 from deniable.schema import Schema
 
 RIDGE = 1e-10
 """Without a prior, the precision of what is only there for the covariates' joint distribution:
 empty cells have a finite logarithm, and nothing else moves by as much as 1e-9."""
-
-NOTHING = 0.01
-"""Below this share of the data in a coefficient's information the release tells nothing of it."""
 
 SEPARATED = 25.0
 """A log odds ratio beyond this is one of infinity."""
@@ -205,19 +202,14 @@ class ModelQuestion:
                 observed.append(
                     Observed(channel.forward, tabulation.counts, tabulation.squares, place)
                 )
-        likelihood = Likelihood(cells.shape, tuple(observed), self._known_shares(cells))
+        likelihood = Likelihood(
+            cells.shape, tuple(observed), known_shares(self.known, cells.categories)
+        )
         n_records = sum(counts.n_records for _, counts in members)
         fitted = [
             self._fitted(formula, cells, likelihood, n_records, group) for formula in self.formulas
         ]
         return fitted[0] if len(fitted) == 1 else fitted[0].tested_against(fitted[1])
-
-    def _known_shares(self, cells: Cells) -> tuple[KnownShares, ...]:
-        if self.known is None:
-            return ()
-        categories = {axis.name: axis.categories for axis in cells.axes}
-        found = margin_members(self.known, categories)
-        return tuple(KnownShares(members, shares) for members, shares in found)
 
     def _fitted(
         self,
@@ -268,7 +260,7 @@ class ModelQuestion:
             group=group,
             level=self.level,
             prior=self.prior,
-            known=() if self.known is None else self.known.applied([a.name for a in cells.axes]),
+            known=() if self.known is None else self.known.applied(list(cells.categories)),
             fit=fit,
             columns=columns,
         )
