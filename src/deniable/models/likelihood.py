@@ -159,11 +159,12 @@ class Likelihood:
 
     def distance_from_known(self, probabilities: NDArray[np.float64]) -> float:
         """Return what known margins take off the objective; near 0 where they hold."""
-        weight = CERTAIN * self.n_effective
-        return sum(
-            weight * float(k.shares @ np.log(k.shares / (k.members @ probabilities)))
-            for k in self.known
-        )
+        height = 0.0
+        for known in self.known:
+            # Σ m ln(m/θ) = Σ m (d − ln(1 + d)), as both sum to 1: no digits are lost near 0.
+            off = known.members @ probabilities / known.shares - 1
+            height += float(known.shares @ (off - np.log1p(np.maximum(off, -1 + 1e-15))))
+        return CERTAIN * self.n_effective * height
 
     def derivatives(
         self, probabilities: NDArray[np.float64], design: NDArray[np.float64]
@@ -194,7 +195,8 @@ class Likelihood:
         for known in self.known:
             weight = CERTAIN * n
             change, theta = known.members @ jacobian, known.members @ probabilities
-            score += weight * change.T @ (known.shares / theta)
+            # Less 1, as the changes of a margin sum to 0: what is left has all its digits.
+            score += weight * change.T @ (known.shares / theta - 1)
             information = weight * change.T @ (change / theta[:, None])
             expected_information += information
             curvature += information

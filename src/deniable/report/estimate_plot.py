@@ -76,11 +76,15 @@ def draw_intervals(
         axes.set_axisbelow(True)
         if logarithmic:
             axes.set_xscale("log")
+            low, high = axes.get_xlim()
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            if high < 10 * low:
+                axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}")
             axes.axvline(1, color=BLACK, linewidth=0.6)
         elif bars or _crosses_zero(rows):
             axes.axvline(0, color=BLACK, linewidth=0.6)
         axes.set_xlabel(f"{axis}, %" if in_percent else axis)
-        _title(axes, caption)
+        _title(axes, caption, width=74 if logarithmic else 98)
     return figure
 
 
