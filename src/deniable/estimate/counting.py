@@ -458,6 +458,7 @@ def read_rows(
     cells = _Cells(strata, names)
     columns = [*kept, *([] if cells.form_column is None else [cells.form_column])]
     codes: dict[int, list[NDArray[Any]]] = {}
+    n_rows = 0
     found: dict[str, list[NDArray[np.int64]]] = {name: [] for name in texts}
     labels: dict[str, dict[str, int]] = {name: {} for name in texts}
     values: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
@@ -465,6 +466,7 @@ def read_rows(
         source, cells.attributes, columns, other_columns="drop", show_values=show_values
     ) as reader:
         for batch in reader:
+            n_rows += batch.n_rows
             for place, column in cells.codes(batch, reader.table).items():
                 codes.setdefault(place, []).append(column)
             for name in texts:
@@ -474,7 +476,7 @@ def read_rows(
             for name in numbers:
                 column = batch.kept[name]
                 values[name].append(numbers_of(column, name, reader.table, batch.first_row))
-        if not codes:
+        if not n_rows:
             raise InputError(f"{reader.table}: there is no row to estimate from")
     return KeptRows(
         {place: np.concatenate(pieces) for place, pieces in codes.items()},

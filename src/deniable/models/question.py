@@ -202,6 +202,8 @@ class ModelQuestion:
                 observed.append(
                     Observed(channel.forward, tabulation.counts, tabulation.squares, place)
                 )
+        for formula in self.formulas:
+            check_together(formula, attributes, members)
         likelihood = Likelihood(
             cells.shape, tuple(observed), known_shares(self.known, cells.categories)
         )
@@ -397,6 +399,25 @@ class ModelQuestion:
             level=self.level,
             prior=False,
         )
+
+
+def check_together(
+    formula: Formula,
+    attributes: Sequence[str],
+    members: Sequence[tuple[tuple[str, ...], Counts]],
+) -> None:
+    """Refuse a formula of which the release has wiped out, or never asked, how the attributes of a
+    term go together with each other and with the response.
+
+    Raises:
+        InputError: naming them.
+    """
+    for term in formula.parsed:
+        variables = {str(n) for factor in term.factors for n in factor.required_variables}
+        named = [n for n in attributes if n in variables or n == formula.response]
+        for mechanism, tabulation in (part for _, counts in members for part in counts.parts):
+            if named:
+                channel_of(mechanism, named).check(tabulation.n_effective)
 
 
 def linear_terms(formula: Formula, cells: Cells) -> tuple[list[Term], list[str], list[str]]:

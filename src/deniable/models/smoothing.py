@@ -9,7 +9,7 @@ score test against the saturated model says whether it is.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +32,7 @@ from deniable.models.likelihood import (
     fit_log_linear,
     known_shares,
 )
-from deniable.models.model import NOTHING, Test, goodness_of_fit
+from deniable.models.model import Test, goodness_of_fit
 
 
 @dataclass(frozen=True)
@@ -201,6 +201,8 @@ class Smooth:
             check_size(cells, 0, " + ".join(self.of))
             columns = interactions(cells, range(len(axes)), 2)
             ((mechanism, tabulation),) = counts.parts
+            for pair in combinations(self.of, 2):
+                channel_of(mechanism, pair).check(tabulation.n_effective)
             channel = channel_of(mechanism, self.of, tabulation.counts)
             likelihood = Likelihood(
                 cells.shape,
@@ -210,9 +212,6 @@ class Smooth:
             fit = fit_log_linear(
                 likelihood, columns.values, columns.names, prior_precision(columns)
             )
-            if (lost := np.flatnonzero(fit.data_share < NOTHING)).size:
-                name = columns.names[int(lost[0])].strip("()").replace(":", "' and '")
-                raise InputError(f"the release tells nothing of '{name}', so there is no table")
             categories = tuple(axis.categories for axis in axes)
             known = () if self.known is None else self.known.applied(self.of)
             answers.append(

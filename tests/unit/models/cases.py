@@ -50,10 +50,9 @@ def laws() -> dict[str, Mechanism]:
 
 def as_it_is() -> Mechanism:
     """A mechanism that leaves all three attributes as they are."""
-    schema = Schema(SCHEMA.attributes, keep=(*NAMES, "town", "hours", "weight"))
-    return deniable.design(
-        Schema((*schema.attributes, Attribute("other", ("0", "1"))), keep=schema.keep), epsilon=1
-    ).mechanism
+    attributes = (*SCHEMA.attributes, Attribute("other", ("0", "1")))
+    schema = Schema(attributes, keep=(*NAMES, *SCHEMA.keep))
+    return deniable.design(schema, epsilon=1).mechanism
 
 
 def truth(interaction: float = 0.8) -> NDArray[np.float64]:
