@@ -16,7 +16,7 @@ scoring swings to and fro; so a step uses the observed one where that is positiv
 
 with u = Σ M_cᵀ(n_c/θ_c) and m = πᵀX. Errors are made from the expected information. This is a
 composite link function (Thompson and Baker 1981); for misclassified tables van den Hout and van der
-Heijden (2002, 2004). The channel is applied to the columns of J by its eigenvalues: no matrix over
+Heijden (2002). The channel is applied to the columns of J by its eigenvalues: no matrix over
 cells × cells.
 
 Weights: rows count as n_eff = (Σw)²/Σw² together, and the covariance is the sandwich

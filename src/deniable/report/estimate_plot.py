@@ -52,6 +52,7 @@ def draw_intervals(
         raise InputError("quantiles that are categories or bins cannot be drawn as numbers")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     scale = 100.0 if in_percent else 1.0
     with rc_context(SETTINGS):
@@ -77,9 +78,9 @@ def draw_intervals(
         if logarithmic:
             axes.set_xscale("log")
             low, high = axes.get_xlim()
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 500 * low else (1,)))
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            if high < 10 * low:
-                axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
             axes.axvline(1, color=BLACK, linewidth=0.6)
         elif bars or _crosses_zero(rows):
             axes.axvline(0, color=BLACK, linewidth=0.6)

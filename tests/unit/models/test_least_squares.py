@@ -92,5 +92,5 @@ def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> No
         {},
     )
     stratum = Stratum(law, rows, {}, random.normal(size=40), np.ones(40))
-    with pytest.raises(InputError, match="too noisy to tell '.*' from the other columns"):
+    with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
         fit_least_squares([stratum], [ONE, A, B, A.times(B)], [*COLUMNS, "q:m", "r:m"])

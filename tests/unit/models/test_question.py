@@ -1,4 +1,4 @@
-"""From formula and release to a fit: without randomization it is the ordinary fit of statsmodels."""
+"""From formula and release to a fit: without randomization it is the fit of statsmodels."""
 
 import warnings
 

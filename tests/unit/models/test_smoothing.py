@@ -87,10 +87,8 @@ def test_rows_captions_and_plain_values() -> None:
     margins = Margins({("b",): {("f",): 0.5, ("m",): 0.5}})
     found = smoothed(released(LAWS["ramp"], people(2000)), known=margins, level=0.9)
     rows = found.table()
-    assert list(rows[0]) == [*NAMES, "estimate", "standard_error", "low", "high", "uncertain"] + [
-        "unbiased",
-        "unbiased_standard_error",
-    ]
+    numbers = ["estimate", "standard_error", "low", "high", "uncertain"]
+    assert list(rows[0]) == [*NAMES, *numbers, "unbiased", "unbiased_standard_error"]
     assert sum(row["estimate"] for row in rows if row["b"] == "f") == pytest.approx(0.5, abs=1e-6)
     assert sum(row["unbiased"] for row in rows if row["b"] == "f") == pytest.approx(0.5, abs=1e-9)
     assert "known exactly: b" in found.caption()
