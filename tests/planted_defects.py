@@ -169,7 +169,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("1 - scores), truths, n", "-scores), truths, n"),
     ],
     ("estimate/known", "unit/estimate/known"): [
-        ("values - gain @ (members @ values - shares)", "values + gain @ (members @ values - shares)"),
+        ("return values - gain @ (members", "return values + gain @ (members"),
         ("left = covariance - gain @", "left = covariance + gain @"),
     ],
     ("models/likelihood", "unit/models/likelihood"): [

@@ -8,7 +8,7 @@ from deniable.estimate.counting import KeptRows
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.models.least_squares import Stratum, Term, fit_least_squares
-from unit.models.cases import NAMES, SIZES, laws, truth
+from unit.models.cases import NAMES, SIZES, laws, people, released, truth
 
 LAWS = laws()
 ONE = Term((), (), np.ones(1))
@@ -94,3 +94,34 @@ def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> No
     stratum = Stratum(law, rows, {}, random.normal(size=40), np.ones(40))
     with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
         fit_least_squares([stratum], [ONE, A, B, A.times(B)], [*COLUMNS, "q:m", "r:m"])
+
+
+def test_under_forms_errors_are_the_squares_about_each_forms_mean() -> None:
+    # By brute force, from the joint table of both attributes and row by row.
+    law, table = LAWS["forms"], people(1500)
+    release = released(law, table)
+    rows = release.read_rows(["a", "b"], numbers=["hours"])
+    y, weights = rows.numbers["hours"], np.linspace(0.5, 1.5, 1500)
+    fit = fit_least_squares([Stratum(law, rows, {}, y, weights)], [ONE, A, B], COLUMNS)
+    channel = channel_of(law, ("a", "b"))
+    assert isinstance(channel, PublishedChannel)
+    (places,) = channel.released_codes(rows.codes)
+    counts = np.bincount(places, weights, minlength=channel.n_outputs[0]).astype(float)
+    left = channel.of_rows(counts).inverse.transposed()
+    grids = np.indices((3, 2))
+    x = np.stack([np.ones((3, 2)), grids[0] == 1, grids[0] == 2, grids[1] == 1], axis=-1)
+    outer, single = left.apply(x[..., :, None] * x[..., None, :])[places], left.apply(x)[places]
+    share = weights / weights.sum()
+    moments = np.tensordot(share, outer, 1)
+    beta = np.linalg.solve(moments, (share * y) @ single)
+    np.testing.assert_allclose(fit.parameters, beta, atol=1e-8)
+    influence = single * y[:, None] - outer @ beta
+    forms = rows.codes[len(law.schema.attributes)]
+    total = np.zeros((4, 4))
+    for form in np.unique(forms):
+        mine, w = influence[forms == form], share[forms == form]
+        off = mine - w @ mine / w.sum()
+        scale = len(w) / max(len(w) - 1, 1)
+        total += scale * (off * (w**2)[:, None]).T @ off if len(w) > 1 else 0
+    inverse = np.linalg.inv(moments)
+    np.testing.assert_allclose(fit.covariance, inverse @ total @ inverse, rtol=1e-6, atol=1e-9)
