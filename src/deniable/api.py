@@ -643,7 +643,7 @@ def model(
         >>> table = pyarrow.table({"a1": first, "a2": second})
         >>> row = deniable.model(table, "a2 ~ a1", plan).odds_ratios()[0]
         >>> print(f"{row['term']}: {row['odds_ratio']:.2f}, {row['low']:.2f} to {row['high']:.2f}")
-        a1[T.1]: 0.28, 0.18 to 0.42
+        a1[T.1]: 2.45, 1.85 to 3.24
     """
     (fitted,) = open_release(released, plan, anyway=anyway).model(
         formula,

@@ -110,6 +110,16 @@ class OpenedRelease:
         >>> (mean,) = release.mean("smokes", level=0.9)
         >>> round(mean.estimate, 3)
         0.24
+        >>> scored = [deniable.Attribute(x, ("0", "1"), ordered=True, scores=(0, 1)) for x in "abc"]
+        >>> plan = deniable.design(deniable.Schema(tuple(scored)), epsilon=6)
+        >>> rows = {"a": ["0", "1"] * 90, "b": ["0", "1", "1"] * 60, "c": ["1", "1", "0"] * 60}
+        >>> release = deniable.open_release(pyarrow.table(rows), plan)
+        >>> [len(ask("a,b")) for ask in (release.shares, release.covariance, release.test)]
+        [1, 1, 1]
+        >>> release.quantile("a")[0].estimate, release.model("a ~ b")[0].kind
+        ('0', 'logistic')
+        >>> len(release.smooth("a,b,c")[0].table())
+        8
     """
 
     source: Release

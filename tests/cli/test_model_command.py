@@ -56,7 +56,7 @@ def test_a_model_is_printed_written_and_drawn(release: str, deniable: Any, tmp_p
 def test_predictions_groups_weights_priors_and_margins_are_options(
     release: str, deniable: Any
 ) -> None:
-    done = deniable("model", release, "y ~ b", "--predict")
+    done = deniable("model", release, "y ~ b", "--predict", "--prior", "--anyway", "--show-values")
     assert done.status == 0, done.err
     assert len([line for line in done.out.splitlines() if " yes " in line]) == 2
     plain = deniable(

@@ -1,5 +1,6 @@
 """A fitted model of a release: coefficients, tests, predictions, and how far to trust them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -7,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
@@ -55,7 +55,9 @@ class Test:
     @property
     def p_value(self) -> float:
         """Probability of so large a statistic if what is tested is nothing."""
-        return float(chi2.sf(self.statistic, self.degrees_of_freedom))
+        from scipy.special import gammaincc  # only here: loading it takes a while
+
+        return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
@@ -107,10 +109,21 @@ class Model(Presented):
         >>> model = deniable.model(pyarrow.table({"a1": first, "a2": second}), "a2 ~ a1", plan)
         >>> for row in model.table():
         ...     print(f"{row['term']:12}{row['estimate']:6.2f} ± {row['std_error']:.2f}")
-        Intercept     0.46 ± 0.11
-        a1[T.1]      -0.97 ± 0.17
+        Intercept    -0.45 ± 0.10
+        a1[T.1]       0.90 ± 0.14
         >>> model.odds_ratios()[0]["odds_ratio"].__round__(2), len(model.predict())
-        (0.38, 4)
+        (2.45, 4)
+        >>> model.summary().splitlines()[-1] == model.remarks()[-1]
+        True
+        >>> model.tidy().shape, model.covariance.shape, model.plot().axes[0].get_xscale()
+        ((2, 9), (2, 2), 'log')
+        >>> table = {"a1": first, "a2": second, "hours": list(range(1000))}
+        >>> schema = deniable.Schema(deniable.Schema.anonymous((2, 2)).attributes, keep=("hours",))
+        >>> plan = deniable.design(schema, attribute_epsilon=(3, 3))
+        >>> rows = pyarrow.table(table)
+        >>> one, two = (deniable.model(rows, f"hours ~ {x}", plan) for x in ("a1", "a1 + a2"))
+        >>> one.tested_against(two).against.degrees_of_freedom
+        1
     """
 
     formula: str
@@ -162,7 +175,7 @@ class Model(Presented):
                 value,
                 error,
                 value / error if error > 0 else np.inf * np.sign(value),
-                2 * norm.sf(abs(value) / error) if error > 0 else 0.0,
+                math.erfc(abs(value) / error / math.sqrt(2)) if error > 0 else 0.0,
                 value - z * error,
                 value + z * error,
             )
@@ -405,10 +418,10 @@ class Model(Presented):
             "against": None if self.against is None else self.against.to_plain(),
             "deviance": self.deviance,
             "goodness_of_fit": None if fit is None else fit.to_plain(),
-            "predictions": [_without(row, self.group) for row in self.predictions_or_none(level)],
+            "predictions": [_without(row, self.group) for row in self._listed_predictions(level)],
         }
 
-    def predictions_or_none(self, level: float | None = None) -> list[dict[str, Any]]:
+    def _listed_predictions(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return :meth:`predict`, or nothing where there are too many to list."""
         return [] if self.kind == "linear" and not len(self.design) else self.predict(level)
 
