@@ -10,7 +10,7 @@ P the precisions of independent normal priors with mean 0 (or nothing). With J =
 and G_c = M_c J, the score is Σ G_cᵀ(n_c/θ_c) − Pβ and the expected information
 n Σ G_cᵀ diag(1/θ_c) G_c + P; Fisher scoring takes steps of one over the other, halved until the
 objective rises. Where strong noise makes expected and observed curvature differ by a factor of two
-scoring swings to and fro; so a step uses the observed one where that is positive definite,
+scoring swings back and forth; so a step uses the observed one where that is positive definite,
 
     Σ G_cᵀ diag(n_c/θ_c²) G_c − Σ_x (u_x − n) π_x (X_x − m)(X_x − m)ᵀ + P,
 
