@@ -27,10 +27,10 @@ HALF = 0.5
 NOTHING = 0.01
 """Below this the release tells nothing of a coefficient, and a model with it is refused."""
 
-MOST_TESTED = 5_000_000
+MOST_TESTED = 1_000_000
 """Cells times parameters up to which every term is tested: each test is another fit."""
 
-MOST_SATURATED = 2_000
+MOST_SATURATED = 1_000
 """Cells up to which a model is tested against the saturated one."""
 
 
@@ -329,8 +329,8 @@ class Model(Presented):
     @cached_property
     def deviance(self) -> float | None:
         """2 (ℓ − ℓ of the fit), ℓ the largest log-likelihood that any table of the cells has
-        (saturated, by EM); None for a linear model."""
-        if self.fit is None:
+        (saturated, by EM, to 0.1 or so); None for a linear model, or more than 1,000 cells."""
+        if self.fit is None or self.fit.design.shape[0] > MOST_SATURATED:
             return None
         best = 0.0
         for each in self.fit.likelihood.observed:
@@ -340,7 +340,7 @@ class Model(Presented):
             weight = total / self.fit.likelihood.total
             n = self.fit.n_records * weight
             frequencies = each.counts / total
-            found = maximum_likelihood(frequencies, each.forward, n, tolerance=0.01)
+            found = maximum_likelihood(frequencies, each.forward, n, tolerance=0.05)
             expected = each.forward.apply(found.values)
             some = frequencies > 0
             best += n * float(frequencies[some] @ np.log(weight * expected[some]))
@@ -349,7 +349,7 @@ class Model(Presented):
     @cached_property
     def goodness_of_fit(self) -> Test | None:
         """The score test of the fitted log-linear model against the saturated one; None for a
-        linear model, a saturated one, or more than 2,000 cells.
+        linear model, a saturated one, or more than 1,000 cells.
 
         The deviance has no χ² law: the largest likelihood of any table most often lies where some
         shares are 0. See :func:`goodness_of_fit`.
@@ -497,7 +497,7 @@ def goodness_of_fit(fit: LogLinearFit) -> Test | None:
     for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom.
 
     Returns:
-        None for a saturated model, or one of more than 2,000 cells.
+        None for a saturated model, or one of more than 1,000 cells.
     """
     if fit.design.shape[0] > MOST_SATURATED:
         return None

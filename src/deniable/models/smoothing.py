@@ -74,7 +74,7 @@ class Smoothed(Presented):
 
     @cached_property
     def goodness_of_fit(self) -> Test | None:
-        """The score test against the saturated model; None above 2,000 cells."""
+        """The score test against the saturated model; None above 1,000 cells."""
         return goodness_of_fit(self.fit)
 
     def table(self, level: float | None = None) -> list[dict[str, Any]]:

@@ -62,6 +62,8 @@ def test_predictions_have_the_delta_methods_errors() -> None:
     means = LINEAR.predict()
     assert len(means) == 6
     assert means[0]["estimate"] == pytest.approx(LINEAR.coefficients[0])
+    first = LINEAR.table()[0]  # the reference of both
+    assert (means[0]["low"], means[0]["high"]) == pytest.approx((first["low"], first["high"]))
     many = replace(LINEAR, design=np.zeros((0, 4)))
     assert many.to_plain()["predictions"] == []
     with pytest.raises(InputError, match="too many combinations"):
@@ -85,9 +87,10 @@ def test_tests_name_their_kind_and_large_models_have_none() -> None:
     assert LINEAR.deviance is None
     assert LINEAR.goodness_of_fit is None
     assert LOGISTIC.fit is not None
-    large = replace(LOGISTIC, fit=replace(LOGISTIC.fit, design=np.broadcast_to(0.0, (600_000, 10))))
+    large = replace(LOGISTIC, fit=replace(LOGISTIC.fit, design=np.broadcast_to(0.0, (200_000, 10))))
     assert large.tests == ()
     assert large.goodness_of_fit is None
+    assert large.deviance is None
 
 
 def test_all_of_it_as_text_as_plain_values_and_as_a_picture() -> None:

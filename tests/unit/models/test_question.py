@@ -58,7 +58,7 @@ def test_a_logistic_regression_is_the_ordinary_one() -> None:
     assert {t.of: t.degrees_of_freedom for t in mine.tests} == {"a": 2, "b": 1, "a:b": 2}
     assert mine.tests[2].statistic == pytest.approx(tested.statistic, abs=1e-7)
     additive = ask("y ~ a + b", prior=False)
-    assert additive.deviance == pytest.approx(smaller.deviance - theirs.deviance, abs=0.02)
+    assert additive.deviance == pytest.approx(smaller.deviance - theirs.deviance, abs=0.1)
     assert additive.goodness_of_fit is not None
     assert additive.goodness_of_fit.statistic == pytest.approx(tested.statistic, rel=0.05)
     assert mine.goodness_of_fit is None  # it is saturated
