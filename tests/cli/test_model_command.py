@@ -101,6 +101,11 @@ def test_estimate_holds_known_shares_and_smooths_small_groups(release: str, deni
     assert "Shares of y, a, b by the model of all pairs" in smooth.out
     assert "All pairs against the saturated model" in smooth.out
     assert "unbiased" in smooth.out
+    wide = deniable(
+        "estimate", release, "--of", "y,a,b", "--smooth", "pairs", "--wide", "--output", "w.csv"
+    )
+    assert wide.status == 0, wide.err
+    assert Path("w.csv").read_text().startswith('"y","a","b=f","b=m","n"')
 
 
 @pytest.mark.parametrize(

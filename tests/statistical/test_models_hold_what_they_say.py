@@ -25,7 +25,7 @@ from statistical.budget import BUDGET
 from statistical.coverage import LEVEL
 from unit.models.cases import CATEGORIES, COEFFICIENTS, NAMES, SCHEMA, SHAPE, laws, people, truth
 
-ROWS, RELEASES = 20_000, 250
+ROWS, RELEASES = 20_000, 150
 LAWS = laws()
 COLUMNS = design_of(read_formula("y ~ a + b"), Cells(tuple(map(Axis, NAMES, CATEGORIES)), 3))
 NONE = np.zeros(len(COLUMNS.names))
@@ -77,7 +77,7 @@ def test_a_term_that_is_nothing_is_rarely_found() -> None:
     kept = np.array([name != "b[T.m]" for name in COLUMNS.names])
     found = 0
     for _ in range(RELEASES):
-        larger = fitted(LAWS["forms"], drawn(LAWS["forms"], table))
+        larger = fitted(LAWS["ramp"], drawn(LAWS["ramp"], table))
         smaller = fit_log_linear(
             larger.likelihood, larger.design[:, kept], np.array(larger.names)[kept], NONE[kept]
         )

@@ -155,7 +155,10 @@ def _wide_rows(answer: Tabular, level: float) -> list[dict[str, Any]]:
     return list(gathered.values())
 
 
-_NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", "count"})
+_NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", "count"}) | {
+    "unbiased",
+    "unbiased_standard_error",
+}
 
 
 def html_of(answers: Sequence[Tabular], level: float) -> str:

@@ -1,5 +1,6 @@
 """Small tables under every kind of law, and true distributions with known parameters."""
 
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -26,6 +27,7 @@ SCHEMA = Schema(
 )
 
 
+@cache
 def laws() -> dict[str, Mechanism]:
     """Mechanisms on three attributes: a product, votes, a ramp, a table of patterns, a matrix with
     more answers than categories, and forms."""
