@@ -168,6 +168,30 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("(breadth - 1) / (m - 1)", "breadth / (m - 1)"),
         ("1 - scores), truths, n", "-scores), truths, n"),
     ],
+    ("estimate/known", "unit/estimate/known"): [
+        ("return values - gain @ (members", "return values + gain @ (members"),
+        ("left = covariance - gain @", "left = covariance + gain @"),
+    ],
+    ("models/likelihood", "unit/models/likelihood"): [
+        ("((u - n) * probabilities)[:, None])", "((u + n) * probabilities)[:, None])"),
+        ("each.back(ratio).reshape", "each.back(counts).reshape"),
+        ("1 - np.diag(self.covariance) * self.precision", "1 - np.diag(self.covariance) * 0"),
+        ("(known.shares / theta - 1)", "(known.shares / theta + 1)"),
+        ("scale = self.n_effective / self.total\n", "scale = 1.0\n"),
+    ],
+    ("models/merging", "unit/models/merging unit/models/question"): [
+        ("centred = design - means[group]", "centred = design + means[group]"),
+    ],
+    ("models/least_squares", "unit/models/least_squares unit/models/question"): [
+        ("told.swapaxes(1, 2) @ parameters", "told @ parameters"),
+        ("channel.inverse.transposed().apply", "channel.inverse.apply"),
+        ("places = places * size + column", "places = places + column"),
+    ],
+    ("models/model", "unit/models/model unit/models/question unit/models/smoothing"): [
+        ("score - crossed @ (inner", "score + crossed @ (inner"),
+        ("low, high = estimate - z * error", "low, high = estimate + z * error"),
+        ("2 * (self.fit.objective - smaller", "(self.fit.objective - smaller"),
+    ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
         ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),
         ("scaled = scaled - np.outer(root", "scaled = scaled + np.outer(root"),

@@ -135,7 +135,7 @@ def deniable(
 
 # Of the shell what the pages use around the command: echo x | deniable … > file || true
 SHELL = re.compile(
-    r"((?P<before>[^|]+) \| )?(\.venv/bin/)?deniable (?P<words>[^|<>;]+?)"
+    r"((?P<before>[^|]+) \| )?(\.venv/bin/)?deniable (?P<words>(?:\"[^\"]*\"|[^|<>;\"])+?)"
     r"( > (?P<into>[\w.]+))?(?P<may_fail> \|\| true)?"
 )
 
@@ -343,6 +343,7 @@ def test_a_changed_output_is_noticed_and_a_number_drawn_anew_is_not(desk: Path) 
         ("printf 'a\\n' | deniable x - # why", ("printf 'a\\n'", "x - # why", None, None)),
         (".venv/bin/deniable x --json > o.json", (None, "x --json", "o.json", None)),
         ("deniable x || true", (None, "x", None, " || true")),
+        ('deniable x "a|b>c" y', (None, 'x "a|b>c" y', None, None)),
     ],
 )
 def test_what_stands_around_the_command_is_read_off(line: str, parts: tuple[Any, ...]) -> None:

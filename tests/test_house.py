@@ -42,6 +42,8 @@ ROOMS: dict[str, set[str]] = {
         # of report its figures: an answer draws itself, from the plain rows that it writes
         # and prints
         "estimate": "design errors laws mechanism notebook report schema tables",
+        # counts and channels to regressions
+        "models": "errors estimate mechanism report schema",
         "frontier": (
             "atomic_files design errors estimate laws mechanism report schema solvers "
             "solvers.matrices tables"
@@ -57,13 +59,15 @@ ROOMS: dict[str, set[str]] = {
             "release report schema tables"
         ),
         "audit": "errors estimate laws mechanism randomness schema tables",
+        # one release and all its questions
+        "opened": "design errors estimate mechanism models schema",
         "api": (
-            "design engines errors estimate laws ledger mechanism randomness release schema "
-            "solvers.patterns tables"
+            "design engines errors estimate laws ledger mechanism models opened randomness release "
+            "schema solvers.patterns tables"
         ),
         "cli": (
             "atomic_files audit collect design engines errors estimate frontier laws ledger "
-            "mechanism randomness release report schema solvers.matrices tables"
+            "mechanism models randomness release report schema solvers.matrices tables"
         ),
         "__init__": "api",
         "__main__": "cli",
@@ -81,11 +85,12 @@ DOORS: dict[str, set[str]] = {
     "cryptography": {"randomness", "release"},  # release signs with it
     "pyarrow": {"tables", "design"},  # design writes the digest of a table's bytes
     "narwhals": {"tables"},
-    "pandas": set(),
+    "pandas": {"models"},  # formulaic reads its frames
+    "formulaic": {"models"},
     "polars": set(),
     "highspy": {"solvers", "solvers.patterns", "solvers.matrices"},
     "clarabel": {"solvers", "solvers.patterns", "solvers.matrices"},
-    "scipy": {"solvers", "solvers.patterns", "solvers.matrices", "estimate", "audit"},
+    "scipy": {"solvers", "solvers.patterns", "solvers.matrices", "estimate", "audit", "models"},
     "sqlite3": {"ledger"},
     "dask": {"engines"},
     "distributed": {"engines"},

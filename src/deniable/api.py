@@ -16,15 +16,13 @@ from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement, FormAgreement
 from deniable.estimate.columns import Answers
-from deniable.estimate.consistency import check_origin
-from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
-from deniable.estimate.independence import Independence, IndependenceTest
+from deniable.estimate.covariance import CovarianceEstimate, PairScores
+from deniable.estimate.independence import IndependenceTest
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
-from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.ordered import Summary
 from deniable.estimate.scores import Scores
-from deniable.estimate.shares import Estimate, Shares
+from deniable.estimate.shares import Estimate
 from deniable.estimate.shares import Method as EstimationMethod
-from deniable.estimate.source import Release, open_release
 from deniable.estimate.trend import Trend, TrendTests
 from deniable.estimate.trend_power import plan_trend
 from deniable.laws.bistochastic import bistochastic_channel
@@ -34,6 +32,15 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
+from deniable.models.model import Model
+from deniable.opened import (
+    OpenedRelease,
+    Plan,
+    mechanism_of,
+    names_of,
+    open_release,
+    texts_of,
+)
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment
 from deniable.release.curator import check_budget as check_budget_of_treatment
@@ -51,7 +58,6 @@ from deniable.release.release import (
 from deniable.release.release import share as write_release
 from deniable.release.signing import read_signer
 from deniable.schema import Attribute, Schema
-from deniable.schema.names import split_names
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.tables.frames import randomize_frame
 
@@ -61,6 +67,8 @@ __all__ = [
     "Estimate",
     "InputError",
     "Mechanism",
+    "Model",
+    "OpenedRelease",
     "Schema",
     "StrengthRequest",
     "birkhoff",
@@ -73,6 +81,8 @@ __all__ = [
     "form_agreement",
     "independence_test",
     "leverage",
+    "model",
+    "open_release",
     "plan",
     "plan_trend",
     "pram",
@@ -83,58 +93,13 @@ __all__ = [
 ]
 
 
-Plan = Design | Mechanism | str | Path
-"""What randomized a table: a design, its mechanism, or the file or folder that has it."""
-
-
-def _names(given: Any, argument: str, schema: Schema) -> tuple[str, ...]:
-    """Return names of columns: several, or one or several as they would be typed in a shell.
-
-    Raises:
-        InputError: if it is something else.
-    """
-    if isinstance(given, str):
-        known = given in schema.names or given in schema.columns or given in schema.keep
-        return (given,) if known else tuple(split_names(given))
-    try:
-        names = tuple(given)
-    except TypeError:
-        names = (None,)
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{argument} is the name of a column or a list of names, not {given!r}")
-    return names
-
-
-def _where(given: Any) -> dict[str, str]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InputError("where is a dictionary of a value by kept column, {'region': 'south'}")
-    return {str(name): str(value) for name, value in given.items()}
-
-
-def _mechanism(plan: Plan) -> Mechanism:
-    return _design(plan).mechanism if isinstance(plan, str | Path | Design) else _known(plan)
-
-
-def _known(plan: Any) -> Mechanism:
-    if isinstance(plan, Mechanism):
-        return plan
-    if isinstance(plan, Schema):
-        raise InputError(
-            "a schema says what a table contains, not how to randomize it; make a design of it: "
-            "deniable.design(schema, epsilon=…)"
-        )
-    raise InputError(f"plan is what deniable.design returns, or a path, not {type(plan).__name__}")
-
-
 def _design(plan: Any) -> Design:
     """Return a design, also of the file or folder that has it."""
     if isinstance(plan, str | Path):
         return read_design(plan)
     if isinstance(plan, Design):
         return plan
-    _known(plan)
+    mechanism_of(plan)
     raise InputError("a bare mechanism has no record to write; give the design that it is of")
 
 
@@ -178,7 +143,7 @@ def randomize(
         >>> deniable.randomize(frame, plan).shape
         (3, 1)
     """
-    mechanism = _mechanism(plan)
+    mechanism = mechanism_of(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
     options = Options(drop_other_columns=drop_other_columns, accept_drafted=accept_drafted)
@@ -474,17 +439,8 @@ def estimate_groups(
         >>> [(dict(table.group), table.n_records) for table in found]
         [({'town': 'A'}, 600), ({'town': 'B'}, 400)]
     """
-    release = _release(released, plan, anyway=anyway)
-    schema = release.strata.schema
-    question = Shares(
-        _names(of, "of", schema),
-        by=_names(by, "by", schema),
-        where=_where(where),
-        weights=weights,
-        method=method,
-        target=target,
-    )
-    return question.ask(release)
+    release = open_release(released, plan, anyway=anyway)
+    return release.shares(of, by=by, where=where, weights=weights, method=method, target=target)
 
 
 def estimate_mean(
@@ -528,16 +484,8 @@ def estimate_mean(
         >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
         between 15.1 and 48.4
     """
-    release = _release(released, plan, anyway=anyway)
-    schema = release.strata.schema
-    question = Mean(
-        _names(of, "of", schema),
-        by=_names(by, "by", schema),
-        target=target,
-        level=level,
-        scores=scores,
-    )
-    return question.ask(release)
+    release = open_release(released, plan, anyway=anyway)
+    return release.mean(of, by=by, scores=scores, target=target, level=level)
 
 
 def estimate_quantile(
@@ -578,17 +526,10 @@ def estimate_quantile(
         >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
         [0,30) with probability 1.000
     """
-    release = _release(released, plan, anyway=anyway)
-    schema = release.strata.schema
-    question = Quantile(
-        _names(of, "of", schema),
-        by=_names(by, "by", schema),
-        target=target,
-        level=level,
-        probability=probability,
-        interpolate=interpolate,
+    release = open_release(released, plan, anyway=anyway)
+    return release.quantile(
+        of, probability=probability, by=by, interpolate=interpolate, target=target, level=level
     )
-    return question.ask(release)
 
 
 def estimate_covariance(
@@ -633,16 +574,9 @@ def estimate_covariance(
         >>> print(f"{covariance.estimate:.3f}, between {low:.3f} and {high:.3f}")
         0.060, between 0.050 and 0.071
     """
-    release = _release(released, plan, anyway=anyway)
-    question = Covariance(
-        _names(of, "of", release.strata.schema),
-        where=_where(where),
-        weights=weights,
-        target=target,
-        scores=scores,
-    )
-    (covariance,) = question.ask(release)
-    return covariance
+    release = open_release(released, plan, anyway=anyway)
+    (found,) = release.covariance(of, scores=scores, where=where, weights=weights, target=target)
+    return found
 
 
 def independence_test(
@@ -679,9 +613,7 @@ def independence_test(
         >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
         p = 0.011, V = 0.10
     """
-    release = _release(released, plan, anyway=anyway)
-    names = _names(of, "of", release.strata.schema)
-    (test,) = Independence(names, where=_where(where)).ask(release)
+    (test,) = open_release(released, plan, anyway=anyway).test(of, where=where)
     return test
 
 
@@ -723,13 +655,13 @@ def trend_test(
         >>> print(f"z = {found.tests[0].z:.2f}, p = {found.tests[0].p_value:.1e}")
         z = 4.47, p = 7.8e-06
     """
-    release = _release(released, plan, anyway=anyway)
+    release = open_release(released, plan, anyway=anyway).source
     schema = release.strata.schema
     return Trend(
-        _names(of, "of", schema) if of else (),
+        names_of(of, "of", schema) if of else (),
         status=status,
-        by=_names(by, "by", schema) if by else (),
-        where=_where(where),
+        by=names_of(by, "by", schema) if by else (),
+        where=texts_of(where, "where", "a value by kept column"),
         scores=scores,
         compared=compare,
     ).ask(release)
@@ -757,7 +689,7 @@ def form_agreement(
         >>> 0 <= deniable.form_agreement(released, plan).p_value <= 1
         True
     """
-    (found,) = Agreement(()).ask(_release(released, plan, anyway=anyway))
+    (found,) = Agreement(()).ask(open_release(released, plan, anyway=anyway).source)
     return found
 
 
@@ -784,16 +716,66 @@ def leverage(
         >>> [round(row["moved"], 4) for row in found.table()], round(found.floor, 4)
         ([0.0108, 0.0108], 2.164)
     """
-    release = _release(released, plan, anyway=anyway)
-    (found,) = Leverage(_names(of, "of", release.strata.schema)).ask(release)
+    release = open_release(released, plan, anyway=anyway).source
+    (found,) = Leverage(names_of(of, "of", release.strata.schema)).ask(release)
     return found
 
 
-def _release(released: Any, plan: Plan | None, *, anyway: bool) -> Release:
-    if plan is None or isinstance(plan, str | Path):
-        release = open_release(released, plan)
-    else:
-        rows = plan.released_rows if isinstance(plan, Design) else None
-        release = open_release(released, Strata.one(_mechanism(plan)), n_released=rows)
-    check_origin(release, anyway=anyway)
-    return release
+def model(
+    released: Any,
+    formula: str,
+    plan: Plan | None = None,
+    *,
+    collapse: Mapping[str, str] | None = None,
+    prior: bool = True,
+    against: str | None = None,
+    known: str | Path | None = None,
+    where: Mapping[str, str] | None = None,
+    weights: str | None = None,
+    level: float = 0.95,
+    anyway: bool = False,
+) -> Model:
+    """Fit a regression or a log-linear model, through the known randomization.
+
+    Args:
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
+        formula: as in R and statsmodels: ``income ~ sex + race`` is a logistic regression, or a
+            multinomial one if the response has more than two categories, or least squares if it is
+            a column of numbers that is released as it is; ``~ sex*income`` is a log-linear model.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
+        collapse: how the model merges categories, by attribute, ``{"race": "White|*"}``: levels
+            with ``|`` between them, the reference first; ``*`` for all others.
+        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
+        against: another formula, to test against; one has to hold the other.
+        known: a CSV file of shares known exactly (docs/howto/models.md).
+        where: the value that selects rows, by kept column.
+        weights: a kept column with a weight per row.
+        level: of the intervals.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
+
+    Returns:
+        The fitted model; to fit one to every group of rows, ``open_release(…).model(…, by=…)``.
+
+    Raises:
+        InputError: if the formula does not fit the release, or the release cannot bear it.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
+        >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200
+        >>> table = pyarrow.table({"a1": first, "a2": second})
+        >>> row = deniable.model(table, "a2 ~ a1", plan).odds_ratios()[0]
+        >>> print(f"{row['term']}: {row['odds_ratio']:.2f}, {row['low']:.2f} to {row['high']:.2f}")
+        a1[T.1]: 2.45, 1.85 to 3.24
+    """
+    (fitted,) = open_release(released, plan, anyway=anyway).model(
+        formula,
+        collapse=collapse,
+        prior=prior,
+        against=against,
+        known=known,
+        where=where,
+        weights=weights,
+        level=level,
+    )
+    return fitted

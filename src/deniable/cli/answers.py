@@ -16,6 +16,7 @@ from deniable.estimate.leverage import LeverageOfLiars
 from deniable.estimate.ordered import Summary
 from deniable.estimate.shares import Estimate
 from deniable.estimate.trend import TrendTests
+from deniable.models.smoothing import Smoothed
 
 
 def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
@@ -102,6 +103,9 @@ def _columns(
             test = {"statistic": "χ²", "degrees_of_freedom": "degrees of freedom"}
             v = {"cramers_v_low": interval["low"], "cramers_v_high": "to"}
             return [], test | {"p_value": "p-value", "cramers_v": "Cramér's V"} | v
+        case Smoothed():
+            unbiased = {"unbiased": "unbiased", "unbiased_standard_error": "its standard error"}
+            return list(answer.attributes), {"estimate": "share"} | errors | unbiased
         case LeverageOfLiars():
             moves = {"moved": "moved by", "range": "range"}
             if answer.forms:
@@ -141,7 +145,7 @@ def _remark(answer: Tabular, row: dict[str, Any]) -> str:
 
 
 def _in_percent(answer: Tabular) -> bool:
-    return isinstance(answer, Estimate | LeverageOfLiars) or (
+    return isinstance(answer, Estimate | LeverageOfLiars | Smoothed) or (
         isinstance(answer, Difference) and answer.statistic == "share"
     )
 
@@ -197,7 +201,7 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield f"WARNING: {answer.prediction.warning}"
         case IndependenceTest():
             yield from _remarks_on_test(answer)
-        case FormAgreement() | LeverageOfLiars() | TrendTests():
+        case FormAgreement() | LeverageOfLiars() | Smoothed() | TrendTests():
             yield from answer.remarks()
 
 

@@ -1,9 +1,9 @@
 """estimate: from a release back to shares, joint tables, means, quantiles and covariances."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
@@ -100,6 +100,21 @@ def estimate(
     method: Annotated[
         str, Parameter(group=groups.ESTIMATED, help="inversion, em or projected.")
     ] = "inversion",
+    known: Annotated[
+        Path | None,
+        Parameter(
+            group=groups.ESTIMATED,
+            help="CSV file of shares known exactly, which then hold: columns sex,share.",
+        ),
+    ] = None,
+    smooth: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ESTIMATED,
+            help="pairs: of three attributes or more, the table of the model of all pairs beside "
+            "the unbiased one, with its test; for small groups.",
+        ),
+    ] = None,
     target: Annotated[
         str,
         Parameter(
@@ -139,7 +154,9 @@ def estimate(
     Example: deniable estimate release --of race,hhi
     """
     from deniable.atomic_files import write_file
+    from deniable.estimate.columns import plot_of
     from deniable.estimate.inference import TARGETS, one_of
+    from deniable.estimate.known import read_margins
 
     rows = rows or RowOptions()
     common: dict[str, Any] = {
@@ -153,10 +170,22 @@ def estimate(
         raise InputError("--wide is about the file to write; name it with --output")
     tables = [tuple(split_names(names)) for names in of or ()]
 
+    plain = not (mean or covariance or compare or quantile is not None or method != "inversion")
+    if (smooth or known) and not plain:
+        raise InputError("--known and --smooth are for shares, by method inversion; nothing else")
+    margins = None if known is None else read_margins(known)
+    if smooth not in (None, "pairs"):
+        raise InputError(f"--smooth is by the model of all pairs: --smooth pairs, not '{smooth}'")
+
     def question(names: tuple[str, ...]) -> "Question[Any]":
+        if smooth == "pairs":
+            from deniable.models.smoothing import Smooth
+
+            asked = {key: value for key, value in common.items() if key != "target"}
+            return cast("Question[Any]", Smooth(names, **asked, known=margins))
         return _question(
             names,
-            common,
+            common if margins is None else common | {"known": margins},
             method=method,
             mean=mean,
             quantile=quantile,
@@ -185,11 +214,11 @@ def estimate(
             if pairs:
                 tables += combinations([schema.names[i] for i in schema.protected], 2)
             answers = _print_tables([question(names) for names in tables], release, level, as_json)
-    drawn = None if plot is None else _drawn(answers, plot, level, force=force)
+    picture = None if plot is None else drawn(lambda: plot_of(answers, level), plot, force=force)
     if output is not None:
         write_answers(answers, output, level, wide=wide, force=force)
-    if plot is not None and drawn is not None:
-        write_file(plot, drawn, overwrite=force)
+    if plot is not None and picture is not None:
+        write_file(plot, picture, overwrite=force)
         console.note(f"The plot is in {plot}")
 
 
@@ -229,17 +258,16 @@ def write_answers(
     console.note(f"The answer is in {output}")
 
 
-def _drawn(answers: Sequence[Any], path: Path, level: float, *, force: bool) -> bytes:
+def drawn(draw: Callable[[], Any], path: Path, *, force: bool) -> bytes:
     """Return a plot, or say why there is none before anything is written."""
     from deniable.atomic_files import refuse_existing
-    from deniable.estimate.columns import plot_of
     from deniable.report.method_styles import figure_bytes
 
     kind = path.suffix.removeprefix(".").lower()
     if kind not in ("png", "svg"):
         raise InputError(f"{path}: a plot is a file ending in .png or .svg")
     refuse_existing(path, overwrite=force)
-    return figure_bytes(plot_of(answers, level), kind)
+    return figure_bytes(draw(), kind)
 
 
 def print_answers(

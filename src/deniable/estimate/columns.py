@@ -81,7 +81,7 @@ class Presented:
     def _level(self, level: float | None) -> float:
         if level is None:
             level = next((getattr(answer, "level", None) for answer in self._shown()), None)
-        return 0.95 if level is None else float(level)
+        return 0.95 if level is None else level
 
 
 class Answers(list[_Answer], Presented):
@@ -155,7 +155,10 @@ def _wide_rows(answer: Tabular, level: float) -> list[dict[str, Any]]:
     return list(gathered.values())
 
 
-_NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", "count"})
+_NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", "count"}) | {
+    "unbiased",
+    "unbiased_standard_error",
+}
 
 
 def html_of(answers: Sequence[Tabular], level: float) -> str:

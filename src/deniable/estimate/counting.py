@@ -417,6 +417,89 @@ def first_rows(
     return rows
 
 
+@dataclass(frozen=True)
+class KeptRows:
+    """Released rows with columns that are released as they are.
+
+    Args:
+        codes: released codes by the attributes' positions, shape (n,) each; under forms also the
+            forms, under the number of all attributes.
+        texts: kept columns as texts: of each the codes, shape (n,), and what they stand for.
+        numbers: kept columns as numbers, shape (n,).
+    """
+
+    codes: dict[int, NDArray[Any]]
+    texts: dict[str, tuple[NDArray[np.int64], list[str]]]
+    numbers: dict[str, NDArray[np.float64]]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter([*self.codes.values(), *self.numbers.values()])))
+
+    def where(self, chosen: NDArray[np.bool_]) -> "KeptRows":
+        """Return some of the rows."""
+        return KeptRows(
+            {place: codes[chosen] for place, codes in self.codes.items()},
+            {name: (codes[chosen], labels) for name, (codes, labels) in self.texts.items()},
+            {name: values[chosen] for name, values in self.numbers.items()},
+        )
+
+
+def read_rows(
+    source: Any,
+    strata: Strata,
+    names: Sequence[str],
+    *,
+    texts: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    show_values: bool = False,
+) -> KeptRows:
+    """Read attributes' released codes and kept columns of all rows, in memory.
+
+    Args:
+        source: what :func:`deniable.tables.open_table` reads.
+        strata: what randomized it.
+        names: attributes, or parts of merged ones.
+        texts: kept columns to read as texts.
+        numbers: kept columns to read as numbers.
+        show_values: let error messages show the offending value.
+
+    Raises:
+        InputError: if a column is not kept, a value cannot be read, or there is no row.
+    """
+    kept = list(dict.fromkeys([*texts, *numbers]))
+    _refuse_unkept(strata, kept)
+    cells = _Cells(strata, names)
+    columns = [*kept, *([] if cells.form_column is None else [cells.form_column])]
+    codes: dict[int, list[NDArray[Any]]] = {}
+    n_rows = 0
+    found: dict[str, list[NDArray[np.int64]]] = {name: [] for name in texts}
+    labels: dict[str, dict[str, int]] = {name: {} for name in texts}
+    values: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
+    with open_table(
+        source, cells.attributes, columns, other_columns="drop", show_values=show_values
+    ) as reader:
+        for batch in reader:
+            n_rows += batch.n_rows
+            for place, column in cells.codes(batch, reader.table).items():
+                codes.setdefault(place, []).append(column)
+            for name in texts:
+                own, shown = groups_of(batch.kept[name], reader.table, name)
+                places = [labels[name].setdefault(text, len(labels[name])) for text in shown]
+                found[name].append(np.array(places, dtype=np.int64)[own])
+            for name in numbers:
+                column = batch.kept[name]
+                values[name].append(numbers_of(column, name, reader.table, batch.first_row))
+        if not n_rows:
+            raise InputError(f"{reader.table}: there is no row to estimate from")
+    return KeptRows(
+        {place: np.concatenate(pieces) for place, pieces in codes.items()},
+        {name: (np.concatenate(found[name]), list(labels[name])) for name in texts},
+        {name: np.concatenate(pieces) for name, pieces in values.items()},
+    )
+
+
 def released_codes(source: Any, mechanism: Mechanism) -> list[NDArray[Any]]:
     """Return the codes of all rows of a released table, shape (n,): one array per attribute of the
     schema, and with forms one array more, the rows' forms, from 0.

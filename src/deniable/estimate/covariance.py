@@ -55,6 +55,7 @@ class CovarianceEstimate(Presented):
             such parts.
         group: columns released as they are and the values that the rows were selected by.
         scores: where those of either attribute are from; they are taken to be exact.
+        level: of the interval, unless another is asked for.
     """
 
     attributes: tuple[str, str]
@@ -66,17 +67,18 @@ class CovarianceEstimate(Presented):
     prediction: CovariancePrediction | None
     group: tuple[tuple[str, str], ...] = ()
     scores: tuple[ScoreSource, ScoreSource] = ("given", "given")
+    level: float = 0.95
 
-    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
+    def confidence_interval(self, level: float | None = None) -> tuple[float, float]:
         """Return the ends of the interval.
 
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        margin = normal_quantile(level) * self.standard_error
+        margin = normal_quantile(self._level(level)) * self.standard_error
         return self.estimate - margin, self.estimate + margin
 
-    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row of plain values."""
         plain = self.to_plain(level)
         names = ("estimate", "standard_error", "low", "high")
@@ -87,18 +89,18 @@ class CovarianceEstimate(Presented):
             | {"uncertain": plain["low"] <= 0 <= plain["high"], "released": self.released}
         ]
 
-    def caption(self, level: float = 0.95) -> str:
+    def caption(self, level: float | None = None) -> str:
         """Return in a sentence what it is."""
         made = " and ".join(dict.fromkeys(SOURCE_TEXT[source] for source in self.scores))
         return (
             f"Covariance of {' and '.join(self.attributes)}{where_text(self.group)}: "
             f"{rows_text(self.n_records)}, of {target_text(self.target)}; {made}; "
-            f"{100 * level:g} % intervals"
+            f"{100 * self._level(level):g} % intervals"
         )
 
     axis = "covariance"
 
-    def to_plain(self, level: float = 0.95) -> dict[str, Any]:
+    def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
         low, high = self.confidence_interval(level)
         return {
@@ -107,7 +109,7 @@ class CovarianceEstimate(Presented):
             "n": self.n_records,
             "target": self.target,
             "scores": list(self.scores),
-            "level": level,
+            "level": self._level(level),
             "estimate": self.estimate,
             "standard_error": self.standard_error,
             "low": low,
@@ -210,6 +212,7 @@ class Covariance(Question[CovarianceEstimate]):
             prediction=_common_prediction(inference, first, second),
             group=counts.group,
             scores=(first_source, second_source),
+            level=self.level,
         )
         return [estimate]
 

@@ -54,6 +54,7 @@ class IndependenceTest(Presented):
         cramers_v: None if it cannot be estimated.
         without_v: why not; empty otherwise.
         group: columns released as they are and the values that the rows were selected by.
+        level: of the interval of V, unless another is asked for.
     """
 
     attributes: tuple[str, str]
@@ -64,6 +65,7 @@ class IndependenceTest(Presented):
     cramers_v: Association | None
     without_v: str
     group: tuple[tuple[str, str], ...] = ()
+    level: float = 0.95
 
     @property
     def p_value(self) -> float:
@@ -77,7 +79,7 @@ class IndependenceTest(Presented):
 
     target: ClassVar[Target] = "population"
 
-    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row of plain values."""
         plain = self.to_plain(level)
         names = [
@@ -90,21 +92,21 @@ class IndependenceTest(Presented):
             | {name: plain[name] for name in names}
         ]
 
-    def caption(self, level: float = 0.95) -> str:
+    def caption(self, level: float | None = None) -> str:
         """Return in a sentence what was tested."""
         return (
             f"Independence of {' and '.join(self.attributes)}{where_text(self.group)}: "
-            f"{rows_text(self.n_records)}, of {target_text('population')}; {100 * level:g} % "
-            "interval of V"
+            f"{rows_text(self.n_records)}, of {target_text('population')}; "
+            f"{100 * self._level(level):g} % interval of V"
         )
 
-    def to_plain(self, level: float = 0.95) -> dict[str, Any]:
+    def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON.
 
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        quantile = normal_quantile(level)
+        quantile = normal_quantile(self._level(level))
         strength = self.cramers_v
         low, high = (None, None) if strength is None else strength.interval(quantile)
         return {
@@ -116,7 +118,7 @@ class IndependenceTest(Presented):
             "degrees_of_freedom": self.test.degrees_of_freedom,
             "p_value": self.test.p_value,
             "least_expected": self.test.least_expected,
-            "level": level,
+            "level": self._level(level),
             "cramers_v": None if strength is None else strength.value,
             "cramers_v_low": low,
             "cramers_v_high": high,
@@ -253,11 +255,13 @@ class Independence(Question[IndependenceTest]):
         for counts in groups:
             gathered.setdefault(counts.group[:-1], []).append(counts)
         pair = (declared[0], undeclared[0])
-        return Answers(_side_by_side(pair, parts) for parts in gathered.values())
+        return Answers(
+            replace(_side_by_side(pair, parts), level=self.level) for parts in gathered.values()
+        )
 
     def answer(self, counts: Counts) -> list[IndependenceTest]:
         """Return the test of one group of rows."""
-        return [independence(counts, self.of)]
+        return [replace(independence(counts, self.of), level=self.level)]
 
     def to_plain(self, answers: Sequence[IndependenceTest]) -> dict[str, Any]:
         """Return one test as such, and several under ``groups``."""

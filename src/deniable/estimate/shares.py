@@ -1,7 +1,7 @@
 """From counts of released records to estimated shares with error bars."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal, get_args
@@ -19,6 +19,7 @@ from deniable.estimate.inference import (
     uncertain,
 )
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
+from deniable.estimate.known import Margins, imposed, margin_members
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
@@ -72,6 +73,9 @@ class Estimate(Presented):
         total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
         counts: how many rows (or what sum of their weights) each cell stands for.
         inference: what covariances and intervals are made from.
+        level: of the intervals, unless another is asked for.
+        known: margins that were known exactly and are held, in words.
+        covariances: of the cells where margins are held, shape (cells, cells).
 
     Examples:
         >>> import deniable, pandas
@@ -110,12 +114,15 @@ class Estimate(Presented):
     total: float = 0.0
     counts: NDArray[np.float64] | None = field(default=None, repr=False)
     inference: Inference | None = field(default=None, repr=False)
+    level: float = 0.95
+    known: tuple[str, ...] = ()
+    covariances: NDArray[np.float64] | None = field(default=None, repr=False)
 
     @cached_property
     def interval_method(self) -> IntervalMethod:
         """``score`` or ``normal``: how the intervals are made."""
         scored = self.inference is not None and has_score_intervals(self.inference)
-        return "score" if scored and not self.by else "normal"
+        return "score" if scored and not self.by and not self.known else "normal"
 
     @cached_property
     def _share_variance(self) -> ShareVariance | None:
@@ -124,7 +131,7 @@ class Estimate(Presented):
         return share_variance(self.inference)
 
     def confidence_interval(
-        self, level: float = 0.95
+        self, level: float | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of each cell's interval.
 
@@ -136,6 +143,7 @@ class Estimate(Presented):
         Raises:
             InputError: if the level is not between 0 and 1.
         """
+        level = self._level(level)
         if self._share_variance is not None:
             return self._share_variance.interval(self.unbiased, level)
         margin = normal_quantile(level) * self.standard_error
@@ -153,6 +161,8 @@ class Estimate(Presented):
         Raises:
             InputError: if there are more than 1,000 cells.
         """
+        if self.covariances is not None:
+            return self.covariances
         assert self.inference is not None
         cells = self.unbiased.size
         if cells > MAX_COVARIANCES:
@@ -170,8 +180,9 @@ class Estimate(Presented):
             weights = (weights - shares * same) / below
         return self.inference.covariance(weights)
 
-    def caption(self, level: float = 0.95) -> str:
+    def caption(self, level: float | None = None) -> str:
         """Return in a sentence what the shares are of, and how they were made."""
+        level = self._level(level)
         what = ", ".join(name for name in self.attributes if name not in self.by)
         text = f"Shares of {what}"
         if self.by:
@@ -181,6 +192,7 @@ class Estimate(Presented):
         return (
             f"{text}: {rows_text(self.n_records)}, of {target_text(self.target)}; method "
             f"{self.method}, {100 * level:g} % {self.interval_method} intervals"
+            + (f"; known exactly: {', '.join(self.known)}" if self.known else "")
         )
 
     def cells(self) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
@@ -188,7 +200,7 @@ class Estimate(Presented):
         indices = product(*(range(len(names)) for names in self.categories))
         return zip(indices, product(*self.categories), strict=True)
 
-    def table(self, level: float = 0.95) -> list[dict[str, Any]]:
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row per cell: a category per attribute, then ``estimate``,
         ``standard_error``, ``low``, ``high`` and ``uncertain``, and ``count``, the number of rows
         (or the sum of their weights) that the cell stands for.
@@ -201,12 +213,13 @@ class Estimate(Presented):
             for labels, numbers in self._rows(level)
         ]
 
-    def to_plain(self, level: float = 0.95) -> dict[str, Any]:
+    def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON: what cannot be estimated is None, never NaN.
 
         Raises:
             InputError: if the level is not between 0 and 1.
         """
+        level = self._level(level)
         return {
             "attributes": list(self.attributes),
             "by": list(self.by),
@@ -221,7 +234,7 @@ class Estimate(Presented):
             "cells": [{"values": list(labels)} | numbers for labels, numbers in self._rows(level)],
         }
 
-    def _rows(self, level: float) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    def _rows(self, level: float | None) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
         low, high = self.confidence_interval(level)
         for index, labels in self.cells():
             yield (
@@ -248,6 +261,8 @@ class Shares(Question[Estimate]):
         method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
             distribution to the inversion).
         target: ``table`` or ``population``; decides the standard errors.
+        known: margins known exactly; the estimate has them, with the errors that remain
+            (:mod:`deniable.estimate.known`).
 
     Raises:
         InputError: from :meth:`answer`, if an attribute is unknown or named twice, the counts have
@@ -257,6 +272,7 @@ class Shares(Question[Estimate]):
 
     method: Method = "inversion"
     target: Target = "table"
+    known: Margins | None = None
 
     def answer(self, counts: Counts) -> list[Estimate]:
         """Return the table of one group of rows."""
@@ -297,8 +313,36 @@ class Shares(Question[Estimate]):
             total=counts.total,
             counts=rows,
             inference=inference,
+            level=self.level,
         )
-        return [estimate]
+        return [estimate if self.known is None else self._held(estimate, self.known)]
+
+    def _held(self, estimate: Estimate, known: Margins) -> Estimate:
+        """Return an estimate that has the known margins."""
+        if self.method != "inversion" or estimate.by:
+            raise InputError(
+                "known shares are imposed on the inversion estimate of a joint table; leave out "
+                "the method, and put the subgroups into the table"
+            )
+        categories = dict(zip(estimate.attributes, estimate.categories, strict=True))
+        found = margin_members(known, categories)
+        members, shares = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
+        values, covariances = imposed(
+            estimate.unbiased.ravel(), estimate.covariance(), members, shares
+        )
+        shape = estimate.values.shape
+        values = values.reshape(shape)
+        errors = np.sqrt(np.maximum(np.diag(covariances), 0.0)).reshape(shape)
+        return replace(
+            estimate,
+            values=values,
+            unbiased=values,
+            standard_error=errors,
+            uncertain=uncertain(values, errors),
+            counts=values * estimate.total,
+            known=known.applied(estimate.attributes),
+            covariances=covariances,
+        )
 
     def to_plain(self, answers: Sequence[Estimate]) -> dict[str, Any]:
         """Return one table as such, and several under ``groups``."""

@@ -10,7 +10,7 @@ from deniable.design.record import released_rows
 from deniable.design.stored import read_json
 from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
-from deniable.estimate.counting import Rows, count_tables, first_rows
+from deniable.estimate.counting import KeptRows, Rows, count_tables, first_rows, read_rows
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.report.worth import verdict
@@ -90,6 +90,26 @@ class Release:
     def can_be_read_again(self) -> bool:
         """Whether reading the rows once leaves them there to be read."""
         return self.counts is not None or can_be_read_again(self.rows)
+
+    def read_rows(
+        self, names: Sequence[str], *, texts: Sequence[str] = (), numbers: Sequence[str] = ()
+    ) -> KeptRows:
+        """Return attributes' codes and kept columns of all rows, see
+        :func:`~deniable.estimate.counting.read_rows`.
+
+        Raises:
+            InputError: as there, or if there are counts instead of rows.
+        """
+        if self.counts is not None:
+            raise InputError("this needs the released rows; counts of them do not say enough")
+        return read_rows(
+            self.rows,
+            self.strata,
+            names,
+            texts=texts,
+            numbers=numbers,
+            show_values=self.show_values,
+        )
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
         """Return released codes as they are, of those attributes of which there are columns.

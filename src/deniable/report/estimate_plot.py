@@ -33,6 +33,7 @@ def draw_intervals(
     axis: str,
     in_percent: bool,
     bars: bool,
+    logarithmic: bool = False,
 ) -> "Figure":
     """Draw estimates below each other with their intervals; uncertain ones pale.
 
@@ -43,6 +44,7 @@ def draw_intervals(
         axis: what the horizontal axis shows.
         in_percent: whether the numbers are shares or differences of shares.
         bars: whether to draw bars from 0, and not points.
+        logarithmic: whether the axis is, with a line at 1: for ratios.
 
     Raises:
         InputError: if there are more than 60 rows, or values are no numbers.
@@ -53,6 +55,7 @@ def draw_intervals(
         raise InputError("quantiles that are categories or bins cannot be drawn as numbers")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     scale = 100.0 if in_percent else 1.0
     with rc_context(SETTINGS):
@@ -75,10 +78,17 @@ def draw_intervals(
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(visible=True, axis="x", color="#DDDDDD", linewidth=0.5)
         axes.set_axisbelow(True)
-        if bars or _crosses_zero(rows):
+        if logarithmic:
+            axes.set_xscale("log")
+            low, high = axes.get_xlim()
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 500 * low else (1,)))
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.axvline(1, color=BLACK, linewidth=0.6)
+        elif bars or _crosses_zero(rows):
             axes.axvline(0, color=BLACK, linewidth=0.6)
         axes.set_xlabel(f"{axis}, %" if in_percent else axis)
-        _title(axes, caption)
+        _title(axes, caption, width=74 if logarithmic else 98)
     return figure
 
 

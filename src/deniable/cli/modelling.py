@@ -1,0 +1,209 @@
+"""model: regressions and log-linear models of a release."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from deniable.cli import console, groups
+from deniable.cli.app import app
+from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
+from deniable.errors import InputError
+from deniable.schema.names import split_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deniable.models.model import Model
+
+
+@app.command(group=groups.READING)
+def model(
+    source: ReleaseSource = None,
+    formula: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ASKED,
+            name="FORMULA",
+            help="As in R and statsmodels: 'income ~ sex + race'; '~ sex*income' is log-linear.",
+        ),
+    ] = None,
+    /,
+    *,
+    collapse: Annotated[
+        list[str] | None,
+        Parameter(
+            group=groups.ASKED,
+            negative=(),
+            help="Merge categories in the model: 'race=White|*', levels with | between them, the "
+            "reference first, * for all others; may be repeated.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ASKED, help="Another formula, to test against; one has to hold the other."
+        ),
+    ] = None,
+    prior: Annotated[
+        bool,
+        Parameter(
+            group=groups.ESTIMATED,
+            negative="--no-prior",
+            help="Use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.",
+        ),
+    ] = True,
+    known: Annotated[
+        Path | None,
+        Parameter(
+            group=groups.ESTIMATED,
+            help="CSV file of shares known exactly, of a census: columns sex,share.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        Parameter(
+            group=groups.ASKED, help="Kept columns; a model is fitted to every group of rows."
+        ),
+    ] = None,
+    rows: RowOptions | None = None,
+    weights: Annotated[
+        str | None, Parameter(group=groups.ESTIMATED, help="Kept column with a weight per row.")
+    ] = None,
+    level: Annotated[
+        float, Parameter(group=groups.ESTIMATED, help="Probability that an interval holds.")
+    ] = 0.95,
+    odds_ratios: Annotated[
+        bool,
+        Parameter(group=groups.SHOWN, negative=(), help="Odds ratios instead of their logarithms."),
+    ] = False,
+    predict: Annotated[
+        bool,
+        Parameter(
+            group=groups.SHOWN,
+            negative=(),
+            help="Instead of coefficients what is predicted for every combination of covariates.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        Parameter(group=groups.SHOWN, help="Also write the table: a .csv, .parquet or .xlsx file."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        Parameter(
+            group=groups.SHOWN,
+            help="Also draw the odds ratios with their intervals: a .png or .svg file.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, Parameter(group=groups.SHOWN, negative=(), help="Replace existing files.")
+    ] = False,
+    show_values: ShowValues = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a logistic, multinomial, linear or log-linear model to randomized rows.
+
+    Response and covariates may all be randomized; the fit goes through the known
+    randomization, so that coefficients and intervals are those of the population.
+    A column of numbers that is released as it is, as response, gives least squares.
+
+    Example: deniable model release "insured ~ sex + race"
+    """
+    from deniable.cli import options
+    from deniable.cli.estimating import drawn
+    from deniable.estimate.known import read_margins
+    from deniable.models.question import ModelQuestion
+
+    if formula is None and source is not None and "~" in source:
+        source, formula = None, source
+    if formula is None:
+        raise InputError('name a release and a formula: deniable model release "y ~ x"')
+    if odds_ratios and predict:
+        raise InputError("ask for odds ratios or for predictions, not for both at once")
+    rows = rows or RowOptions()
+    question = ModelQuestion(
+        formula,
+        collapse=options.pairs(collapse, "--collapse"),
+        prior=prior,
+        against=against,
+        known=None if known is None else read_margins(known),
+        by=tuple(split_names(by or "")),
+        where=rows.selected(),
+        weights=weights,
+        level=level,
+    )
+    _ = question.formulas  # what is wrong with them is said before any file is opened
+    with rows.open(source, show_values=show_values) as release:
+        models = question.ask(release)
+    if plot is not None and len(models) > 1:
+        raise InputError("a plot is of one model; select a group of rows with --where")
+    picture = None if plot is None else drawn(models[0].plot, plot, force=force)
+    tables = [_rows(each, odds_ratios=odds_ratios, predict=predict) for each in models]
+    if as_json:
+        console.print_json(question.to_plain(models))
+    else:
+        for each, table in zip(models, tables, strict=True):
+            _show(each, table, level)
+    if output is not None:
+        _write(models, tables, output, level, force=force)
+    if plot is not None and picture is not None:
+        from deniable.atomic_files import write_file
+
+        write_file(plot, picture, overwrite=force)
+        console.note(f"The plot is in {plot}")
+
+
+def _rows(model: "Model", *, odds_ratios: bool, predict: bool) -> list[dict[str, Any]]:
+    if predict:
+        return model.predict()
+    return model.odds_ratios() if odds_ratios else model.table()
+
+
+def _show(model: "Model", rows: list[dict[str, Any]], level: float) -> None:
+    shown = {"low": f"{100 * level:g}% from", "high": "to", "data_share": "data's share"}
+    names = [name for name in rows[0] if name not in dict(model.group)]
+    console.say(model.caption(level))
+    texts = sum(isinstance(rows[0][name], str) and name != "remark" for name in names)
+    console.show_table(
+        [shown.get(name, name.replace("_", " ")) for name in names],
+        [[_text(name, row[name]) for name in names] for row in rows],
+        text_columns=texts,
+        most=200,
+        framed=False,
+    )
+    for remark in model.remarks():
+        console.say(remark)
+
+
+def _text(name: str, value: Any) -> str:
+    from deniable.models.model import CANNOT_SAY
+
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return "cannot say" if value == CANNOT_SAY else value
+    if name == "data_share":
+        return f"{100 * value:.0f} %"
+    return f"{value:.2g}" if name == "p_value" else f"{value:.4g}"
+
+
+def _write(
+    models: "Sequence[Model]",
+    tables: list[list[dict[str, Any]]],
+    output: Path,
+    level: float,
+    *,
+    force: bool,
+) -> None:
+    from deniable.tables.answers import write_columns
+
+    rows = [
+        row | {"n": model.n_records, "level": level}
+        for model, table in zip(models, tables, strict=True)
+        for row in table
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    write_columns(output, columns, models[0].caption(level), overwrite=force)
+    console.note(f"The answer is in {output}")

@@ -1,0 +1,176 @@
+"""Shares that are known exactly, of a census or a register, and what they do to an estimate.
+
+With C the sums that are known, m their values, π̂ the estimate and V its covariance,
+
+    π̃ = π̂ − V Cᵀ (C V Cᵀ)⁻¹ (C π̂ − m),    Ṽ = V − V Cᵀ (C V Cᵀ)⁻¹ C V,
+
+the table nearest to π̂ in the metric of its errors that has the known shares, unbiased if they are
+right (generalized least squares under linear constraints; as in calibration, Deville and Särndal
+1992).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+
+SUM_TOLERANCE = 1e-3
+"""By so much shares of a margin may miss 1, as they are printed rounded; they are scaled to it."""
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Tables of shares that are known exactly.
+
+    Args:
+        tables: by the names of their attributes, a share for every combination of categories.
+        source: the file they stand in, for messages.
+    """
+
+    tables: Mapping[tuple[str, ...], Mapping[tuple[str, ...], float]]
+    source: str = "known"
+
+    def applied(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return in words those margins that are of some attributes."""
+        return tuple(" by ".join(margin) for margin in self.tables if set(margin) <= set(names))
+
+
+def read_margins(path: str | Path) -> Margins:
+    """Read known shares from a CSV file: columns named like attributes, and ``share`` or ``count``.
+
+    A row gives the share of a combination of categories; where a cell is empty, of any category of
+    that attribute. Rows that fill the same columns make one margin.
+
+    Raises:
+        InputError: naming file, row and column, if it is not such a file.
+
+    Example:
+        >>> _ = Path("census.csv").write_text("sex,share\\nf,0.51\\nm,0.49\\n")
+        >>> dict(read_margins("census.csv").tables)
+        {('sex',): {('f',): 0.51, ('m',): 0.49}}
+    """
+    import csv
+
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
+        raise InputError(f"{path}: cannot be read ({why})") from None
+    head = [name.strip() for name in rows[0]] if rows else []
+    number = [i for i, name in enumerate(head) if name in ("share", "count")]
+    if len(number) != 1 or len(head) < 2 or len(set(head)) < len(head):
+        raise InputError(
+            f"{path}: the first row names attributes, each once, and one column share or count"
+        )
+    tables: dict[tuple[str, ...], dict[tuple[str, ...], float]] = {}
+    for place, row in enumerate(rows[1:], start=1):
+        where = f"{path}, data row {place}"
+        if len(row) != len(head):
+            raise InputError(f"{where}: it has {len(row)} cells, and the first row {len(head)}")
+        filled = [i for i, cell in enumerate(row) if i != number[0] and cell.strip()]
+        names = tuple(head[i] for i in filled)
+        categories = tuple(row[i].strip() for i in filled)
+        try:
+            value = float(row[number[0]])
+        except ValueError:
+            value = -1.0
+        if not 0 < value < float("inf"):
+            raise InputError(f"{where}, column '{head[number[0]]}': it is not a number above 0")
+        if not names:
+            raise InputError(f"{where}: it names no category")
+        if categories in tables.setdefault(names, {}):
+            raise InputError(f"{where}: this combination is listed twice")
+        tables[names][categories] = value
+    if not tables:
+        raise InputError(f"{path}: there are no shares in it")
+    for names, table in tables.items():
+        total = sum(table.values())
+        if head[number[0]] == "share" and abs(total - 1) > SUM_TOLERANCE:
+            raise InputError(
+                f"{path}: the shares of {', '.join(names)} sum to {total:.6g}, not to 1"
+            )
+        tables[names] = {key: value / total for key, value in table.items()}
+    return Margins(tables, str(path))
+
+
+def margin_members(
+    known: Margins, categories: Mapping[str, Sequence[str]]
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return the margins that are of some attributes as sums of cells.
+
+    Args:
+        known: the margins.
+        categories: of the attributes, by name, in the order of the table's axes.
+
+    Returns:
+        Of each margin which cells every share adds up, zeros and ones, shape (shares, cells), and
+        the shares.
+
+    Raises:
+        InputError: if none is of these attributes, or a category is unknown or missing.
+    """
+    names = list(categories)
+    shape = tuple(map(len, categories.values()))
+    found = []
+    for margin, table in known.tables.items():
+        if not set(margin) <= set(names):
+            continue
+        wanted = list(product(*(categories[name] for name in margin)))
+        if strange := [key for key in table if key not in wanted]:
+            name = next(
+                n for n, c in zip(margin, strange[0], strict=True) if c not in categories[n]
+            )
+            raise InputError(
+                f"{known.source}: a category of '{name}' there is none of this release "
+                f"({', '.join(categories[name])})"
+            )
+        if missing := [key for key in wanted if key not in table]:
+            raise InputError(
+                f"{known.source}: the share of {', '.join(missing[0])} is missing; a margin has "
+                "all combinations"
+            )
+        indices = np.indices(shape)
+        place = np.zeros(shape, dtype=np.int64)
+        for name in margin:
+            place = place * len(categories[name]) + indices[names.index(name)]
+        members = np.arange(len(wanted))[:, None] == place.ravel()
+        found.append((members.astype(np.float64), np.array([table[key] for key in wanted])))
+    if not found:
+        raise InputError(
+            f"{known.source}: no known margin is of {', '.join(names)} alone; ask for the "
+            "attributes of one"
+        )
+    return found
+
+
+def imposed(
+    values: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    members: NDArray[np.float64],
+    shares: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return an estimate with known sums, and its covariance.
+
+    Args:
+        values: π̂, shape (cells,).
+        covariance: V, shape (cells, cells).
+        members: C, shape (sums, cells).
+        shares: m, shape (sums,).
+
+    >>> v, c = imposed(np.array([0.4, 0.6]), np.eye(2), np.array([[1.0, 0.0]]), np.array([0.5]))
+    >>> v.tolist(), c.tolist()
+    ([0.5, 0.6], [[0.0, 0.0], [0.0, 1.0]])
+    """
+    gain = (
+        covariance
+        @ members.T
+        @ np.linalg.pinv(members @ covariance @ members.T, rcond=1e-10, hermitian=True)
+    )
+    left = covariance - gain @ members @ covariance
+    return values - gain @ (members @ values - shares), (left + left.T) / 2

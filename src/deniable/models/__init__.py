@@ -1,0 +1,1 @@
+"""Log-linear, logistic and linear models of randomized tables: fitted through the known channel."""

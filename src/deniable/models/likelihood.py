@@ -1,0 +1,409 @@
+"""Log-linear models of a table of which only randomized counts are known, by maximum likelihood.
+
+The cells' probabilities are π(β) ∝ exp(Xβ). Rows counted together show θ_c = M_c π, with M_c the
+channel on the model's attributes, one projection of the law or of a form after the other. The fit
+is the β of largest
+
+    ℓ(β) − ½βᵀPβ,    ℓ(β) = Σ_c n_c·ln θ_c,
+
+P the precisions of independent normal priors with mean 0 (or nothing). With J = diag(π)(X − 1πᵀX)
+and G_c = M_c J, the score is Σ G_cᵀ(n_c/θ_c) − Pβ and the expected information
+n Σ G_cᵀ diag(1/θ_c) G_c + P; Fisher scoring takes steps of one over the other, halved until the
+objective rises. Where strong noise makes expected and observed curvature differ by a factor of two
+scoring swings back and forth; so a step uses the observed one where that is positive definite,
+
+    Σ G_cᵀ diag(n_c/θ_c²) G_c − Σ_x (u_x − n) π_x (X_x − m)(X_x − m)ᵀ + P,
+
+with u = Σ M_cᵀ(n_c/θ_c) and m = πᵀX. Errors are made from the expected information. This is a
+composite link function (Thompson and Baker 1981); for misclassified tables van den Hout and van der
+Heijden (2002). The channel is applied to the columns of J by its eigenvalues: no matrix over
+cells × cells.
+
+Weights: rows count as n_eff = (Σw)²/Σw² together, and the covariance is the sandwich
+A⁻¹(B + P)A⁻¹, A the information with the prior and B the scores' squares by squared weights.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate.known import Margins, margin_members
+from deniable.mechanism.stacked_map import StackedMap
+from deniable.mechanism.table_map import TableMap
+
+MOST_STEPS = 200
+_NEAR = 1e-18
+"""A fit has converged when the squared step, in standard errors, is below this."""
+_SMALLEST = 1e-300
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Released rows, counted, all through one channel.
+
+    Args:
+        forward: the channel, from the table of the attributes to the released values.
+        counts: by released value, the sum of the rows' weights; any shape.
+        squares: the same of their squared weights; None if unweighted.
+        column: which of the cells' last axis, that of columns released as they are, the rows have.
+    """
+
+    forward: TableMap | StackedMap
+    counts: NDArray[np.float64]
+    squares: NDArray[np.float64] | None = None
+    column: int = 0
+
+    def seen(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is expected of tables, shape (*attributes, columns, m), as (released, m)."""
+        axes = len(self.forward.n_categories)
+        image = self.forward.apply(table[(slice(None),) * axes + (self.column,)])
+        return image.reshape(-1, table.shape[-1])
+
+    def back(self, released: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the transposed channel's image of numbers per released value, flat."""
+        return self.forward.transposed().apply(released.reshape(self.counts.shape)).ravel()
+
+
+@dataclass(frozen=True)
+class KnownShares:
+    """Shares that are known exactly, as so many rows that showed them that nothing else counts.
+
+    Args:
+        members: which cells each share adds up, shape (shares, cells), zeros and ones.
+        shares: positive, shape (shares,); those of one margin sum to 1.
+    """
+
+    members: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+
+def known_shares(
+    known: Margins | None, categories: Mapping[str, Sequence[str]]
+) -> tuple[KnownShares, ...]:
+    """Return those margins that are of some attributes, by the cells of their table.
+
+    Raises:
+        InputError: as :func:`~deniable.estimate.known.margin_members`.
+    """
+    if known is None:
+        return ()
+    return tuple(itertools.starmap(KnownShares, margin_members(known, categories)))
+
+
+CERTAIN = 1e6
+"""So many times the rows at hand stand behind every known margin: it then holds to six digits more
+than they could tell."""
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """Of a log-likelihood, at some parameters.
+
+    Args:
+        score: shape (p,).
+        information: expected, shape (p, p).
+        curvature: observed, minus the second derivatives, shape (p, p).
+    """
+
+    score: NDArray[np.float64]
+    information: NDArray[np.float64]
+    curvature: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The likelihood of a table of cells given all that was released of it.
+
+    Args:
+        shape: of the cells: categories of each attribute, and last the number of combinations of
+            values of columns released as they are (1 without).
+        observed: the counted rows.
+        known: margins known exactly.
+    """
+
+    shape: tuple[int, ...]
+    observed: tuple[Observed, ...]
+    known: tuple[KnownShares, ...] = ()
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the rows' weights."""
+        return float(sum(each.counts.sum() for each in self.observed))
+
+    @cached_property
+    def n_effective(self) -> float:
+        """(Σw)²/Σw², the number of rows without weights."""
+        squares = (e.counts if e.squares is None else e.squares for e in self.observed)
+        return self.total**2 / float(sum(each.sum() for each in squares))
+
+    def _counted(self) -> Iterator[tuple[Observed, NDArray[np.float64]]]:
+        # Weights are scaled so that all rows count as their effective number.
+        scale = self.n_effective / self.total
+        return ((each, scale * each.counts.ravel()) for each in self.observed)
+
+    def log_likelihood(self, probabilities: NDArray[np.float64]) -> float:
+        """Return Σ n·ln θ in nats, of cells' probabilities, shape (cells,)."""
+        table = probabilities.reshape(*self.shape, 1)
+        height = 0.0
+        for each, counts in self._counted():
+            expected = each.seen(table)[:, 0]
+            some = counts > 0
+            height += float(counts[some] @ np.log(np.maximum(expected[some], _SMALLEST)))
+        return height
+
+    def distance_from_known(self, probabilities: NDArray[np.float64]) -> float:
+        """Return what known margins take off the objective; near 0 where they hold."""
+        height = 0.0
+        for known in self.known:
+            # Σ m ln(m/θ) = Σ m (d − ln(1 + d)), as both sum to 1: no digits are lost near 0.
+            off = known.members @ probabilities / known.shares - 1
+            height += float(known.shares @ (off - np.log1p(np.maximum(off, -1 + 1e-15))))
+        return CERTAIN * self.n_effective * height
+
+    def derivatives(
+        self, probabilities: NDArray[np.float64], design: NDArray[np.float64]
+    ) -> "Derivatives":
+        """Return score and information of the parameters of a log-linear model.
+
+        Args:
+            probabilities: of the cells, shape (cells,).
+            design: X, shape (cells, p).
+        """
+        p = design.shape[1]
+        centred = design - probabilities @ design
+        jacobian = probabilities[:, None] * centred
+        together = np.column_stack([jacobian, probabilities]).reshape(*self.shape, p + 1)
+        ratios = np.zeros(self.shape)
+        expected_information, squares = np.zeros((p, p)), np.zeros((p, p))
+        n = self.n_effective
+        for each, counts in self._counted():
+            image = each.seen(together)
+            theta = np.maximum(image[:, p], _SMALLEST)
+            change, ratio = image[:, :p], counts / theta
+            expected_information += n * change.T @ (change / theta[:, None])
+            squares += change.T @ (change * (ratio / theta)[:, None])
+            ratios[..., each.column] += each.back(ratio).reshape(self.shape[:-1])
+        u = ratios.ravel()
+        curvature = squares - centred.T @ (centred * ((u - n) * probabilities)[:, None])
+        score = jacobian.T @ u
+        for known in self.known:
+            weight = CERTAIN * n
+            change, theta = known.members @ jacobian, known.members @ probabilities
+            # Less 1, as the changes of a margin sum to 0: what is left has all its digits.
+            score += weight * change.T @ (known.shares / theta - 1)
+            information = weight * change.T @ (change / theta[:, None])
+            expected_information += information
+            curvature += information
+        return Derivatives(score, expected_information, curvature)
+
+    def squared_scores(
+        self, probabilities: NDArray[np.float64], jacobian: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return Σ w²ss′ of the rows' scores s, as their effective number; None unweighted."""
+        if all(each.squares is None for each in self.observed):
+            return None
+        p = jacobian.shape[1]
+        together = np.column_stack([jacobian, probabilities]).reshape(*self.shape, p + 1)
+        total = np.zeros((p, p))
+        for each, _ in self._counted():
+            assert each.squares is not None
+            image = each.seen(together)
+            some = image[:, p] > _SMALLEST
+            scores = image[some, :p] / image[some, p, None]
+            total += (scores * each.squares.ravel()[some, None]).T @ scores
+        return np.asarray(total * (self.n_effective / self.total) ** 2)
+
+
+@dataclass(frozen=True)
+class LogLinearFit:
+    """A fitted log-linear model: π ∝ exp(Xβ) on the cells.
+
+    Args:
+        shape: of the table of cells (see :class:`Likelihood`).
+        design: X, shape (cells, p), cells in the order of the table, the last axis fastest.
+        names: of the parameters, shape (p,).
+        parameters: β at the largest posterior density (likelihood without a prior), shape (p,).
+        covariance: of the parameters, shape (p, p).
+        precision: of the prior, shape (p,); zeros without.
+        log_likelihood: at the fit, in nats.
+        penalty: ½βᵀPβ, what the prior takes off it, in nats.
+        n_records: effective number of rows.
+        likelihood: what it was fitted to.
+    """
+
+    shape: tuple[int, ...]
+    design: NDArray[np.float64] = field(repr=False)
+    names: tuple[str, ...]
+    parameters: NDArray[np.float64] = field(repr=False)
+    covariance: NDArray[np.float64] = field(repr=False)
+    precision: NDArray[np.float64] = field(repr=False)
+    log_likelihood: float
+    penalty: float
+    n_records: float
+    likelihood: Likelihood = field(repr=False)
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """π of the cells, the shape of the table."""
+        return probabilities_of(self.design @ self.parameters).reshape(self.shape)
+
+    @property
+    def standard_errors(self) -> NDArray[np.float64]:
+        """Of the parameters, shape (p,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def data_share(self) -> NDArray[np.float64]:
+        """How much of the information on each parameter is the data's: 1 − posterior variance over
+        prior variance, shape (p,); 1 without a prior."""
+        return np.clip(1 - np.diag(self.covariance) * self.precision, 0.0, 1.0)
+
+    @property
+    def objective(self) -> float:
+        """What was maximised: log-likelihood less the prior's penalty, in nats."""
+        return self.log_likelihood - self.penalty
+
+    def jacobian(self, parameters: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return ∂π/∂β at the fit, or at other parameters; shape (cells, p)."""
+        parameters = self.parameters if parameters is None else parameters
+        return jacobian_of(self.design, probabilities_of(self.design @ parameters))
+
+    def standard_errors_of_cells(self) -> NDArray[np.float64]:
+        """Return the standard errors of the cells' probabilities, the shape of the table."""
+        jacobian = self.jacobian()
+        return np.sqrt(_quadratic(jacobian, self.covariance)).reshape(self.shape)
+
+
+def _quadratic(rows: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.maximum(((rows @ matrix) * rows).sum(axis=1), 0.0))
+
+
+def probabilities_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return exp(scores) scaled to sum to 1."""
+    weights = np.exp(scores - scores.max())
+    return np.asarray(weights / weights.sum())
+
+
+def jacobian_of(
+    design: NDArray[np.float64], probabilities: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return diag(π)(X − 1πᵀX)."""
+    return np.asarray(probabilities[:, None] * (design - probabilities @ design))
+
+
+def fit_log_linear(
+    likelihood: Likelihood,
+    design: NDArray[np.float64],
+    names: Sequence[str],
+    precision: NDArray[np.float64],
+    start: NDArray[np.float64] | None = None,
+) -> LogLinearFit:
+    """Fit a log-linear model.
+
+    Args:
+        likelihood: what was released.
+        design: X, shape (cells, p), without a constant column.
+        names: of its columns.
+        precision: one over the prior variance of each parameter, shape (p,); 0 for none.
+        start: parameters to begin with; by default zeros.
+
+    Raises:
+        InputError: if the released rows do not tell all parameters apart, or some would be
+            infinite (separation), and there is no prior; naming one.
+
+    Example:
+        >>> from deniable.mechanism.table_map import TableMap
+        >>> as_it_is = TableMap((2, 2), (), np.ones(()), {})
+        >>> counts = np.array([[40.0, 10.0], [20.0, 30.0]])
+        >>> likelihood = Likelihood((2, 2, 1), (Observed(as_it_is, counts),))
+        >>> design = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 1.0]])
+        >>> fit = fit_log_linear(likelihood, design, ("a", "b", "a:b"), np.zeros(3))
+        >>> bool(np.isclose(fit.parameters[2], np.log(40 * 30 / (10 * 20))))
+        True
+    """
+    cells, p = design.shape
+    if cells != prod(likelihood.shape):
+        raise ValueError(f"a design of {cells} rows for {prod(likelihood.shape)} cells")
+    parameters = np.zeros(p) if start is None else np.array(start, dtype=np.float64)
+
+    def objective(at: NDArray[np.float64]) -> float:
+        values = probabilities_of(design @ at)
+        height = likelihood.log_likelihood(values) - likelihood.distance_from_known(values)
+        return height - 0.5 * float(precision @ at**2)
+
+    height = objective(parameters)
+    prior = np.diag(precision)
+    for _ in range(MOST_STEPS):
+        at = likelihood.derivatives(probabilities_of(design @ parameters), design)
+        score = at.score - precision * parameters
+        inverse = _inverse(at.information + prior, names)
+        step = _newton_step(at.curvature + prior, score)
+        if step is None:
+            step = inverse @ score
+        if float(step @ score) < _NEAR:
+            break
+        length = 1.0
+        while (new := objective(parameters + length * step)) < height - 1e-13 * abs(height):
+            length /= 2
+        parameters, height = parameters + length * step, new
+    else:
+        raise InputError(
+            "the fit does not settle: the release may be too small for this model; leave out "
+            "terms, or collapse categories"
+        )
+    probabilities = probabilities_of(design @ parameters)
+    covariance = inverse
+    squares = likelihood.squared_scores(probabilities, jacobian_of(design, probabilities))
+    if squares is not None:
+        squares[np.diag_indices(p)] += precision
+        covariance = inverse @ squares @ inverse
+    return LogLinearFit(
+        likelihood.shape,
+        design,
+        tuple(names),
+        parameters,
+        covariance,
+        precision,
+        likelihood.log_likelihood(probabilities),
+        0.5 * float(precision @ parameters**2),
+        likelihood.n_effective,
+        likelihood,
+    )
+
+
+def _newton_step(
+    curvature: NDArray[np.float64], score: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return the Newton step, or None where the curvature is not that of a maximum."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(curvature), _SMALLEST))
+    try:
+        factor = np.linalg.cholesky(curvature * np.outer(scale, scale))
+    except np.linalg.LinAlgError:
+        return None
+    half = np.linalg.solve(factor, scale * score)
+    return np.asarray(scale * np.linalg.solve(factor.T, half))
+
+
+def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
+    """Return the inverse, scaled to a unit diagonal first.
+
+    Raises:
+        InputError: if it is singular, naming the parameter on which there is least.
+    """
+    diagonal = np.diag(information)
+    scale = 1 / np.sqrt(np.maximum(diagonal, _SMALLEST))
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    if diagonal.min(initial=1.0) <= 0 or values[0] < 1e-13 * values[-1]:
+        worst = int(np.argmin(diagonal) if diagonal.min() <= 0 else np.argmax(abs(vectors[:, 0])))
+        raise InputError(
+            f"the release cannot tell '{names[worst]}' from the rest of the model: leave it out, "
+            "collapse categories, or fit with the prior"
+        )
+    inverse = (vectors / values) @ vectors.T
+    return np.asarray(inverse * np.outer(scale, scale))

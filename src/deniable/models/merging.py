@@ -1,0 +1,59 @@
+"""From a fitted table to a smaller model of it: what ordinary fits on the true table come to.
+
+A model that merges categories is fitted with the categories told apart, and the fitted table is
+then described by the formula as written: β* is where the ordinary likelihood equations hold on the
+fitted table. Its errors follow from those of the table, dβ* = H⁻¹ Zᵀ dr, with H the equations'
+information and r the residuals. Without randomization or prior β* is the ordinary fit, as the
+larger model's equations include the smaller one's. Merging in the likelihood instead would take the
+categories of a level to act alike, and where they do not, the answer would depend on the channel.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def describe(
+    table: NDArray[np.float64], design: NDArray[np.float64], group: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the parameters of p ∝ exp(Zβ) within groups of cells, nearest to a table.
+
+    Args:
+        table: probabilities of the cells, shape (cells,).
+        design: Z, shape (cells, q).
+        group: of every cell, from 0, shape (cells,): for a regression, which combination of
+            covariates; for a log-linear model zeros.
+
+    Returns:
+        β*, shape (q,), where Σ table·ln p is largest, and dβ*/dtable, shape (q, cells).
+
+    >>> values, change = describe(np.array([0.3, 0.7]), np.array([[0.0], [1.0]]), np.zeros(2, int))
+    >>> bool(np.isclose(values[0], np.log(7 / 3))), change.shape
+    (True, (1, 2))
+    """
+    n_groups, parameters = int(group.max()) + 1, np.zeros(design.shape[1])
+
+    sizes = np.bincount(group, table, n_groups)[group]
+    for _ in range(100):
+        share = shares_within(design @ parameters, group, n_groups)
+        means = np.column_stack(
+            [np.bincount(group, share * column, n_groups) for column in design.T]
+        )
+        centred = design - means[group]
+        information = (centred * (sizes * share)[:, None]).T @ centred
+        inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
+        step = inverse @ (centred.T @ table)
+        largest = float(abs(step).max(initial=0.0))
+        parameters = parameters + step * min(1.0, 4.0 / max(largest, 1e-300))
+        if largest < 1e-12:
+            break
+    return parameters, inverse @ centred.T
+
+
+def shares_within(
+    scores: NDArray[np.float64], group: NDArray[np.int64], n_groups: int
+) -> NDArray[np.float64]:
+    """Return exp(scores) scaled to sum to 1 within each group of cells, shape (cells,)."""
+    highest = np.full(n_groups, -np.inf)
+    np.maximum.at(highest, group, scores)
+    weights = np.exp(scores - highest[group])
+    return np.asarray(weights / np.bincount(group, weights, n_groups)[group])

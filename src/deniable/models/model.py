@@ -1,0 +1,516 @@
+"""A fitted model of a release: coefficients, tests, predictions, and how far to trust them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.inference import normal_quantile
+from deniable.estimate.simplex import maximum_likelihood
+from deniable.mechanism.prediction import Target
+from deniable.models.cells import Cells, Columns
+from deniable.models.likelihood import LogLinearFit, fit_log_linear
+from deniable.models.merging import shares_within
+
+Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
+
+CANNOT_SAY = "the release cannot say"
+HALF = 0.5
+"""Below this share of the data in a coefficient's information it is not shown."""
+
+NOTHING = 0.01
+"""Below this the release tells nothing of a coefficient, and a model with it is refused."""
+
+MOST_TESTED = 1_000_000
+"""Cells times parameters up to which every term is tested: each test is another fit."""
+
+MOST_SATURATED = 1_000
+"""Cells up to which a model is tested against the saturated one."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of some coefficients.
+
+    Args:
+        of: what is tested: a term, a formula, or ``the model``.
+        statistic: χ².
+        degrees_of_freedom: of its law.
+        kind: ``likelihood ratio``, ``Wald`` or ``score``.
+    """
+
+    __test__ = False  # no test of pytest's
+
+    of: str
+    statistic: float
+    degrees_of_freedom: int
+    kind: Literal["likelihood ratio", "Wald", "score"]
+
+    @property
+    def p_value(self) -> float:
+        """Probability of so large a statistic if what is tested is nothing."""
+        from scipy.special import gammaincc  # only here: loading it takes a while
+
+        return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "of": self.of,
+            "statistic": self.statistic,
+            "degrees_of_freedom": self.degrees_of_freedom,
+            "p_value": self.p_value,
+            "kind": self.kind,
+        }
+
+
+@dataclass(frozen=True)
+class Model(Presented):
+    """A regression or log-linear model, fitted to a release.
+
+    Coefficients are log odds ratios (of a linear model, units of the response). Intervals are
+    normal. A coefficient that owes more than half of its information to the prior has no numbers
+    and the remark "the release cannot say".
+
+    Args:
+        formula: as written.
+        kind: ``logistic``, ``multinomial``, ``log-linear`` or ``linear``.
+        names: of the coefficients, shape (q,).
+        terms: of the formula that each belongs to.
+        coefficients: shape (q,).
+        covariance: of the coefficients, shape (q, q).
+        data_share: how much of the information on each is the data's, from 0 to 1; the rest is the
+            prior's.
+        levels: the table that the formula speaks of, categories merged as asked.
+        design: Z, the columns of the coefficients on it, shape (cells of levels, q).
+        response: the axis of the response; None for a log-linear model. Of a linear model its name
+            is in the formula alone, and this is None.
+        n_records: rows behind it.
+        n_effective: the number of rows without weights that is worth as much.
+        group: columns released as they are and the values that the rows were selected by.
+        level: of the intervals, unless another is asked for.
+        prior: whether the weak prior was used.
+        known: margins that were known exactly, in words.
+        fit: the log-linear model behind it, with its cells, design, parameters and covariance; None
+            for a linear model.
+        columns: of that model's design.
+        against: the test against another formula, if one was asked for.
+
+    Example:
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
+        >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200
+        >>> model = deniable.model(pyarrow.table({"a1": first, "a2": second}), "a2 ~ a1", plan)
+        >>> for row in model.table():
+        ...     print(f"{row['term']:12}{row['estimate']:6.2f} ± {row['std_error']:.2f}")
+        Intercept    -0.45 ± 0.10
+        a1[T.1]       0.90 ± 0.14
+        >>> model.odds_ratios()[0]["odds_ratio"].__round__(2), len(model.predict())
+        (2.45, 4)
+        >>> model.summary().splitlines()[-1] == model.remarks()[-1]
+        True
+        >>> model.tidy().shape, model.covariance.shape, model.plot().axes[0].get_xscale()
+        ((2, 9), (2, 2), 'log')
+        >>> table = {"a1": first, "a2": second, "hours": list(range(1000))}
+        >>> schema = deniable.Schema(deniable.Schema.anonymous((2, 2)).attributes, keep=("hours",))
+        >>> plan = deniable.design(schema, attribute_epsilon=(3, 3))
+        >>> rows = pyarrow.table(table)
+        >>> one, two = (deniable.model(rows, f"hours ~ {x}", plan) for x in ("a1", "a1 + a2"))
+        >>> one.tested_against(two).against.degrees_of_freedom
+        1
+    """
+
+    formula: str
+    kind: Kind
+    names: tuple[str, ...]
+    terms: tuple[str, ...]
+    coefficients: NDArray[np.float64] = field(repr=False)
+    covariance: NDArray[np.float64] = field(repr=False)
+    data_share: NDArray[np.float64] = field(repr=False)
+    levels: Cells = field(repr=False)
+    design: NDArray[np.float64] = field(repr=False)
+    response: int | None
+    n_records: int
+    n_effective: float
+    group: tuple[tuple[str, str], ...] = ()
+    level: float = 0.95
+    prior: bool = True
+    known: tuple[str, ...] = ()
+    fit: LogLinearFit | None = field(default=None, repr=False)
+    columns: Columns | None = field(default=None, repr=False)
+    against: Test | None = None
+
+    target: ClassVar[Target] = "population"
+
+    @property
+    def axis(self) -> str:
+        """What a plot of it shows along its axis."""
+        return "coefficient" if self.kind == "linear" else "odds ratio"
+
+    @property
+    def standard_errors(self) -> NDArray[np.float64]:
+        """Of the coefficients, shape (q,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return one row per coefficient: ``term``, ``estimate``, ``std_error``, ``statistic``,
+        ``p_value``, ``low``, ``high``, ``data_share`` and ``remark``.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        z = normal_quantile(self.level if level is None else level)
+        rows = []
+        for name, value, error, share in zip(
+            self.names, self.coefficients, self.standard_errors, self.data_share, strict=True
+        ):
+            said = share >= HALF
+            numbers = (
+                value,
+                error,
+                value / error if error > 0 else np.inf * np.sign(value),
+                math.erfc(abs(value) / error / math.sqrt(2)) if error > 0 else 0.0,
+                value - z * error,
+                value + z * error,
+            )
+            rows.append(
+                dict(self.group)
+                | {"term": name}
+                | {
+                    key: float(number) if said else None
+                    for key, number in zip(_NUMBERS, numbers, strict=True)
+                }
+                | {"data_share": float(share), "remark": "" if said else CANNOT_SAY}
+            )
+        return rows
+
+    def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return ``term``, ``odds_ratio``, ``low``, ``high`` and ``p_value`` of every coefficient
+        but the intercepts.
+
+        Raises:
+            InputError: if the model is linear and has none, or as :meth:`table`.
+        """
+        if self.kind == "linear":
+            raise InputError("a linear model has no odds ratios; its coefficients are differences")
+        rows = [
+            row
+            for row, term in zip(self.table(level), self.terms, strict=True)
+            if term != INTERCEPT
+        ]
+        return [
+            dict(self.group)
+            | {"term": row["term"]}
+            | {
+                new: None if row[old] is None else float(np.exp(min(row[old], 700.0)))
+                for new, old in (("odds_ratio", "estimate"), ("low", "low"), ("high", "high"))
+            }
+            | {"p_value": row["p_value"], "remark": row["remark"]}
+            for row in rows
+        ]
+
+    def tidy(self, level: float | None = None) -> Any:
+        """Return the coefficients as a pandas dataframe, with the columns of :meth:`table`."""
+        import pandas
+
+        return pandas.DataFrame(self.table(level))
+
+    def predict(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return what the model says of every combination of the covariates: the share of each
+        level of the response, or the mean of a linear model; of a log-linear model the share of
+        every cell. ``estimate``, ``std_error``, ``low`` and ``high``; intervals of shares are
+        normal on the scale of log odds.
+
+        Raises:
+            InputError: if the level is not between 0 and 1, or a linear model has too many
+                combinations to list.
+        """
+        z = normal_quantile(self.level if level is None else level)
+        if self.kind == "linear":
+            if not len(self.design):
+                raise InputError("the covariates have too many combinations to list them all")
+            estimate = self.design @ self.coefficients
+            error = _errors(self.design, self.covariance)
+            low, high = estimate - z * error, estimate + z * error
+        else:
+            group = self._covariates
+            n_groups = int(group.max()) + 1
+            estimate = shares_within(self.design @ self.coefficients, group, n_groups)
+            means = np.column_stack(
+                [np.bincount(group, estimate * column, n_groups) for column in self.design.T]
+            )
+            of_log_odds = (self.design - means[group]) / np.maximum(1 - estimate, 1e-12)[:, None]
+            on_scale = _errors(of_log_odds, self.covariance)
+            error = on_scale * estimate * (1 - estimate)
+            with np.errstate(divide="ignore"):
+                log_odds = np.log(estimate) - np.log1p(-estimate)
+            low, high = (1 / (1 + np.exp(-(log_odds + s * z * on_scale))) for s in (-1, 1))
+        places = zip(*self.levels.indices, strict=True)
+        return [
+            dict(self.group)
+            | {a.name: a.levels[i] for a, i in zip(self.levels.axes, place, strict=True)}
+            | {"estimate": float(e), "std_error": float(s), "low": float(lo), "high": float(hi)}
+            for place, e, s, lo, hi in zip(places, estimate, error, low, high, strict=True)
+        ]
+
+    @cached_property
+    def _covariates(self) -> NDArray[np.int64]:
+        """Which combination of covariates every cell has; zeros for a log-linear model."""
+        if self.response is None:
+            return np.zeros(self.levels.n_cells, dtype=np.int64)
+        others = [i for i in range(len(self.levels.axes)) if i != self.response]
+        return self.levels.merged_into(others)
+
+    @property
+    def merged(self) -> bool:
+        """Whether categories were merged after the fit."""
+        return self.fit is not None and self.fit.shape != self.levels.shape
+
+    @cached_property
+    def tests(self) -> tuple[Test, ...]:
+        """A test of every term of the formula: by the ratio of likelihoods (with their prior) of
+        models with and without it; of merged categories and of a linear model by the coefficients'
+        covariance (Wald). Empty for a model so large that it would take long."""
+        terms = [term for term in dict.fromkeys(self.terms) if term != INTERCEPT]
+        if self.fit is None or self.columns is None or self.merged:
+            return tuple(self._wald(term, np.array(self.terms) == term) for term in terms)
+        if self.fit.design.size > MOST_TESTED:
+            return ()
+        tests = []
+        for term in terms:
+            kept = np.array(self.columns.terms) != term
+            smaller = fit_log_linear(
+                self.fit.likelihood,
+                self.fit.design[:, kept],
+                [n for n, keep in zip(self.fit.names, kept, strict=True) if keep],
+                self.fit.precision[kept],
+                self.fit.parameters[kept],
+            )
+            statistic = max(0.0, 2 * (self.fit.objective - smaller.objective))
+            tests.append(Test(term, statistic, int((~kept).sum()), "likelihood ratio"))
+        return tuple(tests)
+
+    def _wald(self, of: str, chosen: NDArray[np.bool_]) -> Test:
+        values = self.coefficients[chosen]
+        covariance = self.covariance[np.ix_(chosen, chosen)]
+        statistic = float(values @ np.linalg.solve(covariance, values))
+        return Test(of, statistic, int(chosen.sum()), "Wald")
+
+    def tested_against(self, other: "Model") -> "Model":
+        """Return the model with its test against another of the same rows, one of which holds the
+        other.
+
+        Raises:
+            InputError: if neither formula holds the other.
+        """
+        larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
+        if self.fit is None or other.fit is None or self.merged:
+            extra = np.array([name not in smaller.names for name in larger.names])
+            if extra.sum() != len(larger.names) - len(smaller.names) or not extra.any():
+                raise _not_nested(self, other)
+            test = larger._wald(other.formula, extra)
+            return replace(self, against=test)
+        big, small = larger.fit, smaller.fit
+        assert big is not None
+        assert small is not None
+        found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
+        degrees = len(big.names) - len(small.names)
+        if degrees == 0 or abs(big.design @ found - small.design).max(initial=0.0) > 1e-6:
+            raise _not_nested(self, other)
+        statistic = max(0.0, 2 * (big.objective - small.objective))
+        return replace(self, against=Test(other.formula, statistic, degrees, "likelihood ratio"))
+
+    @cached_property
+    def deviance(self) -> float | None:
+        """2 (ℓ − ℓ of the fit), ℓ the largest log-likelihood that any table of the cells has
+        (saturated, by EM, to 0.1 or so); None for a linear model, or more than 1,000 cells."""
+        if self.fit is None or self.fit.design.shape[0] > MOST_SATURATED:
+            return None
+        best = 0.0
+        for each in self.fit.likelihood.observed:
+            total = float(each.counts.sum())
+            if total <= 0:
+                continue
+            weight = total / self.fit.likelihood.total
+            n = self.fit.n_records * weight
+            frequencies = each.counts / total
+            found = maximum_likelihood(frequencies, each.forward, n, tolerance=0.05)
+            expected = each.forward.apply(found.values)
+            some = frequencies > 0
+            best += n * float(frequencies[some] @ np.log(weight * expected[some]))
+        return max(0.0, 2 * (best - self.fit.log_likelihood))
+
+    @cached_property
+    def goodness_of_fit(self) -> Test | None:
+        """The score test of the fitted log-linear model against the saturated one; None for a
+        linear model, a saturated one, or more than 1,000 cells.
+
+        The deviance has no χ² law: the largest likelihood of any table most often lies where some
+        shares are 0. See :func:`goodness_of_fit`.
+        """
+        return None if self.fit is None else goodness_of_fit(self.fit)
+
+    def caption(self, level: float | None = None) -> str:
+        """Return in a sentence what was fitted."""
+        shown = self.level if level is None else level
+        prior = "weak prior N(0, 3²) on main effects, N(0, 2.5²) on associations"
+        fitted = "least squares" if self.kind == "linear" else prior if self.prior else "no prior"
+        known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
+        return (
+            f"{self.kind.capitalize()} model {self.formula}{where_text(self.group)}: "
+            f"{rows_text(self.n_records)}, of {target_text('population')}; {fitted}{known}; "
+            f"{100 * shown:g} % intervals"
+        )
+
+    def summary(self, level: float | None = None) -> str:
+        """Return all of it as text to read."""
+        rows = self.table(level)
+        heads = ("term", *_NUMBERS, "data_share", "remark")
+        cells = [
+            [*heads],
+            *(["" if row[h] is None else _text(row[h]) for h in heads] for row in rows),
+        ]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+        lines = [
+            "  ".join(t.rjust(w) if i else t.ljust(w) for i, (t, w) in enumerate(pairs)).rstrip()
+            for pairs in (list(zip(row, widths, strict=True)) for row in cells)
+        ]
+        return "\n".join([self.caption(level), "", *lines, "", *self.remarks()])
+
+    def remarks(self) -> list[str]:
+        """Return sentences: tests, deviance, and what owes its value to the prior."""
+        said = [_sentence(test, f"without {test.of}") for test in self.tests]
+        if self.against is not None:
+            said.append(_sentence(self.against, f"against {self.against.of}"))
+        if (fit := self.goodness_of_fit) is not None:
+            deviance = self.deviance
+            said.append(
+                _sentence(fit, "against the saturated model") + f" The deviance is {deviance:.1f}."
+            )
+        if any(share < HALF for share in self.data_share):
+            said.append(
+                f"{CANNOT_SAY}: the prior has more than half of the information on it; collapse "
+                "categories or leave out terms."
+            )
+        return said
+
+    def to_plain(self, level: float | None = None) -> dict[str, Any]:
+        """Return plain values for strict JSON."""
+        fit = self.goodness_of_fit
+        return {
+            "formula": self.formula,
+            "kind": self.kind,
+            "group": dict(self.group),
+            "n": self.n_records,
+            "target": "population",
+            "level": self.level if level is None else level,
+            "prior": {"main": 3.0, "association": 2.5} if self.prior else None,
+            "known": list(self.known),
+            "coefficients": [_without(row, self.group) for row in self.table(level)],
+            "covariance": self.covariance.tolist(),
+            "tests": [test.to_plain() for test in self.tests],
+            "against": None if self.against is None else self.against.to_plain(),
+            "deviance": self.deviance,
+            "goodness_of_fit": None if fit is None else fit.to_plain(),
+            "predictions": [_without(row, self.group) for row in self._listed_predictions(level)],
+        }
+
+    def _listed_predictions(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return :meth:`predict`, or nothing where there are too many to list."""
+        return [] if self.kind == "linear" and not len(self.design) else self.predict(level)
+
+    def plot(self, level: float | None = None) -> Any:
+        """Draw the coefficients with their intervals, odds ratios on a logarithmic scale (a forest
+        plot); of a linear model the coefficients. Intercepts are left out.
+
+        Returns:
+            A matplotlib figure.
+
+        Raises:
+            InputError: if there is nothing to draw, or there are more than 60 coefficients.
+        """
+        from deniable.report.estimate_plot import draw_intervals
+
+        rows = [
+            row | {"uncertain": False}
+            for row, term in zip(self.table(level), self.terms, strict=True)
+            if term != INTERCEPT and row["estimate"] is not None
+        ]
+        if not rows:
+            raise InputError("there is nothing to draw: no coefficient that the release can say")
+        ratios = self.kind != "linear"
+        if ratios:
+            for row in rows:
+                row.update({k: float(np.exp(row[k])) for k in ("estimate", "low", "high")})
+        return draw_intervals(
+            [str(row["term"]) for row in rows],
+            rows,
+            caption=self.caption(level),
+            axis=self.axis,
+            in_percent=False,
+            bars=False,
+            logarithmic=ratios,
+        )
+
+
+INTERCEPT = "(Intercept)"
+_NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
+
+
+def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in dict(group)}
+
+
+def _errors(rows: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1), 0.0)))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _sentence(test: Test, what: str) -> str:
+    return (
+        f"{test.kind.capitalize()} test {what}: χ² {test.statistic:.2f}, "
+        f"{test.degrees_of_freedom} df, p {test.p_value:.3g}."
+    )
+
+
+def _not_nested(one: Model, other: Model) -> InputError:
+    return InputError(
+        f"neither of '{one.formula}' and '{other.formula}' holds the other, so no test compares "
+        "them; name a formula with more terms, or with fewer"
+    )
+
+
+def goodness_of_fit(fit: LogLinearFit) -> Test | None:
+    """Return the score test of a log-linear model against the saturated one (Rao): whether, at the
+    fit, any direction of the table that the channel leaves would raise the likelihood.
+
+    With s and K score and information of all cells' logarithms, and K X(XᵀKX)⁻¹Xᵀ taken off both
+    for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom.
+
+    Returns:
+        None for a saturated model, or one of more than 1,000 cells.
+    """
+    if fit.design.shape[0] > MOST_SATURATED:
+        return None
+    probabilities = fit.probabilities.ravel()
+    saturated = fit.likelihood.derivatives(probabilities, np.eye(probabilities.size))
+    crossed = saturated.information @ fit.design
+    inner = np.linalg.pinv(fit.design.T @ crossed, hermitian=True)
+    score = saturated.score - crossed @ (inner @ (fit.design.T @ saturated.score))
+    left = saturated.information - crossed @ inner @ crossed.T
+    scale = 1 / np.sqrt(fit.n_records * probabilities)
+    values, vectors = np.linalg.eigh(left * np.outer(scale, scale))
+    some = values > 1e-9
+    if not some.any():
+        return None
+    along = vectors[:, some].T @ (scale * score)
+    return Test("the model", float((along**2 / values[some]).sum()), int(some.sum()), "score")

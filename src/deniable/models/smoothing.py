@@ -1,0 +1,234 @@
+"""Tables of small groups: the table of the fitted all-pairs model beside the unbiased one.
+
+Inversion lets every cell speak for itself, with the noise of the interactions of all its
+attributes. The log-linear model with all main effects and pairs takes higher interactions of the
+logarithms as nothing; where that is nearly so, errors of rare cells are several times smaller. The
+score test against the saturated model says whether it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
+from deniable.estimate.inference import normal_quantile
+from deniable.estimate.known import Margins
+from deniable.estimate.shares import Estimate, Shares
+from deniable.estimate.source import Release
+from deniable.mechanism.prediction import Target
+from deniable.mechanism.published import channel_of
+from deniable.models.cells import Axis, Cells, interactions
+from deniable.models.formula import check_size, prior_precision
+from deniable.models.likelihood import (
+    Likelihood,
+    LogLinearFit,
+    Observed,
+    fit_log_linear,
+    known_shares,
+)
+from deniable.models.model import Test, goodness_of_fit
+
+
+@dataclass(frozen=True)
+class Smoothed(Presented):
+    """A table of the all-pairs model beside the unbiased one.
+
+    Args:
+        attributes: names, in the order of the axes.
+        categories: the categories of each axis.
+        n_records: rows behind it.
+        unbiased: the estimate by inversion, of the population; None where the release does not
+            tell how all of the attributes go together.
+        fit: the model.
+        group: columns released as they are and the values that the rows were selected by.
+        level: of the intervals, unless another is asked for.
+        known: margins that were known exactly, in words.
+    """
+
+    attributes: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+    n_records: int
+    unbiased: Estimate | None
+    fit: LogLinearFit = field(repr=False)
+    group: tuple[tuple[str, str], ...] = ()
+    level: float = 0.95
+    known: tuple[str, ...] = ()
+
+    target: ClassVar[Target] = "population"
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The model's shares, one axis per attribute."""
+        return self.fit.probabilities.reshape(tuple(map(len, self.categories)))
+
+    @property
+    def standard_error(self) -> NDArray[np.float64]:
+        """Of the model's shares if the model holds."""
+        return self.fit.standard_errors_of_cells().reshape(tuple(map(len, self.categories)))
+
+    @cached_property
+    def goodness_of_fit(self) -> Test | None:
+        """The score test against the saturated model; None above 1,000 cells."""
+        return goodness_of_fit(self.fit)
+
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return one row per cell: a category per attribute, the model's ``estimate``,
+        ``standard_error``, ``low``, ``high`` and ``uncertain``, and the ``unbiased`` estimate with
+        its ``unbiased_standard_error``. Intervals are normal for the logarithm of the share.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        z = normal_quantile(self._level(level))
+        known = self.unbiased
+        rows = []
+        for place, labels in zip(
+            np.ndindex(self.values.shape), product(*self.categories), strict=True
+        ):
+            share, error = float(self.values[place]), float(self.standard_error[place])
+            ratio = np.exp(min(z * error / share, 700.0))
+            rows.append(
+                dict(self.group)
+                | dict(zip(self.attributes, labels, strict=True))
+                | {
+                    "estimate": share,
+                    "standard_error": error,
+                    "low": share / ratio,
+                    "high": min(1.0, share * ratio),
+                    "uncertain": bool(error > share / 2),
+                    "unbiased": float(known.unbiased[place]) if known else None,
+                    "unbiased_standard_error": float(known.standard_error[place])
+                    if known
+                    else None,
+                }
+            )
+        return rows
+
+    def caption(self, level: float | None = None) -> str:
+        """Return in a sentence what it is."""
+        known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
+        return (
+            f"Shares of {', '.join(self.attributes)}{where_text(self.group)} by the model "
+            f"of all pairs: {rows_text(self.n_records)}, of {target_text('population')}; "
+            f"{100 * self._level(level):g} % intervals if the model holds{known}"
+        )
+
+    def remarks(self) -> list[str]:
+        """Return the test of the model in a sentence."""
+        if (test := self.goodness_of_fit) is None:
+            return ["Too many cells, or too few, to test the model of all pairs."]
+        verdict = (
+            "The table disagrees with the model; use the unbiased shares."
+            if test.p_value < 0.05
+            else "Nothing speaks against the model."
+        )
+        return [
+            f"All pairs against the saturated model: χ² {test.statistic:.2f}, "
+            f"{test.degrees_of_freedom} df, p {test.p_value:.3g}. {verdict}"
+        ]
+
+    def to_plain(self, level: float | None = None) -> dict[str, Any]:
+        """Return plain values for strict JSON."""
+        test = self.goodness_of_fit
+        return {
+            "attributes": list(self.attributes),
+            "group": dict(self.group),
+            "n": self.n_records,
+            "target": "population",
+            "smooth": "pairs",
+            "level": self._level(level),
+            "known": list(self.known),
+            "cells": self.table(level),
+            "goodness_of_fit": None if test is None else test.to_plain(),
+        }
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """How frequent are combinations of categories, by the model of all pairs?
+
+    Args:
+        of: at least three attributes.
+        by: kept columns; each group of rows has a table.
+        where, weights, level: as of :class:`~deniable.estimate.question.Question`.
+        known: margins known exactly.
+    """
+
+    of: tuple[str, ...]
+    by: tuple[str, ...] = ()
+    where: Mapping[str, str] = field(default_factory=dict)
+    weights: str | None = None
+    level: float = 0.95
+    known: Margins | None = None
+
+    def ask(self, release: Release) -> Answers[Smoothed]:
+        """Return the table of every group of rows.
+
+        Raises:
+            InputError: if there are fewer than three attributes, a group is formed by a randomized
+                one, rows were randomized by different mechanisms, or the table is too large.
+        """
+        if len(self.of) < 3:
+            raise InputError(
+                "the model of all pairs is for three attributes or more; of fewer it is the table"
+            )
+        schema = release.strata.schema
+        if inside := [n for n in self.by if n not in schema.keep or n in schema.names]:
+            raise InputError(f"put '{inside[0]}' into the table to be smoothed, not among by")
+        counted = release.count(self.of, by=self.by, where=self.where, weights=self.weights)
+        shares = Shares(
+            self.of, level=self.level, target="population", known=self.known, weights=self.weights
+        )
+        answers = []
+        for counts in counted:
+            if len(counts.parts) > 1:
+                raise InputError(
+                    f"the strata of '{counts.column}' were randomized by mechanisms of their own; "
+                    f"smooth within each (by '{counts.column}')"
+                )
+            try:
+                (unbiased,) = shares.answer(counts)
+            except InputError:  # never asked together: the pairs may be known all the same
+                unbiased = None
+            axes = tuple(Axis(n, schema.variables([n])[0].attribute.categories) for n in self.of)
+            cells = Cells(axes, len(axes))
+            check_size(cells, 0, " + ".join(self.of))
+            columns = interactions(cells, range(len(axes)), 2)
+            ((mechanism, tabulation),) = counts.parts
+            for pair in combinations(self.of, 2):
+                channel_of(mechanism, pair).check(tabulation.n_effective)
+            channel = channel_of(mechanism, self.of, tabulation.counts)
+            likelihood = Likelihood(
+                cells.shape,
+                (Observed(channel.forward, tabulation.counts, tabulation.squares),),
+                known_shares(self.known, cells.categories),
+            )
+            fit = fit_log_linear(
+                likelihood, columns.values, columns.names, prior_precision(columns)
+            )
+            categories = tuple(axis.categories for axis in axes)
+            known = () if self.known is None else self.known.applied(self.of)
+            answers.append(
+                Smoothed(
+                    tuple(self.of),
+                    categories,
+                    counts.n_records,
+                    unbiased,
+                    fit,
+                    counts.group,
+                    self.level,
+                    known,
+                )
+            )
+        return Answers(answers)
+
+    def to_plain(self, answers: Sequence[Smoothed]) -> dict[str, Any]:
+        """Return one table as such, and several under ``groups``."""
+        plain = [answer.to_plain(self.level) for answer in answers]
+        return plain[0] if len(plain) == 1 else {"groups": plain}

@@ -1,0 +1,132 @@
+"""model, and what estimate does with known shares and small groups, as a user types them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unit.models.cases import people
+
+SCHEMA = """
+keep = ["town", "hours", "weight"]
+[[attribute]]
+name = "y"
+categories = ["no", "yes"]
+[[attribute]]
+name = "a"
+categories = ["p", "q", "r"]
+[[attribute]]
+name = "b"
+categories = ["f", "m"]
+"""
+
+
+@pytest.fixture
+def release(tmp_path: Path, deniable: Any) -> str:
+    people(2000).to_pandas().to_csv(tmp_path / "table.csv", index=False)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    (tmp_path / "census.csv").write_text("b,share\nf,0.5\nm,0.5\n")
+    done = deniable(
+        *("share", "table.csv", "--schema", "schema.toml", "--epsilon", 6),
+        *("--output", "release", "--insecure-seed", 7),
+    )
+    assert done.status == 0, done.err
+    return "release"
+
+
+def test_a_model_is_printed_written_and_drawn(release: str, deniable: Any, tmp_path: Path) -> None:
+    done = deniable(
+        *("model", release, "y ~ a + b", "--collapse", "a=p|*", "--against", "y ~ b"),
+        *("--output", "m.csv", "--plot", "m.svg"),
+    )
+    assert done.status == 0, done.err
+    assert "Logistic model y ~ a + b: 2,000 rows" in done.out
+    assert "a[T.other]" in done.out
+    assert "Wald test against y ~ b" in done.out
+    first = (tmp_path / "m.csv").read_text().splitlines()[0]
+    assert first.startswith('"term","estimate","std_error","statistic","p_value","low","high"')
+    assert "<svg" in (tmp_path / "m.svg").read_text()
+    again = deniable("model", release, "y ~ a + b", "--output", "m.csv", "--odds-ratios")
+    assert again.status == 2
+    forced = deniable("model", release, "y ~ a", "--output", "m.csv", "--odds-ratios", "--force")
+    assert forced.status == 0, forced.err
+    assert "odds ratio" in forced.out
+
+
+def test_predictions_groups_weights_priors_and_margins_are_options(
+    release: str, deniable: Any
+) -> None:
+    done = deniable("model", release, "y ~ b", "--predict", "--prior", "--anyway", "--show-values")
+    assert done.status == 0, done.err
+    assert len([line for line in done.out.splitlines() if " yes " in line]) == 2
+    plain = deniable(
+        *("model", release, "~ y*b", "--by", "town", "--weights", "weight", "--no-prior"),
+        *("--known", "census.csv", "--level", 0.9, "--json"),
+    )
+    assert plain.status == 0, plain.err
+    groups = plain.json["groups"]
+    assert [group["group"] for group in groups] == [{"town": t} for t in "ABC"]
+    assert groups[0]["prior"] is None
+    assert groups[0]["known"] == ["b"]
+    assert sum(p["estimate"] for p in groups[0]["predictions"] if p["b"] == "f") == (
+        pytest.approx(0.5, abs=1e-6)
+    )
+    numbers = deniable("model", release, "hours ~ a + b", "--where", "town=A")
+    assert numbers.status == 0, numbers.err
+    assert "Linear model hours ~ a + b, where town = A" in numbers.out
+
+
+def test_counts_need_no_release(release: str, deniable: Any, tmp_path: Path) -> None:
+    import pandas
+
+    rows = pandas.read_csv(tmp_path / "release" / "data.csv")
+    rows.groupby(["y", "a", "b"]).size().reset_index(name="count").to_csv(
+        tmp_path / "c.csv", index=False
+    )
+    counted = deniable(
+        "model", "y ~ a + b", "--mechanism", "release", "--counts", "c.csv", "--json"
+    )
+    assert counted.status == 0, counted.err
+    whole = deniable("model", release, "y ~ a + b", "--json")
+    assert counted.json["coefficients"] == whole.json["coefficients"]
+
+
+def test_estimate_holds_known_shares_and_smooths_small_groups(release: str, deniable: Any) -> None:
+    held = deniable("estimate", release, "--of", "y,b", "--known", "census.csv", "--json")
+    assert held.status == 0, held.err
+    of = {tuple(cell["values"]): cell["estimate"] for cell in held.json["cells"]}
+    assert of["no", "f"] + of["yes", "f"] == pytest.approx(0.5, abs=1e-12)
+    smooth = deniable("estimate", release, "--of", "y,a,b", "--smooth", "pairs")
+    assert smooth.status == 0, smooth.err
+    assert "Shares of y, a, b by the model of all pairs" in smooth.out
+    assert "All pairs against the saturated model" in smooth.out
+    assert "unbiased" in smooth.out
+    wide = deniable(
+        "estimate", release, "--of", "y,a,b", "--smooth", "pairs", "--wide", "--output", "w.csv"
+    )
+    assert wide.status == 0, wide.err
+    assert Path("w.csv").read_text().startswith('"y","a","b=f","b=m","n"')
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("model", "release"), "name a release and a formula"),
+        (("model", "release", "y ~ a +"), "formula 'y ~ a +': Operator"),
+        (("model", "release", "y ~ a", "--odds-ratios", "--predict"), "not for both at once"),
+        (
+            ("model", "release", "y ~ a", "--by", "town", "--plot", "x.png"),
+            "a plot is of one model",
+        ),
+        (("model", "release", "y ~ a", "--plot", "x.pdf"), "ending in .png or .svg"),
+        (("estimate", "release", "--of", "y,a,b", "--smooth", "tree"), "--smooth pairs"),
+        (("estimate", "release", "--of", "y", "--mean", "--known", "census.csv"), "for shares"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    words: tuple[str, ...], what: str, release: str, deniable: Any
+) -> None:
+    done = deniable(*words)
+    assert done.status == 2
+    assert what in done.err
+    assert len(done.err.strip().splitlines()) == 1

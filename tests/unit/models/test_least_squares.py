@@ -1,0 +1,127 @@
+"""Least squares on randomized covariates: exact by sums over all answers, and robust to noise."""
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.estimate.counting import KeptRows
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.models.least_squares import Stratum, Term, fit_least_squares
+from unit.models.cases import NAMES, SIZES, laws, people, released, truth
+
+LAWS = laws()
+ONE = Term((), (), np.ones(1))
+A = Term(("a",), (), np.eye(3)[:, 1:])
+B = Term(("b",), (), np.eye(2)[:, 1:])
+COLUMNS = ["Intercept", "a[T.q]", "a[T.r]", "b[T.m]"]
+BETA = np.array([30.0, 4.0, 1.0, -6.0])
+
+
+def every_answer(law: Mechanism, n: float = 1e5, noise: float = 0.0) -> Stratum:
+    """One row for each true record, each answer and each of two residuals, with the number of
+    people who have them as its weight."""
+    channel = channel_of(law, NAMES)
+    assert not isinstance(channel, PublishedChannel)
+    codes: list[tuple[int, ...]] = []
+    response, weights = [], []
+    for true in np.ndindex(SIZES):
+        unit = np.zeros(SIZES)
+        unit[true] = truth()[true]
+        mean = BETA[0] + BETA[1] * (true[1] == 1) + BETA[2] * (true[1] == 2) + BETA[3] * true[2]
+        chances = channel.forward.apply(unit)
+        for shown in np.ndindex(channel.n_outputs):
+            for side in (-1, 1):
+                codes.append(shown)
+                response.append(mean + side * noise)
+                weights.append(n * float(chances[shown]) / 2)
+    columns = dict(enumerate(np.array(codes).T))
+    rows = KeptRows({law.schema.position(n): columns[i] for i, n in enumerate(NAMES)}, {}, {})
+    return Stratum(law, rows, {}, np.array(response), np.array(weights))
+
+
+@pytest.mark.parametrize("law", [name for name in LAWS if name != "forms"])
+def test_over_all_answers_it_is_the_truth(law: str) -> None:
+    fit = fit_least_squares([every_answer(LAWS[law], noise=2.0)], [ONE, A, B], COLUMNS)
+    np.testing.assert_allclose(fit.parameters, BETA, atol=1e-7)
+
+
+def test_errors_are_the_exact_variance_of_the_first_order_change() -> None:
+    # By brute force: the variance over records, answers and residuals of what one row changes.
+    stratum = every_answer(LAWS["product"], noise=2.0)
+    channel = channel_of(LAWS["product"], NAMES)
+    left = channel.inverse.transposed()
+    grids = np.indices(SIZES)
+    x = np.stack([np.ones(SIZES), grids[1] == 1, grids[1] == 2, grids[2] == 1], axis=-1).astype(
+        float
+    )
+    outer = left.apply(x[..., :, None] * x[..., None, :])
+    single = left.apply(x)
+    shown = tuple(stratum.rows.codes[stratum.mechanism.schema.position(n)] for n in NAMES)
+    moments = np.tensordot(truth(), x[..., :, None] * x[..., None, :], 3)
+    change = single[shown] * stratum.response[:, None] - outer[shown] @ BETA
+    influence = change @ np.linalg.inv(moments)
+    share = stratum.weights / stratum.weights.sum()
+    exact = (influence * share[:, None]).T @ influence
+    # The fit takes its weights as those of single rows: Σw² stands where 1/n would.
+    squares = (influence * (share**2)[:, None]).T @ influence
+    fit = fit_least_squares([stratum], [ONE, A, B], COLUMNS)
+    np.testing.assert_allclose(fit.covariance, squares, rtol=1e-5, atol=1e-12)
+    assert np.all(np.diag(exact) > 0)
+
+
+def test_terms_are_multiplied_over_all_their_variables() -> None:
+    kept = Term(("b",), ("town",), np.arange(6.0).reshape(2, 3, 1))
+    product = kept.times(Term(("a", "b"), (), np.arange(12.0).reshape(3, 2, 2)))
+    assert (product.attributes, product.columns) == (("b", "a"), ("town",))
+    assert product.values.shape == (2, 3, 3, 2)
+    b, a, town = 1, 2, 0
+    expected = kept.values[b, town, 0] * np.arange(12.0).reshape(3, 2, 2)[a, b]
+    np.testing.assert_allclose(product.values[b, a, town], expected)
+
+
+def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> None:
+    random = np.random.default_rng(1)
+    law = LAWS["product"]
+    rows = KeptRows(
+        {
+            law.schema.position(n): random.integers(0, s, 40)
+            for n, s in zip(NAMES, SIZES, strict=True)
+        },
+        {},
+        {},
+    )
+    stratum = Stratum(law, rows, {}, random.normal(size=40), np.ones(40))
+    with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
+        fit_least_squares([stratum], [ONE, A, B, A.times(B)], [*COLUMNS, "q:m", "r:m"])
+
+
+def test_under_forms_errors_are_the_squares_about_each_forms_mean() -> None:
+    # By brute force, from the joint table of both attributes and row by row.
+    law, table = LAWS["forms"], people(1500)
+    release = released(law, table)
+    rows = release.read_rows(["a", "b"], numbers=["hours"])
+    y, weights = rows.numbers["hours"], np.linspace(0.5, 1.5, 1500)
+    fit = fit_least_squares([Stratum(law, rows, {}, y, weights)], [ONE, A, B], COLUMNS)
+    channel = channel_of(law, ("a", "b"))
+    assert isinstance(channel, PublishedChannel)
+    (places,) = channel.released_codes(rows.codes)
+    counts = np.bincount(places, weights, minlength=channel.n_outputs[0]).astype(float)
+    left = channel.of_rows(counts).inverse.transposed()
+    grids = np.indices((3, 2))
+    x = np.stack([np.ones((3, 2)), grids[0] == 1, grids[0] == 2, grids[1] == 1], axis=-1)
+    outer, single = left.apply(x[..., :, None] * x[..., None, :])[places], left.apply(x)[places]
+    share = weights / weights.sum()
+    moments = np.tensordot(share, outer, 1)
+    beta = np.linalg.solve(moments, (share * y) @ single)
+    np.testing.assert_allclose(fit.parameters, beta, atol=1e-8)
+    influence = single * y[:, None] - outer @ beta
+    forms = rows.codes[len(law.schema.attributes)]
+    total = np.zeros((4, 4))
+    for form in np.unique(forms):
+        mine, w = influence[forms == form], share[forms == form]
+        off = mine - w @ mine / w.sum()
+        scale = len(w) / max(len(w) - 1, 1)
+        total += scale * (off * (w**2)[:, None]).T @ off if len(w) > 1 else 0
+    inverse = np.linalg.inv(moments)
+    np.testing.assert_allclose(fit.covariance, inverse @ total @ inverse, rtol=1e-6, atol=1e-9)

@@ -1,0 +1,307 @@
+"""From formula and release to a fit: without randomization it is the fit of statsmodels."""
+
+import warnings
+
+import numpy as np
+import pandas
+import pyarrow as pa
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+import deniable
+from deniable.errors import InputError
+from deniable.estimate.known import Margins
+from deniable.estimate.source import open_release
+from deniable.estimate.tabulate import Counts
+from deniable.laws import PublishedForms
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.published import channel_of
+from deniable.mechanism.strata import Strata
+from deniable.models.model import Model
+from deniable.models.question import ModelQuestion
+from deniable.schema import Attribute, Schema
+from unit.models.cases import COEFFICIENTS, NAMES, SCHEMA, as_it_is, laws, people, released, truth
+
+PEOPLE = people()
+FRAME = PEOPLE.to_pandas()
+PLAIN = released(as_it_is(), PEOPLE)
+LAWS = laws()
+RANDOMIZED = released(LAWS["product"], PEOPLE)
+
+
+def ask(formula: str, release: object = PLAIN, **how: object) -> Model:
+    (model,) = ModelQuestion(formula, **how).ask(release)  # type: ignore[arg-type]
+    return model
+
+
+def logit(formula: str, frame: pandas.DataFrame = FRAME, **more: object) -> object:
+    frame = frame.assign(y=(frame["y"] == "yes") * 1.0)
+    return smf.glm(formula, frame, family=sm.families.Binomial(), **more).fit(tol=1e-14)
+
+
+def test_a_logistic_regression_is_the_ordinary_one() -> None:
+    mine, theirs = ask("y ~ a*b", prior=False), logit("y ~ a*b")
+    assert mine.kind == "logistic"
+    assert list(mine.names) == list(theirs.params.index)
+    np.testing.assert_allclose(mine.coefficients, theirs.params, atol=1e-8)
+    np.testing.assert_allclose(mine.covariance, theirs.cov_params(), atol=1e-7)
+    assert mine.data_share.tolist() == [1.0] * 6
+    # Likelihood-ratio tests are the differences of deviances.
+    smaller = logit("y ~ b + a")
+    tested = ask("y ~ a*b", prior=False, against="y ~ a + b").against
+    assert tested is not None
+    assert tested.statistic == pytest.approx(smaller.deviance - theirs.deviance, abs=1e-7)
+    assert tested.degrees_of_freedom == 2
+    assert {t.of: t.degrees_of_freedom for t in mine.tests} == {"a": 2, "b": 1, "a:b": 2}
+    assert mine.tests[2].statistic == pytest.approx(tested.statistic, abs=1e-7)
+    additive = ask("y ~ a + b", prior=False)
+    assert additive.deviance == pytest.approx(smaller.deviance - theirs.deviance, abs=0.1)
+    assert additive.goodness_of_fit is not None
+    assert additive.goodness_of_fit.statistic == pytest.approx(tested.statistic, rel=0.05)
+    assert mine.goodness_of_fit is None  # it is saturated
+
+
+def test_merged_categories_are_those_of_an_ordinary_fit_on_merged_columns() -> None:
+    mine = ask("y ~ a + b", prior=False, collapse={"a": "*|q"})
+    merged = FRAME.assign(a=np.where(FRAME["a"] == "q", "z_q", "other"))
+    np.testing.assert_allclose(mine.coefficients, logit("y ~ a + b", merged).params, atol=1e-8)
+    assert mine.names[1] == "a[T.q]"
+    assert mine.merged
+    assert mine.tests[0].kind == "Wald"
+    # The response may be merged too, and a log-linear model.
+    both = ask("a ~ b", prior=False, collapse={"a": "p,r|q"})
+    assert both.kind == "logistic"
+    reference = logit("y ~ b", FRAME.assign(y=np.where(FRAME["a"] == "q", "yes", "no")))
+    np.testing.assert_allclose(both.coefficients, reference.params, atol=1e-8)
+    table = ask("~ a*b + y*b", prior=False, collapse={"a": "p,r|q"})
+    np.testing.assert_allclose(
+        table.coefficients, log_linear("count ~ a*b + y*b", merged), atol=1e-8
+    )
+
+
+def log_linear(formula: str, frame: pandas.DataFrame) -> NDArray[np.float64]:
+    counted = frame.groupby(["a", "b", "y"], observed=True).size().reset_index(name="count")
+    fit = smf.glm(formula, counted, family=sm.families.Poisson()).fit(tol=1e-14)
+    return fit.params.to_numpy()[1:]
+
+
+def test_a_log_linear_model_is_the_poisson_regression_of_the_counts() -> None:
+    mine = ask("~ a*b + y*b", prior=False)
+    assert mine.kind == "log-linear"
+    np.testing.assert_allclose(mine.coefficients, log_linear("count ~ a*b + y*b", FRAME), atol=1e-8)
+
+
+def test_a_multinomial_regression_is_the_ordinary_one() -> None:
+    mine = ask("a ~ y + b", prior=False)
+    codes = pandas.Categorical(FRAME["a"]).codes
+    design = np.column_stack([np.ones(len(FRAME)), FRAME["y"] == "yes", FRAME["b"] == "m"]).astype(
+        float
+    )
+    theirs = sm.MNLogit(codes, design).fit(disp=0, method="newton", maxiter=100, tol=1e-14)
+    assert mine.kind == "multinomial"
+    assert mine.names[3] == "r: Intercept"
+    np.testing.assert_allclose(mine.coefficients, theirs.params.T.ravel(), atol=1e-8)
+
+
+def test_weights_give_the_weighted_fit_with_sandwich_errors() -> None:
+    mine = ask("y ~ a*b", prior=False, weights="weight")
+    theirs = logit("y ~ a*b", freq_weights=FRAME["weight"])
+    np.testing.assert_allclose(mine.coefficients, theirs.params, atol=1e-8)
+    design = theirs.model.exog
+    residual = theirs.model.endog - theirs.fittedvalues
+    score = design * (FRAME["weight"].to_numpy() * residual.to_numpy())[:, None]
+    inverse = np.linalg.inv(theirs.model.information(theirs.params) * -1)
+    np.testing.assert_allclose(mine.covariance, inverse @ score.T @ score @ inverse, rtol=1e-5)
+
+
+def test_a_kept_column_of_numbers_is_a_covariate_and_a_kept_text_one_of_categories() -> None:
+    frame = FRAME.assign(hours=(FRAME["hours"] / 10).round())
+    release = released(as_it_is(), pa.Table.from_pandas(frame, preserve_index=False))
+    mine = ask("y ~ hours + town", release, prior=False)
+    theirs = logit("y ~ hours + town", frame).params[list(mine.names)]
+    np.testing.assert_allclose(mine.coefficients, theirs, atol=1e-7)
+    kept = ask("town ~ y", release, prior=False, collapse={"town": "A|*"})
+    reference = logit(
+        "y ~ x", frame.assign(x=frame["y"], y=np.where(frame["town"] == "A", "no", "yes"))
+    )
+    np.testing.assert_allclose(kept.coefficients, reference.params, atol=1e-8)
+
+
+def test_groups_and_selections_are_fits_of_their_rows() -> None:
+    models = ModelQuestion("y ~ b", prior=False, by=("town",)).ask(PLAIN)
+    assert [model.group for model in models] == [(("town", t),) for t in "ABC"]
+    for model in models:
+        town = model.group[0][1]
+        theirs = logit("y ~ b", FRAME[FRAME["town"] == town])
+        np.testing.assert_allclose(model.coefficients, theirs.params, atol=1e-8)
+        selected = ask("y ~ b", prior=False, where={"town": town})
+        np.testing.assert_allclose(selected.coefficients, model.coefficients, atol=1e-10)
+    plain = ModelQuestion("y ~ b", by=("town",)).to_plain(models)
+    assert [one["group"] for one in plain["groups"]] == [{"town": t} for t in "ABC"]
+
+
+def test_least_squares_of_a_kept_number_is_the_ordinary_one() -> None:
+    for formula in ("hours ~ a + b", "hours ~ a*b + town", "hours ~ 0 + b"):
+        mine = ask(formula)
+        theirs = smf.ols(formula, FRAME).fit(cov_type="HC0")
+        assert mine.kind == "linear"
+        assert list(mine.names) == list(theirs.params.index)
+        np.testing.assert_allclose(mine.coefficients, theirs.params, atol=1e-8)
+        np.testing.assert_allclose(mine.covariance, theirs.cov_params(), rtol=1e-6, atol=1e-9)
+    weighted = ask("hours ~ a + b", weights="weight")
+    theirs = smf.wls("hours ~ a + b", FRAME, weights=FRAME["weight"]).fit(cov_type="HC0")
+    np.testing.assert_allclose(weighted.coefficients, theirs.params, atol=1e-8)
+    np.testing.assert_allclose(weighted.covariance, theirs.cov_params(), rtol=1e-6)
+    by = ModelQuestion("hours ~ a", by=("town",), where={"weight": "2.0"}).ask(PLAIN)
+    part = FRAME[(FRAME["weight"] == 2) & (FRAME["town"] == "B")]
+    np.testing.assert_allclose(
+        by[1].coefficients, smf.ols("hours ~ a", part).fit().params, atol=1e-8
+    )
+    nested = ask("hours ~ a + b", against="hours ~ a").against
+    assert nested is not None
+    assert (nested.kind, nested.degrees_of_freedom) == ("Wald", 1)
+
+
+def test_one_randomized_answer_with_clean_covariates_is_the_likelihood_of_rrlog() -> None:
+    # The likelihood that RRreg's RRlog maximises for Warner's and forced responses: Pr[yes] =
+    # c + d·logistic(xβ) with the covariates as they are; here maximised by a library's search.
+    kept = Schema(SCHEMA.attributes, keep=("a", "b", "town", "hours", "weight"))
+    mechanism = deniable.design(kept, attribute_epsilon={"y": 1.2}).mechanism
+    release = released(mechanism, PEOPLE)
+    mine = ask("y ~ a + b", release, prior=False)
+    shown = np.asarray(release.rows["y"].to_pylist()) == "yes"
+    design = np.column_stack(
+        [np.ones(len(FRAME)), FRAME["a"] == "q", FRAME["a"] == "r", FRAME["b"] == "m"]
+    ).astype(float)
+    p = np.exp(1.2) / (1 + np.exp(1.2))
+
+    def off(beta: NDArray[np.float64]) -> float:
+        yes = (1 - p) + (2 * p - 1) / (1 + np.exp(-design @ beta))
+        return -float(np.log(np.where(shown, yes, 1 - yes)).sum())
+
+    best = minimize(off, np.zeros(4), method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(mine.coefficients, best.x, atol=1e-4)
+    np.testing.assert_allclose(off(mine.coefficients), best.fun, atol=1e-6)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_randomized_rows_give_the_population_within_errors(law: str) -> None:
+    # Expected counts as rows: under each law the fit is the truth itself.
+    mechanism = LAWS[law]
+    channel = channel_of(mechanism, NAMES)
+    expected = 1e7 * channel.forward.apply(truth())
+    counts = Counts.of(mechanism, np.round(expected))
+    model = ModelQuestion("y ~ a + b", prior=False)._of_group(
+        (), list(NAMES), [ModelQuestion("")._axis(SCHEMA, n) for n in NAMES], [], [((), counts)]
+    )
+    np.testing.assert_allclose(model.coefficients, COEFFICIENTS, atol=1e-3)
+    shares = {
+        (r["a"], r["b"]): (r["low"], r["estimate"], r["high"])
+        for r in model.predict()
+        if r["y"] == "yes"
+    }
+    for (i, a), (j, b) in ((x, z) for x in enumerate("pqr") for z in enumerate("fm")):
+        low, share, high = shares[a, b]
+        true = truth()[1, i, j] / truth()[:, i, j].sum()
+        assert share == pytest.approx(true, abs=1e-3)
+        assert low < share < high
+
+
+def test_strata_with_mechanisms_of_their_own_stand_in_the_formula() -> None:
+    strata = Strata({"A": LAWS["product"], "B": LAWS["votes"], "C": LAWS["ramp"]}, "town")
+    parts = [
+        deniable.randomize(PEOPLE.filter(pa.compute.equal(PEOPLE["town"], t)), mechanism)
+        for t, mechanism in strata.mechanisms.items()
+    ]
+    release = open_release(pa.concat_tables(parts), strata)
+    with pytest.raises(InputError, match="put it into the formula, or fit a model within each"):
+        ask("y ~ a", release)
+    model = ask("y ~ b + town", release)
+    assert abs(model.coefficients[1] - 0.7) < 6 * model.standard_errors[1]
+    numbers = ask("hours ~ a + b", release)
+    assert (abs(numbers.coefficients - [30, 4, 0, -6]) < 6 * numbers.standard_errors).all()
+
+
+def test_known_margins_are_imposed() -> None:
+    margins = Margins({("b",): {("f",): 0.5, ("m",): 0.5}})
+    model = ask("~ y*b", RANDOMIZED, known=margins)
+    assert model.fit is not None
+    np.testing.assert_allclose(model.fit.probabilities.sum(axis=(0, 2)), 0.5, atol=1e-6)
+    assert "known exactly: b" in model.caption()
+    with pytest.raises(InputError, match="known margins are for models of categories"):
+        ask("hours ~ a", known=margins)
+
+
+@pytest.mark.parametrize(
+    ("formula", "how", "what"),
+    [
+        ("y ~ aa", {}, r"formula 'y ~ aa': .*'aa'.*`backticks`"),
+        ("y ~ a", {"against": "a ~ y"}, "have different responses"),
+        ("y ~ a", {"against": "y ~ b"}, "neither of 'y ~ a' and 'y ~ b' holds the other"),
+        ("y ~ a", {"by": ("b",)}, "not fitted within subgroups of 'b', which is randomized"),
+        ("y ~ town", {"by": ("town",)}, "'town' stands in the formula and forms the groups"),
+        ("y ~ a", {"collapse": {"b": "f|*"}}, "names 'b', which is not in 'y ~ a'"),
+        ("town ~ weight", {}, "all columns of 'town ~ weight' are released as they are"),
+        ("y ~ a", {"level": 1.5}, "the confidence level is a number between 0 and 1"),
+        ("hours ~ a", {"where": {"town": "Z"}}, "there is no row to estimate from"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_sentence(
+    formula: str, how: dict[str, object], what: str
+) -> None:
+    with pytest.raises(InputError, match=what):
+        ask(formula, RANDOMIZED, **how)
+
+
+def test_separation_is_named_without_a_prior_and_borne_with_it() -> None:
+    table = pa.table(
+        {"y": ["no"] * 50 + ["yes"] * 50, "a": ["p"] * 60 + ["q"] * 40, "b": ["f"] * 100}
+    )
+    more = {"town": ["A"] * 100, "hours": [1.0] * 100, "weight": [1.0] * 100}
+    for name, values in more.items():
+        table = table.append_column(name, pa.array(values))
+    release = released(as_it_is(), table)
+    with pytest.raises(InputError, match=r"'a\[T.q\]' in 'y ~ a' is infinite .*separation"):
+        ask("y ~ a", release, prior=False, collapse={"a": "p,r|q"})
+    model = ask("y ~ a", release, collapse={"a": "p,r|q"})
+    assert 2 < model.coefficients[1] < 8
+
+
+def test_a_category_that_nobody_has_is_one_the_release_cannot_say() -> None:
+    table = people(400).filter(pa.compute.not_equal(people(400)["a"], "r"))
+    model = ask("y ~ a", released(as_it_is(), table))
+    row = model.table()[2]
+    assert (row["term"], row["estimate"], row["remark"]) == (
+        "a[T.r]",
+        None,
+        "the release cannot say",
+    )
+    assert "cannot say" in model.summary()
+
+
+def test_a_covariate_never_asked_with_the_response_is_refused_by_name() -> None:
+    asks = [((0,), np.array([0.8, 0.2])), ((1, 2), np.array([[0.5, 0.2], [0.2, 0.1]]))]
+    law = PublishedForms.from_probabilities((2, 3, 2), [0.5, 0.5], asks)
+    release = released(Mechanism.of(law, SCHEMA), people(300))
+    with pytest.raises(InputError, match="no form asks 'y', 'a' together"):
+        ask("y ~ a", release)
+    with pytest.raises(InputError, match="no form asks 'y', 'a' together"):
+        ask("hours ~ a + b + y", release)
+    assert ask("a ~ b", release).kind == "multinomial"
+
+
+def test_a_response_of_one_value_is_nothing_to_model() -> None:
+    schema = Schema((Attribute("y", ("no", "yes")),), keep=("town",))
+    plan = deniable.design(schema, epsilon=1)
+    table = pa.table({"y": ["no", "yes"] * 20, "town": ["A"] * 40})
+    with pytest.raises(InputError, match="all rows have the same 'town'"):
+        ask("town ~ y", open_release(table, Strata.one(plan.mechanism)))
+
+
+def test_no_warning_is_raised_on_the_way() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ask("y ~ a + b", RANDOMIZED).table()[0]["term"] == "Intercept"

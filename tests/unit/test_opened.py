@@ -1,0 +1,69 @@
+"""A release opened once: every question is the function's answer."""
+
+import pyarrow as pa
+import pytest
+
+import deniable
+from deniable.errors import InputError
+
+SCHEMA = deniable.Schema(
+    (
+        deniable.Attribute("smokes", ("no", "yes"), scores=(0, 1)),
+        deniable.Attribute("age", bins=(0, 30, 60, 90), scores=(15, 45, 75)),
+        deniable.Attribute("sex", ("f", "m")),
+    ),
+    keep=("town",),
+)
+PLAN = deniable.design(SCHEMA, epsilon=6)
+TABLE = pa.table(
+    {
+        "smokes": ["no", "yes", "no"] * 200,
+        "age": ["[0,30)", "[30,60)", "[60,90]", "[0,30)"] * 150,
+        "sex": ["f"] * 250 + ["m"] * 350,
+        "town": ["A", "B"] * 300,
+    }
+)
+RELEASE = deniable.open_release(TABLE, PLAN)
+
+
+def test_every_question_is_the_functions_answer() -> None:
+    (shares,) = RELEASE.shares("smokes,age")
+    assert shares.table() == deniable.estimate(TABLE, PLAN, of="smokes,age").table()
+    (mean,) = RELEASE.mean("age")
+    assert mean == deniable.estimate_mean(TABLE, PLAN, of="age")[0]
+    (median,) = RELEASE.quantile("age")
+    assert median == deniable.estimate_quantile(TABLE, PLAN, of="age")[0]
+    (covariance,) = RELEASE.covariance(["smokes", "age"])
+    assert covariance == deniable.estimate_covariance(TABLE, PLAN, of="smokes,age")
+    (test,) = RELEASE.test("smokes,sex")
+    assert test.p_value == deniable.independence_test(TABLE, PLAN, of="smokes,sex").p_value
+    (model,) = RELEASE.model("smokes ~ sex", where={"town": "A"})
+    again = deniable.model(TABLE, "smokes ~ sex", PLAN, where={"town": "A"})
+    assert model.table() == again.table()
+    (smoothed,) = RELEASE.smooth("smokes,age,sex")
+    assert len(smoothed.table()) == 12
+
+
+def test_levels_selections_groups_and_weights_are_the_same_everywhere() -> None:
+    for ask in (RELEASE.shares, RELEASE.mean, RELEASE.quantile):
+        groups = ask("age", by="town", level=0.8)
+        assert [dict(g.group)["town"] for g in groups] == ["A", "B"]
+        assert groups[0].to_plain()["n"] == 300
+    (narrow,), (wide,) = (RELEASE.shares("sex", level=level) for level in (0.5, 0.99))
+    assert narrow.table()[0]["low"] > wide.table()[0]["low"]
+    for ask in (RELEASE.covariance, RELEASE.test):
+        (narrow,), (wide,) = (ask("smokes,age", level=level) for level in (0.5, 0.99))
+        assert narrow.to_plain()["level"] == 0.5
+        assert "50 % interval" in narrow.caption()
+        assert wide.to_plain()["level"] == 0.99
+
+
+def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
+    assert repr(RELEASE) == "<release of smokes, age, sex; ε = 6 for the record>"
+    assert RELEASE.schema == SCHEMA
+    with pytest.raises(InputError, match="the test of independence takes no weights"):
+        RELEASE.test("smokes,sex", weights="town")
+    with pytest.raises(InputError, match="collapse is a dictionary of levels by attribute"):
+        RELEASE.model("smokes ~ age", collapse="age=x|*")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="where is a dictionary of a value by kept column"):
+        RELEASE.shares("sex", where="town=A")  # type: ignore[arg-type]
