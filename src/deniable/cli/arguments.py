@@ -219,7 +219,10 @@ def check_inputs(_kind: Any, names: Any) -> None:
             raise ValueError(f"{NO_OPTION} {name} (a file of that name is ./{name})")
 
 
-_TABLE = "A .csv, .csv.gz or .parquet table, a PLINK .bed, or - for CSV on standard input."
+_TABLE = (
+    "A .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods table, a PLINK .bed, or "
+    "- for CSV on standard input."
+)
 InputTable = Annotated[
     str,
     Parameter(name="INPUT", allow_leading_hyphen=True, validator=check_inputs, help=_TABLE),
@@ -283,6 +286,7 @@ class FileOptions:
             "12/31/2025."
         ),
     ] = None
+    sheet: Annotated[str | None, Parameter(help="Of a workbook, the sheet with the table.")] = None
 
     def file_format(self) -> "FileFormat":
         """Return what was said.
@@ -295,7 +299,13 @@ class FileOptions:
 
         names = () if self.columns is None else tuple(split_names(self.columns))
         return FileFormat(
-            self.separator, self.decimal, self.encoding, self.header, names, self.dates
+            self.separator,
+            self.decimal,
+            self.encoding,
+            self.header,
+            names,
+            self.dates,
+            self.sheet,
         )
 
 

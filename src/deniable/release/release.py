@@ -58,6 +58,8 @@ from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
 from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import concatenated, count_rows
+from deniable.tables.sheet_source import SheetSource
+from deniable.tables.survey_source import SurveySource
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
 """What a release consists of beside its rows."""
@@ -542,7 +544,9 @@ def refuse_person(options: Options, layout: Layout) -> None:
 
 def format_like(reader: Reader) -> Literal["csv", "csv.gz", "parquet"]:
     """Return the format of the released rows: the input's; Parquet for dataframes, whose types a
-    text file would lose."""
+    text file would lose; CSV for survey files and workbooks."""
+    if isinstance(reader.source, SurveySource | SheetSource):
+        return "csv"
     if not isinstance(reader.source, CsvSource):
         return "parquet"
     return "csv.gz" if reader.table.lower().endswith(".gz") else "csv"

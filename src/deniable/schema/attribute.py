@@ -80,6 +80,7 @@ class Attribute:
             randomized as one attribute, and its parts can be estimated by their own names.
         dates: whether the bins are of dates; so if the edges are.
         drafted: whether the categories or edges were read off the data, not off a codebook.
+        question: what people were asked, as the codebook says it.
 
     Raises:
         InputError: if the declaration contradicts itself; the sentence names the attribute.
@@ -111,6 +112,7 @@ class Attribute:
     dates: bool = False
     drafted: bool = False
     score_margins: tuple[float, ...] | None = None
+    question: str = ""
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__  # the way to normalise a frozen dataclass
@@ -229,6 +231,15 @@ class Attribute:
     def label(self, category: str) -> str:
         """Return the readable name of a category."""
         return self.labels.get(category, category)
+
+    def names_of_categories(self) -> dict[str, str]:
+        """Return the category that each text means: itself, or its readable name.
+
+        >>> Attribute("sex", ("1", "2"), labels={"1": "male"}).names_of_categories()
+        {'male': '1', '1': '1', '2': '2'}
+        """
+        named = {label: category for category, label in self.labels.items()}
+        return named | {category: category for category in self.categories}
 
     def checked_scores(self, scores: Sequence[float]) -> tuple[float, ...]:
         """Return scores that were given for the categories, as they are.

@@ -15,6 +15,8 @@ from deniable.schema.file_format import FileFormat
 
 def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     plain: dict[str, Any] = {"name": attribute.name}
+    if attribute.question:
+        plain["question"] = attribute.question
     if attribute.parts:
         plain["part"] = [attribute_to_plain(part) for part in attribute.parts]
     elif attribute.bins is not None:
@@ -67,6 +69,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     ratio: float | None = None
     importance: float | None = None
     keep: list[str] = []
+    question: str = ""
     part: list["Declaration"] = []
 
     def attributes(self) -> list[Attribute]:
@@ -99,6 +102,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 parts=parts,
                 missing_codes=tuple(category_text(c) for c in self.missing_codes),
                 drafted=self.drafted,
+                question=self.question,
             )
             for name in names
         ]
@@ -128,6 +132,7 @@ class FileDeclaration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     header: bool | None = None
     columns: tuple[str, ...] = ()
     dates: str | None = None
+    sheet: str | None = None
 
     def file_format(self) -> FileFormat:
         return FileFormat(**msgspec.structs.asdict(self))
