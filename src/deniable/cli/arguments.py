@@ -505,6 +505,15 @@ class PublishOptions(LedgerOptions, FileOptions, SignOptions):
         str | None,
         Parameter(help="Column that says whose row it is: dropped, and ε is given per person."),
     ] = None
+    also: Annotated[
+        list[Literal["sav", "dta", "parquet", "csv"]] | None,
+        Parameter(
+            name="--as",
+            negative=(),
+            help="Write the rows as this kind of file too: sav (SPSS), dta (Stata), with labels; "
+            "may be repeated.",
+        ),
+    ] = None
     drop_other_columns: DropOthers = False
     accept_drafted: AcceptDrafted = False
     force: Force = False
@@ -526,4 +535,5 @@ class PublishOptions(LedgerOptions, FileOptions, SignOptions):
             accept_drafted=self.accept_drafted,
             population=self.remember(seeded=self.insecure_seed is not None),
             signer=self.signer(),
+            also=tuple(self.also or ()),
         )

@@ -100,8 +100,8 @@ class SheetSource:
             if start == _OLE:
                 raise self._encrypted() from None
             raise InputError(
-                f"{self.table}: this is no workbook that can be read; it is damaged, or another "
-                "kind of file"
+                f"{self.table}: this is no Excel or OpenDocument workbook that can be read; it is "
+                "damaged, or another kind of file"
             ) from None
         names = list(workbook.sheet_names)
         if sheet is None:

@@ -92,8 +92,8 @@ class SurveySource:
         table: the file's name.
         program: see :func:`survey_program`.
         file_format: the encoding of texts, where the file does not say or is wrong.
-        declared: columns and the texts that are their categories. Where these are the labels of a
-            column's values, and its values are not, the labels are handed over.
+        declared: by column, the category that each text means. A value that means none is handed
+            over as the category that its label means, if it does.
 
     Attributes:
         codebook: what the file says of its columns.
@@ -293,9 +293,9 @@ def _number(value: Any) -> str | None:
 
 
 def _by_label(entry: Entry, categories: dict[str, str]) -> dict[str, str]:
-    """Return the category of each value, if categories are the values' labels; else nothing."""
-    names = entry.names()
-    if not names or set(entry.labels) <= set(categories):
-        return {}
-    named = {value: categories[label] for value, label in names.items() if label in categories}
-    return named if set(entry.labels) <= set(named) else {}
+    """Return the category that each value stands for by its label, where it is none itself."""
+    return {
+        value: categories[label]
+        for value, label in entry.names().items()
+        if value not in categories and label in categories
+    }
