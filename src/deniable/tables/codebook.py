@@ -147,14 +147,14 @@ def _of_xml(content: bytes, path: Path) -> dict[str, Entry]:
             raise InputError(f"{path}: a var in the codebook has no name")
         if name in found:
             raise InputError(f"{path}: the codebook has two entries for '{name}'")
-        found[name] = _of_variable(variable)
+        found[name] = _of_variable(variable, path)
     return found
 
 
-def _of_variable(variable: Element) -> Entry:
+def _of_variable(variable: Element, path: Path) -> Entry:
     labels: dict[str, str] = {}
     missing: dict[str, str] = {}
-    ranges = []
+    ranges: list[tuple[float, float]] = []
     declared_missing = {
         item.get("VALUE", "")
         for invalid in _children(variable, "invalrng")
@@ -162,9 +162,13 @@ def _of_variable(variable: Element) -> Entry:
     }
     for invalid in _children(variable, "invalrng"):
         for limits in _children(invalid, "range"):
-            low, high = limits.get("min"), limits.get("max")
-            if low is not None or high is not None:
-                ranges.append((float(low or "-inf"), float(high or "inf")))
+            try:
+                ranges.append((float(limits.get("min", "-inf")), float(limits.get("max", "inf"))))
+            except ValueError:
+                raise InputError(
+                    f"{path}: a range of missing values of '{variable.get('name')}' has a limit "
+                    "that is no number"
+                ) from None
     for category in _children(variable, "catgry"):
         value = _text(category, "catValu")
         if not value:
@@ -209,11 +213,8 @@ def _parsed(content: bytes, path: Path) -> Element:
     def refused(*_: object) -> None:
         raise InputError(f"{path}: the XML declares entities, which are not read; export it anew")
 
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        builder.start(tag, attributes)
-
     parser.EntityDeclHandler = refused
-    parser.StartElementHandler = start
+    parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.data
     try:

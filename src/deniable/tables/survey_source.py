@@ -277,7 +277,7 @@ class SurveySource:
             return pa.array(
                 np.where(absent | far, 0, days).astype(np.int32), mask=absent | far
             ).cast(kind)
-        moments = (numbers / of_day - back) * 86_400_000_000
+        moments = (numbers - back * of_day) * (86_400_000_000 // of_day)
         far = np.abs(moments) > 9e18
         whole = np.round(np.where(absent | far, 0, moments)).astype(np.int64)
         return pa.array(whole, mask=absent | far).cast(kind)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import narwhals as nw
@@ -168,6 +169,19 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
                         f"{_LABEL_BYTES[kind]} bytes that a .{kind} file has for it; give it a "
                         f"shorter label in the schema, or leave out `also` {kind}"
                     )
+        # What else the library refuses, it refuses of no rows too.
+        with TemporaryDirectory() as folder:
+            how = _codings(columns, schema, kind)
+            nothing = {c.name: _plain(pa.array([], c.kind), how.get(c.name)) for c in columns}
+            _write_survey(Path(folder) / f"data.{kind}", pa.table(nothing), columns, schema, how)
+
+
+def _codings(columns: Sequence[Column], schema: Schema, kind: str) -> dict[str, Coded]:
+    return {
+        column.name: coded(column, _attribute(column, schema), kind)
+        for column in columns
+        if column.position is not None
+    }
 
 
 def _attribute(column: Column, schema: Schema) -> Attribute | None:
@@ -209,11 +223,7 @@ def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Sche
         elif kind == "parquet":
             _write_parquet(target, dict(reader.columns), batches, columns, schema)
         else:
-            how = {
-                c.name: coded(c, _attribute(c, schema), kind)
-                for c in columns
-                if c.position is not None
-            }
+            how = _codings(columns, schema, kind)
             pieces = [pa.table({n: _plain(kept[n], how.get(n)) for n in names}) for kept in batches]
             _write_survey(target, pa.concat_tables(pieces), columns, schema, how)
 
