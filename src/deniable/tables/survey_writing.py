@@ -23,6 +23,7 @@ from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from deniable.tables.codebook import number_text
 from deniable.tables.columns import Column
+from deniable.tables.encode import is_fractional
 from deniable.tables.reading import AS_RELEASED, open_table
 from deniable.tables.survey_source import need
 from deniable.tables.writing import TableWriter
@@ -172,7 +173,9 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
         # What else the library refuses, it refuses of no rows too.
         with TemporaryDirectory() as folder:
             how = _codings(columns, schema, kind)
-            nothing = {c.name: _plain(pa.array([], c.kind), how.get(c.name)) for c in columns}
+            nothing = {
+                c.name: _plain(pa.array([], c.kind), c.kind, how.get(c.name)) for c in columns
+            }
             _write_survey(Path(folder) / f"data.{kind}", pa.table(nothing), columns, schema, how)
 
 
@@ -224,8 +227,16 @@ def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Sche
             _write_parquet(target, dict(reader.columns), batches, columns, schema)
         else:
             how = _codings(columns, schema, kind)
-            pieces = [pa.table({n: _plain(kept[n], how.get(n)) for n in names}) for kept in batches]
-            _write_survey(target, pa.concat_tables(pieces), columns, schema, how)
+            kinds = {column.name: column.kind for column in columns}
+            pieces = [
+                pa.table({n: _plain(kept[n], kinds[n], how.get(n)) for n in names})
+                for kept in batches
+            ]
+            table = pa.concat_tables(pieces)
+            for place, name in enumerate(names):
+                if name not in how and pa.types.is_large_string(table.schema.field(name).type):
+                    table = table.set_column(place, name, _as_numbers(table.column(name)))
+            _write_survey(target, table, columns, schema, how)
 
 
 def _write_text(target: Path, kinds: Mapping[str, Any], batches: Any) -> None:
@@ -256,25 +267,38 @@ def _write_parquet(
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=layout))
 
 
-def _plain(array: Any, how: Coded | None) -> Any:
-    """Return a column as the numbers, texts, dates or moments that are written."""
+def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
+    """Return a column as the numbers, texts, dates or moments that are written.
+
+    Args:
+        array: of the released file, in which everything is text if that is CSV.
+        kind: what the column's type was to be.
+        how: of a randomized column.
+    """
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if how is None:
-        kind = array.type
-        if pa.types.is_boolean(kind):
+        if pa.types.is_boolean(array.type):
             return array.cast(pa.int32())
-        if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind):
-            return array.cast(pa.float64())
         if pa.types.is_temporal(kind):
-            return array
-        return array.cast(pa.large_string())
+            return array.cast(kind)
+        number = is_fractional(kind) or pa.types.is_integer(kind)
+        return array.cast(pa.float64() if number else pa.large_string())
     texts = array.cast(pa.string())
     places = pc.index_in(texts, value_set=pa.array(list(how.values), pa.string()))
     numbers = pa.array(list(how.values.values()), pa.float64()).take(places)
     if how.empty is not None:
         numbers = pc.fill_null(numbers, how.empty)
     return numbers
+
+
+def _as_numbers(column: Any) -> Any:
+    """Return a column of text as numbers, if all its texts are: those of CSV files have no type.
+    Texts with a needless zero, such as postcodes, are no numbers."""
+    wrong = pc.invert(pc.match_substring_regex(column, r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"))
+    if column.null_count == len(column) or pc.any(wrong).as_py():
+        return column
+    return column.cast(pa.float64())
 
 
 def _write_survey(
