@@ -1,7 +1,10 @@
 """Files of SPSS, Stata and SAS against R's haven, an implementation of its own by other hands."""
 
+import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 from deniable.tables import open_table
 from deniable.tables.reading import column_names
 
+ROOT = Path(__file__).parents[2]
 HAVEN = Path("/usr/lib/R/site-library/haven")
 LOUD = "R'S HAVEN IS MISSING, SO THAT SURVEY FILES ARE NOT TRIED IN R: apt-get install r-cran-haven"
 
@@ -26,6 +30,7 @@ def run_r(script, folder):
     done = subprocess.run(
         ["Rscript", "--vanilla", "-e", script],
         cwd=folder,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
@@ -119,3 +124,16 @@ def test_a_release_goes_through_r_and_comes_back(deniable, tmp_path):
     for name in ("back.sav", "back.dta"):
         known = (name, "--mechanism", "release", "--of", "sex,happy", "--json")
         assert deniable("estimate", *known).json == expected
+
+
+def test_the_page_for_r_runs_as_it_stands(deniable, tmp_path):
+    page = (ROOT / "docs" / "howto" / "r.md").read_text()
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (command,) = re.findall(r"^```sh\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL)
+    assert deniable(*command.split()[1:]).status == 0
+    script = "\n".join(re.findall(r"^```r\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    (tmp_path / "page.R").write_text(script)
+    said = run_r("source('page.R', echo = TRUE)", tmp_path)
+    assert "Randomized values" in said
+    assert "white" in said
+    assert (tmp_path / "race.png").stat().st_size > 2000

@@ -2,8 +2,12 @@
 
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,17 +130,31 @@ class SurveySource:
             "xport": pyreadstat.read_xport,
         }
         self._reader = readers[program]
-        self._options: dict[str, Any] = {"output_format": "dict", "encoding": file_format.encoding}
+        self._options: dict[str, Any] = {
+            "output_format": "dict",
+            "encoding": file_format.encoding,
+            "disable_datetime_conversion": True,  # also of labelled and of missing values
+        }
         if program != "xport":
             self._options["user_missing"] = True
+        if program == "spss" and not _survives(*_identity(table), file_format.encoding):
+            raise self._damaged()
         _, about = self._read(metadataonly=True)
         self.names: tuple[str, ...] = tuple(about.column_names)
+        if not all(isinstance(name, str) for name in self.names):
+            raise self._damaged()
         self._types: dict[str, str] = dict(about.readstat_variable_types)
         self._formats: dict[str, str] = dict(about.original_variable_types)
         self._widths: dict[str, int] = dict(about.variable_storage_width)
         self.n_rows = about.number_rows if (about.number_rows or -1) >= 0 else None
         self._done = 0
         self.codebook = {name: self._entry(name, about) for name in self.names}
+        self._undated: dict[str, Entry] = {}
+        for name in self.names:
+            if self._time(name) is not None:
+                # What stands for a missing date is none: such columns are dates and nulls.
+                self._undated[name] = self.codebook[name]
+                self.codebook[name] = Entry(question=self.codebook[name].question)
         self._named = {
             name: named
             for name, categories in (declared or {}).items()
@@ -158,10 +176,13 @@ class SurveySource:
                     f"{self.table}: its texts are not in the encoding that the file says; say "
                     "with `schema.file.encoding` in which, such as windows-1252"
                 ) from None
-            raise InputError(
-                f"{self.table}: the file cannot be read to the end; it is damaged, or of a version "
-                "that is not known"
-            ) from None
+            raise self._damaged() from None
+
+    def _damaged(self) -> InputError:
+        return InputError(
+            f"{self.table}: the file cannot be read to the end; it is damaged, or of a version "
+            "that is not known"
+        )
 
     def _entry(self, name: str, about: Any) -> Entry:
         given = about.variable_value_labels.get(name, {})
@@ -206,10 +227,16 @@ class SurveySource:
         entry = self.codebook[name]
         if self._is_text(name) or entry.labels or entry.missing or entry.missing_ranges:
             return pa.string()
+        return self._time(name) or pa.float64()
+
+    def _time(self, name: str) -> Any:
+        """Return the type of a column of dates or moments; None of another."""
+        if self._is_text(name):
+            return None
         form = re.sub(r"[0-9.]+$", "", self._formats[name] or "")
         if _MOMENT[self._program].fullmatch(form):
             return pa.timestamp("us")
-        return pa.date32() if _DATE[self._program].fullmatch(form) else pa.float64()
+        return pa.date32() if _DATE[self._program].fullmatch(form) else None
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield record batches with these columns.
@@ -231,7 +258,6 @@ class SurveySource:
                 usecols=names,
                 row_offset=self._done,
                 row_limit=limit,
-                disable_datetime_conversion=True,
             )
             count = len(read[names[0]])
             arrays = {name: self._array(name, read.pop(name)) for name in names}
@@ -269,6 +295,13 @@ class SurveySource:
         absent = np.isnan(numbers)
         if pa.types.is_floating(kind):
             return pa.array(numbers, mask=absent)
+        undated = self._undated[name]
+        if undated.missing or undated.missing_ranges:
+            coded = [
+                not a and undated.is_missing(number_text(n))
+                for a, n in zip(absent, numbers, strict=True)
+            ]
+            absent |= np.array(coded, dtype=bool)
         back = _UNIX_DAYS["spss" if self._program == "spss" else "other"]
         of_day = {"spss": 86400, "stata": 86_400_000, "sas": 86400}[self._program]
         if pa.types.is_date(kind):
@@ -281,6 +314,31 @@ class SurveySource:
         far = np.abs(moments) > 9e18
         whole = np.round(np.where(absent | far, 0, moments)).astype(np.int64)
         return pa.array(whole, mask=absent | far).cast(kind)
+
+
+_PROBE = """
+import sys, pyreadstat
+name, encoding = sys.argv[1:]
+pyreadstat.read_sav(name, row_limit=100, output_format="dict", encoding=encoding or None)
+"""
+
+
+def _identity(table: str) -> tuple[str, int, int]:
+    status = Path(table).stat()
+    return str(Path(table).absolute()), status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=64)
+def _survives(path: str, _size: int, _changed: int, encoding: str | None) -> bool:
+    """Return whether a process that reads the beginning of a .sav file lives on: the library dies
+    of some damaged ones, which is to be a sentence here."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", _PROBE, path, encoding or ""],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode in (0, 1)  # of an exception, which will be raised here too
 
 
 def _number(value: Any) -> str | None:

@@ -16,12 +16,19 @@ from deniable.tables.codebook import Entry
 from deniable.tables.reading import column_names
 from deniable.tables.survey_source import is_encrypted, survey_program
 
+PROBE = survey_source._survives
 LABELS = {
     "sex": {1: "Männlich", 2: "Weiblich", 3: "divers"},
     "happy": {1: "not", 2: "very", -9: "refused", -8: "don't know", 98: "other"},
     "half": {0.5: "half", 1: "one"},
     "region": {"n": "north", "s": "south"},
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_probe(monkeypatch):
+    """Files that the tests write are sound; a process for each would take half a second."""
+    monkeypatch.setattr("deniable.tables.survey_source._survives", lambda *_: True)
 
 
 def frame(n=6):
@@ -216,6 +223,31 @@ def test_damaged_files_are_refused_in_one_sentence(tmp_path):
     locked.write_bytes(bytes([0x1C, 0, 0, 0, 0, 0, 0, 0]) + b"ENCRYPTEDSAV" + bytes(100))
     assert "encrypted" in refusal(locked)
     assert is_encrypted(locked.read_bytes()[:64])
+
+
+def test_a_file_of_which_the_library_dies_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(survey_source, "_survives", PROBE)
+    path = spss(tmp_path)
+    assert columns(path)["sex"] == ["1", "2", None] * 2
+    content = bytearray(path.read_bytes())
+    content[182] = 36  # the width of the first variable, 2,359,296 characters
+    path.write_bytes(content)
+    assert "damaged" in refusal(path)
+
+
+def test_codes_of_missing_dates_are_nulls(tmp_path):
+    unknown = datetime.date(1900, 1, 1)
+    data = pd.DataFrame({"born": [datetime.date(1969, 12, 31), unknown]})
+    seconds = (unknown - datetime.date(1582, 10, 14)).days * 86400.0
+    said = {"column_labels": {"born": "Born when?"}, "variable_measure": {}}
+    labels = {"born": {unknown: "unknown"}}
+    path = spss(tmp_path, data, variable_value_labels=labels, missing_ranges={}, **said)
+    assert columns(path)["born"] == [datetime.date(1969, 12, 31), unknown]
+    missing = {"born": [seconds]}
+    path = spss(tmp_path, data, variable_value_labels=labels, missing_ranges=missing, **said)
+    assert columns(path)["born"] == [datetime.date(1969, 12, 31), None]
+    with open_table(path, [], ["born"]) as reader:
+        assert reader.source.codebook["born"] == Entry(question="Born when?")
 
 
 def test_a_file_without_rows_has_none(tmp_path):
