@@ -156,10 +156,12 @@ def test_a_value_is_the_category_that_it_is_or_else_its_label(tmp_path):
     path = spss(tmp_path)
     codes = Attribute("sex", ("1", "2", "3"), missing="NA")
     by_label = Attribute("sex", ("Weiblich", "Männlich", "divers"), missing="NA")
+    crossed = Attribute("sex", ("1", "Männlich", "Weiblich"), missing="NA")
     readable = Attribute("sex", ("f", "m"), labels={"f": "Weiblich", "m": "Männlich"}, missing="NA")
     for attribute, expected in [
         (codes, [0, 1, 3]),
         (by_label, [1, 0, 3]),
+        (crossed, [0, 2, 3]),
         (readable, [1, 0, 2]),
     ]:
         with open_table(path, [attribute], other_columns="drop") as reader:
