@@ -57,6 +57,7 @@ from deniable.release.release import Options
 from deniable.release.signing import SIGNATURE, SUMS, Signer, check_signature, read_signer
 from deniable.schema import Attribute, Schema
 from deniable.tables import open_table
+from deniable.tables.codebook import read_codebook
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -144,6 +145,14 @@ def mutated_plain(content: bytes, chance: random.Random) -> bytes:
         return json.dumps(value, allow_nan=chance.random() < 0.5).encode()
     except ValueError:
         return content[:-1]
+
+
+DDI = b"""<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="happy" nature="ordinal">
+<labl>Happiness</labl><qstn><qstnLit>How happy?</qstnLit></qstn>
+<invalrng><item VALUE="-9"/><range min="90" max="99"/></invalrng>
+<catgry><catValu>1</catValu><labl>not</labl></catgry>
+<catgry missing="Y"><catValu>-8</catValu><labl>unknown</labl></catgry></var></dataDscr>
+</codeBook>"""
 
 
 @dataclass(frozen=True)
@@ -369,6 +378,11 @@ def parsers(scratch: Path) -> dict[str, Parser]:
         "frontier-rows": of_frontier(front / "frontier.json"),
         "frontier-matrix": of_frontier(matrix),
         "frontier-certificate": of_frontier(certificate),
+        "codebook": Parser(
+            _written("c.csv", read_codebook),
+            [b"name;value;label;missing\nsex;1;male;\nsex;2;female;\nsex;-9;refused;yes\n"],
+        ),
+        "codebook-xml": Parser(_written("c.xml", read_codebook), [DDI]),
         "prior": Parser(
             _written("p.json", from_file),
             [b"[0.5, 0.3, 0.2]", b'{"a": 0.25, "b": 0.75}'],

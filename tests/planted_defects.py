@@ -28,6 +28,19 @@ SECONDS = 300
 # their place. A line is given by any part of it that stands in the module once.
 Lines = list[tuple[str, str]]
 DEFECTS: dict[tuple[str, str], Lines] = {
+    ("tables/survey_source", "unit/tables/survey_source"): [
+        ("if value not in categories and label in categories", "if label in categories"),
+        ("(numbers - back * of_day) *", "(numbers - back) *"),
+        ("row_offset=self._done,", "row_offset=0,"),
+    ],
+    ("tables/survey_writing", "unit/tables/survey_writing"): [
+        ("start += 1000", "break"),
+        ("count[label] > 1 or (label", "(label"),
+        ("stands if column.empty is None else None", "stands"),
+    ],
+    ("tables/declaring", "unit/tables/declaring"): [
+        ("in rows if value not in entry", "in rows if value in entry"),
+    ],
     ("laws/product", "unit/laws/product laws/every_law"): [
         ("at_least_one((weight * (n - 1), total", "at_least_one((weight * n, total"),
         ("(n * weight - total) /", "(n * weight + total) /"),

@@ -98,6 +98,8 @@ DOORS: dict[str, set[str]] = {
     "matplotlib": {"report"},
     "jinja2": {"collect", "report"},
     "xlsxwriter": {"tables"},
+    "pyreadstat": {"tables"},
+    "python_calamine": {"tables"},
     "starlette": {"collect"},
     "uvicorn": {"collect"},
     "sqlalchemy": {"collect"},

@@ -255,7 +255,10 @@ def check_inputs(_kind: Any, names: Any) -> None:
             raise ValueError(f"{NO_OPTION} {name} (a file of that name is ./{name})")
 
 
-_TABLE = "A table: .csv, .csv.gz, .parquet, a PLINK .bed, or - for CSV on standard input."
+_TABLE = (
+    "A table: .csv, .csv.gz, .parquet, .xlsx, .ods, .sav, .dta, .sas7bdat, .xpt, PLINK .bed, or - "
+    "for CSV on standard input."
+)
 InputTable = Annotated[
     str,
     Parameter(
@@ -351,6 +354,9 @@ class FileOptions:
             "12/31/2025.",
         ),
     ] = None
+    sheet: Annotated[
+        str | None, Parameter(group=groups.FILE, help="Of a workbook, the sheet with the table.")
+    ] = None
 
     def file_format(self) -> "FileFormat":
         """Return what was said.
@@ -363,7 +369,13 @@ class FileOptions:
 
         names = () if self.columns is None else tuple(split_names(self.columns))
         return FileFormat(
-            self.separator, self.decimal, self.encoding, self.header, names, self.dates
+            self.separator,
+            self.decimal,
+            self.encoding,
+            self.header,
+            names,
+            self.dates,
+            self.sheet,
         )
 
 
@@ -594,6 +606,16 @@ class PublishOptions(LedgerOptions, FileOptions, SignOptions):
             help="Column that says whose row it is: dropped, ε is per person.",
         ),
     ] = None
+    also: Annotated[
+        list[Literal["sav", "dta", "parquet", "csv"]] | None,
+        Parameter(
+            group=groups.FILE,
+            name="--as",
+            negative=(),
+            help="Write the rows as this kind of file too: sav (SPSS), dta (Stata), with labels; "
+            "may be repeated.",
+        ),
+    ] = None
     drop_other_columns: DropOthers = False
     accept_drafted: AcceptDrafted = False
     force: Force = False
@@ -615,4 +637,5 @@ class PublishOptions(LedgerOptions, FileOptions, SignOptions):
             accept_drafted=self.accept_drafted,
             population=self.remember(seeded=self.insecure_seed is not None),
             signer=self.signer(),
+            also=tuple(self.also or ()),
         )

@@ -18,6 +18,7 @@ from deniable.cli.arguments import (
     FileOrStream,
     Force,
     SchemaPath,
+    ShowValues,
     check_inputs,
     collected,
     refuse_two_outputs,
@@ -430,7 +431,8 @@ def init(
             name="TABLE",
             allow_leading_hyphen=True,
             validator=check_inputs,
-            help="A .csv, .csv.gz or .parquet table, or a PLINK .bed: a file, which is read twice.",
+            help="A .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods table, or "
+            "a PLINK .bed: a file, which is read twice.",
         ),
     ],
     /,
@@ -438,6 +440,14 @@ def init(
     output: Annotated[
         FileOrStream, Parameter(help="Schema file to write, or - for the screen.")
     ] = "-",
+    codebook: Annotated[
+        Path | None,
+        Parameter(
+            help="What the values are called: CSV with columns name, value, label (and question, "
+            "missing), or DDI-Codebook 2.5 XML."
+        ),
+    ] = None,
+    show_values: ShowValues = False,
     force: Annotated[bool, Parameter(negative=(), help="Replace an existing file.")] = False,
     coding: Annotated[
         Literal["additive", "carrier"] | None,
@@ -450,17 +460,30 @@ def init(
 ) -> None:
     """Draft a schema from a table, to be replaced by the public codebook.
 
+    Categories, labels and question texts are taken from the labels of a survey file, or from a
+    codebook; only what neither says is read off the data.
+
     Example: deniable schema init insurance.csv --output draft.toml
     """
     from deniable.atomic_files import write_file
     from deniable.tables import is_fileset
+    from deniable.tables.codebook import read_codebook
     from deniable.tables.drafting import OF_GENOTYPES, WARNING, draft_schema
 
     with console.progress("Reading") as advance:
-        as_told = (file or FileOptions()).file_format()
-        text = draft_schema(source, as_told, advance, coding=coding)
+        text = draft_schema(
+            source,
+            (file or FileOptions()).file_format(),
+            advance,
+            None if codebook is None else read_codebook(codebook),
+            coding=coding,
+            show_values=show_values,
+        )
     if output == "-":
         sys.stdout.write(text)
     else:
         write_file(Path(output), text.encode(), overwrite=force, private=True)
-    console.note(OF_GENOTYPES if is_fileset(source) else WARNING)
+    if is_fileset(source):
+        console.note(OF_GENOTYPES)
+    elif "drafted = true" in text.splitlines():
+        console.note(WARNING)

@@ -8,6 +8,7 @@ _MARKED = re.compile(
 
 _OTHER_NAMES = {
     "overwrite": "--force",
+    "also": "--as",
     "plan": "--mechanism",
     "matrices": "--matrix",
     "attenuation": "--lambda",

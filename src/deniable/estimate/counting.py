@@ -46,7 +46,12 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
     if under_forms:  # an empty cell was not asked, whatever a missing answer is written as
         whole = strata.output_labels[position]
         return [
-            Attribute(c.name, (*labels, empty), missing=empty)
+            Attribute(
+                c.name,
+                (*labels, empty),
+                missing=empty,
+                labels={text: label for text, label in c.labels.items() if text in labels},
+            )
             for c in attribute.columns
             for labels in [c.categories if attribute.parts else whole]
             for empty in [_text_beside(labels)]
@@ -55,7 +60,10 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
         return [attribute]
     if strata.n_outputs[position] != attribute.n_categories:
         return [Attribute(attribute.name, strata.output_labels[position])]
-    columns = [Attribute(c.name, c.categories, missing=c.missing) for c in attribute.columns]
+    columns = [
+        Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)
+        for c in attribute.columns
+    ]
     return [Attribute(attribute.name, parts=tuple(columns))] if attribute.parts else columns
 
 

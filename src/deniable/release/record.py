@@ -510,7 +510,9 @@ class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     row_order: Literal["shuffled", "kept"]
     randomness: Literal["operating system", "seeded"]
     parts: tuple[Part, ...] = ()
-    beside: dict[Literal["data.bim", "data.fam"], Digest] = {}
+    beside: dict[
+        Literal["data.bim", "data.fam", "data.sav", "data.dta", "data.parquet", "data.csv"], Digest
+    ] = {}
 
 
 class StoredPerson(msgspec.Struct, forbid_unknown_fields=True):

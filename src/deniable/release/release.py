@@ -60,11 +60,18 @@ from deniable.tables.files import digest_of
 from deniable.tables.plink import holds_genotypes
 from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import Repeats, concatenated, count_rows, says_whose_row
+from deniable.tables.sheet_source import SheetSource
+from deniable.tables.survey_source import SurveySource
+from deniable.tables.survey_writing import COPIES, refuse_copies, write_copy
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
 """What a release consists of beside its rows."""
 
-_FILES = {*BESIDE_ROWS, "data", *(f"data.{kind}" for kind in (*FORMATS, "bed", "bim", "fam"))}
+_FILES = {
+    *BESIDE_ROWS,
+    "data",
+    *(f"data.{kind}" for kind in (*FORMATS, *COPIES, "bed", "bim", "fam")),
+}
 """What a release consists of."""
 
 Progress = Callable[[float | None], None]
@@ -87,6 +94,8 @@ class Options:
         file_format: how a text file holds the table, where the schema does not say or is wrong.
         accept_drafted: release attributes whose categories or edges were read off the data.
         signer: the key to sign the release with, if it is to be signed.
+        also: as which kinds of files the rows are written too, of
+            :data:`~deniable.tables.survey_writing.COPIES`.
     """
 
     shuffle: bool = False
@@ -99,6 +108,7 @@ class Options:
     file_format: FileFormat = AS_FOUND
     accept_drafted: bool = False
     signer: signing.Signer | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def persons(self) -> list[str]:
@@ -512,6 +522,7 @@ def write_rows(
     refuse_person(options, layout)
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
+    copies: dict[str, str] = {}
     with open_rows(source, schema, options, layout.numeric) as reader:
         columns = layout.columns(reader)
         # Forms have empty cells, for which there is no genotype, nor is there one for carriers.
@@ -520,6 +531,8 @@ def write_rows(
             file = folder / "data.bed"
             for name in options.persons:
                 count_rows(reader.whole_column(name), rows_of, reader.table, 1)
+            if options.also:
+                raise InputError("a PLINK fileset is released as one only; leave out `also`")
             n_rows = write_by_attribute(
                 reader,
                 columns,
@@ -531,6 +544,8 @@ def write_rows(
             )
         else:
             file = folder / f"data.{format_like(reader)}"
+            also = [kind for kind in dict.fromkeys(options.also) if file.name != f"data.{kind}"]
+            refuse_copies(also, columns, schema)
 
             def counted() -> Iterator[Batch]:
                 for batch in reader:
@@ -552,6 +567,9 @@ def write_rows(
                 for codes, kept in batches:
                     writer.write(codes, kept)
             n_rows = writer.n_rows
+            for kind in also:
+                write_copy(file, folder / f"data.{kind}", columns, schema)
+                copies[f"data.{kind}"] = digest_of(folder / f"data.{kind}")
     return Released(
         file=file.name,
         sha256=digest_of(file),
@@ -562,7 +580,7 @@ def write_rows(
         person=options.person,
         most_rows=max(rows_of.values()) if options.persons else None,
         command=options.command,
-        beside=digests_beside(file),
+        beside=digests_beside(file) | copies,
     )
 
 
@@ -581,7 +599,9 @@ def refuse_person(options: Options, layout: Layout) -> None:
 
 def format_like(reader: Reader) -> Literal["csv", "csv.gz", "parquet"]:
     """Return the format of the released rows: the input's; Parquet for dataframes, whose types a
-    text file would lose."""
+    text file would lose; CSV for survey files and workbooks."""
+    if isinstance(reader.source, SurveySource | SheetSource):
+        return "csv"
     if not isinstance(reader.source, CsvSource):
         return "parquet"
     return "csv.gz" if reader.table.lower().endswith(".gz") else "csv"

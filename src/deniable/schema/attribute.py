@@ -232,6 +232,15 @@ class Attribute:
         """Return the readable name of a category."""
         return self.labels.get(category, category)
 
+    def names_of_categories(self) -> dict[str, str]:
+        """Return the category that each text means: itself, or its readable name.
+
+        >>> Attribute("sex", ("1", "2"), labels={"1": "male"}).names_of_categories()
+        {'male': '1', '1': '1', '2': '2'}
+        """
+        named = {label: category for category, label in self.labels.items()}
+        return named | {category: category for category in self.categories}
+
     def checked_scores(self, scores: Sequence[float]) -> tuple[float, ...]:
         """Return scores that were given for the categories, as they are.
 

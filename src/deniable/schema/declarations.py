@@ -132,6 +132,7 @@ class FileDeclaration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     header: bool | None = None
     columns: tuple[str, ...] = ()
     dates: str | None = None
+    sheet: str | None = None
 
     def file_format(self) -> FileFormat:
         return FileFormat(**msgspec.structs.asdict(self))

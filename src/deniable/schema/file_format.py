@@ -33,6 +33,7 @@ class FileFormat:
             ``12/31/2025``, ``20251231``; besides ``2025-12-31``, which is always understood. Where
             there are signs, day and month may have one digit. Also of dates in columns of text of
             Parquet files and dataframes.
+        sheet: of a workbook, the sheet with the table.
 
     Raises:
         InputError: if one of them is impossible, or two contradict each other.
@@ -54,6 +55,7 @@ class FileFormat:
     header: bool | None = None
     columns: tuple[str, ...] = ()
     dates: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))

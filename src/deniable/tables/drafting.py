@@ -6,7 +6,7 @@ import re
 import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -22,8 +22,16 @@ from deniable.errors import InputError
 from deniable.schema import FileFormat, category_text
 from deniable.schema.attribute import EPOCH, edge_text
 from deniable.tables.arrays import common_form
+from deniable.tables.codebook import Entry
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.date_texts import FORMS, ISO, days_written, is_written
+from deniable.tables.declaring import (
+    Seen,
+    declared_lines,
+    quoted,
+    refuse_contradictions,
+    with_texts,
+)
 from deniable.tables.encode import (
     NUMBER,
     is_fractional,
@@ -34,6 +42,7 @@ from deniable.tables.encode import (
 from deniable.tables.plink import MISSING_BITS, Fileset, is_fileset
 from deniable.tables.reading import AS_FOUND, column_names, open_table
 from deniable.tables.rows import groups_of, says_whose_row
+from deniable.tables.survey_source import SurveySource
 
 WARNING = (
     "WARNING: this draft was read off the data. Which categories occur, and where the bin edges "
@@ -95,8 +104,10 @@ def draft_schema(
     source: Any,
     file_format: FileFormat = AS_FOUND,
     progress: Callable[[float | None], None] = lambda _fraction: None,
+    codebook: Mapping[str, Entry] | None = None,
     *,
     coding: Coding | None = None,
+    show_values: bool = False,
 ) -> str:
     """Return a schema in TOML with every column of a table in it, read in one pass.
 
@@ -104,7 +115,8 @@ def draft_schema(
     ones of Parquet and frames as their type declares them), those of numbers and dates with many
     become bins with rounded edges, and identifiers and other texts are listed as comments to be
     kept, declared or dropped. What was read off the data is marked
-    ``drafted``.
+    ``drafted``. What a codebook declares, or a survey file's labels, is taken from there and is not
+    marked, unless rows hold values that it does not name: these are added, and listed.
 
     Args:
         source: what :func:`~deniable.tables.open_table` reads, but for standard input.
@@ -112,10 +124,12 @@ def draft_schema(
         progress: called with the fraction of the table that is done.
         coding: of genotypes: ``additive``, how often a person has an allele, or ``carrier``,
             whether; by default additive.
+        codebook: what is publicly known of columns, instead of what the file's labels say of them.
+        show_values: let the error show values that contradict the codebook.
 
     Raises:
         InputError: if the table cannot be read or has no rows, its first row holds no names, or a
-            coding is named for what is no fileset.
+            coding is named for what is no fileset; or if it contradicts the codebook.
     """
     if is_fileset(source):
         return _draft_of_genotypes(source, progress, carrier=coding == "carrier")
@@ -128,7 +142,11 @@ def draft_schema(
         text = reader.source if isinstance(reader.source, CsvSource) else None
         commas = text is not None and (text.separator != "," or file_format.decimal == ",")
         forms = FORMS if file_format.dates is None else (ISO, file_format.dates)
-        columns = {name: _Column(commas=commas, forms=forms) for name in names}
+        held = reader.source.codebook if isinstance(reader.source, SurveySource) else {}
+        known = {**held, **(codebook or {})}
+        columns = {
+            name: _Column(commas=commas, forms=forms, known=known.get(name)) for name in names
+        }
         _refuse_numbers_as_names(reader.table, names, surely_named=reader.source.surely_named)
         n_rows = 0
         for batch in reader:
@@ -140,6 +158,13 @@ def draft_schema(
         raise InputError(f"{reader.table} has no rows; there is nothing to draft a schema from")
     if not reader.source.surely_named:
         _refuse_names_among_values(reader.table, columns)
+    if codebook:
+        refuse_contradictions(
+            reader.table,
+            {name: None if c.many else c.counts for name, c in columns.items()},
+            codebook,
+            show_values=show_values,
+        )
     for column in columns.values():
         column.read_dates()
     dates = file_format.dates or next(filter(None, map(_date_form, columns.values())), None)
@@ -151,11 +176,14 @@ def draft_schema(
         as_read = replace(as_read, separator=text.separator, decimal=decimal)
         if as_read.columns == () and not as_read.has_header:
             as_read = replace(as_read, columns=names)
-    parts = ["# " + line for line in textwrap.wrap(WARNING, 96)]
-    parts.append(f"title = {_quoted(Path(reader.table).stem)}")
-    parts += _file_table(as_read)
+    parts = [f"title = {quoted(Path(reader.table).stem)}", *_file_table(as_read)]
     for name, column in columns.items():
-        parts += ["", *_declaration(name, column, as_read)]
+        entry = column.known
+        declared = None if entry is None else declared_lines(name, entry, column.seen())
+        lines = _declaration(name, column, as_read) if declared is None else declared
+        parts += ["", *(lines if entry is None else with_texts(name, lines, entry))]
+    if "drafted = true" in parts:
+        parts = ["# " + line for line in textwrap.wrap(WARNING, 96)] + parts
     return "\n".join(parts) + "\n"
 
 
@@ -170,10 +198,10 @@ def _draft_of_genotypes(
         for done, name in enumerate(fileset.variants, 1):
             missing = missing or bool(fileset.bits_found(name)[MISSING_BITS])
             progress(done / len(fileset.variants))
-    names = ", ".join(map(_quoted, fileset.variants))
+    names = ", ".join(map(quoted, fileset.variants))
     parts = ["# " + line for line in textwrap.wrap(OF_GENOTYPES, 96)]
     parts += [
-        f"title = {_quoted(Path(fileset.table).stem)}",
+        f"title = {quoted(Path(fileset.table).stem)}",
         "# People are numbered in the release. To say who is who, which nothing protects:",
         '# keep = ["FID", "IID"]',
         "",
@@ -238,7 +266,7 @@ def _file_table(file_format: FileFormat) -> list[str]:
     if not plain:
         return []
     written = {
-        key: "[" + ", ".join(map(_quoted, value)) + "]"
+        key: "[" + ", ".join(map(quoted, value)) + "]"
         if isinstance(value, list)
         else json.dumps(value)
         for key, value in plain.items()
@@ -252,9 +280,13 @@ class _Column:
     Args:
         commas: whether numbers may have a decimal comma.
         forms: how dates may be written.
+        known: what a codebook says of it.
     """
 
-    def __init__(self, *, commas: bool, forms: Sequence[str] = (ISO,)) -> None:
+    def __init__(
+        self, *, commas: bool, forms: Sequence[str] = (ISO,), known: Entry | None = None
+    ) -> None:
+        self.known = known
         self.counts: Counter[str] = Counter()
         """Rows by value, while there are few values."""
         self.many = False
@@ -299,11 +331,12 @@ class _Column:
         texts = [label.strip() for label in labels]
         if whole:  # 3.0 is 3
             texts = [text.removesuffix(".0") for text in texts]
-        present = np.array([bool(t) and t.lower() not in MISSING_TEXTS for t in texts], dtype=bool)
-        for text, count in zip(texts, rows.tolist(), strict=True):
+        coded = [self._stands_for_missing(text) for text in texts]
+        present = np.array([bool(t) and not c for t, c in zip(texts, coded, strict=True)], bool)
+        for text, is_code, count in zip(texts, coded, rows.tolist(), strict=True):
             if not text:
                 self.missing += count
-            elif text.lower() in MISSING_TEXTS:
+            elif is_code:
                 self.codes[text] += count
         self.repeats = self.repeats or bool((rows[present] > 1).any())
         seen = [text for text, here in zip(texts, present, strict=True) if here]
@@ -312,6 +345,16 @@ class _Column:
             self.counts.update(dict(zip(seen, rows[present].tolist(), strict=True)))
             self.many = len(self.counts) > _DISTINCT
         self._add_numbers(pa.array(seen, pa.large_string()), rows[present])
+
+    def _stands_for_missing(self, text: str) -> bool:
+        if self.known is not None and (text in self.known.labels or self.known.is_missing(text)):
+            return text not in self.known.labels
+        return text.lower() in MISSING_TEXTS
+
+    def seen(self) -> Seen:
+        """Return what rows hold, to be compared with a codebook."""
+        values = None if self.many else sorted(self.counts, key=_natural)
+        return Seen(values, tuple(self.codes), self.missing > 0, self.is_number("."))
 
     def _add_numbers(self, values: Any, rows: NDArray[np.int64]) -> None:
         if not len(values):
@@ -431,29 +474,27 @@ def _matches(values: Any, pattern: str) -> NDArray[np.bool_]:
 
 def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[str]:
     if not column.single:
-        return [
-            f"# column {_quoted(name)} does not hold single values: leave it out, or convert it"
-        ]
+        return [f"# column {quoted(name)} does not hold single values: leave it out, or convert it"]
     number = column.is_number(file_format.decimal or ".")
     if why := _identifies(name, column, number=number):
         return [
-            f"# column {_quoted(name)} {why}:",
+            f"# column {quoted(name)} {why}:",
             *_whose_row(name, column),
             "# an identifier? Leave it out with --drop-other-columns;",
-            f"# or declare coarser categories; or keep = [{_quoted(name)}], protected by nothing",
+            f"# or declare coarser categories; or keep = [{quoted(name)}], protected by nothing",
         ]
     if not column.many and len(column.counts) + bool(column.codes or column.missing) < 2:
-        return [f"# column {_quoted(name)} has fewer than two values: leave it out"]
+        return [f"# column {quoted(name)} has fewer than two values: leave it out"]
     if _has_date_bins(column) and not {ISO, file_format.dates} & set(column.forms):
         return _undated(name, column)
-    lines = [*_whose_row(name, column), "[[attribute]]", f"name = {_quoted(name)}"]
+    lines = [*_whose_row(name, column), "[[attribute]]", f"name = {quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
     missing = _missing_numbers(column) if number else []
     if len(column.order) > 1:
-        lines += [f"categories = [{', '.join(map(_quoted, column.order))}]", "ordered = true"]
+        lines += [f"categories = [{', '.join(map(quoted, column.order))}]", "ordered = true"]
         lines += [f"scores = [{', '.join(column.order)}]"] if number else []
     elif number and (steps := _whole_range(column, missing)):
-        lines.append(f"categories = [{', '.join(_quoted(str(step)) for step in steps)}]")
+        lines.append(f"categories = [{', '.join(quoted(str(step)) for step in steps)}]")
         lines.append(
             "# taken for a count or a scale: if they are codes of things without an order,"
         )
@@ -463,7 +504,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     elif column.few and not ((number and len(column.histogram) > 1) or _has_date_bins(column)):
         values = sorted(column.counts, key=_natural)
         lines += _alike(values)
-        lines.append(f"categories = [{', '.join(map(_quoted, values))}]")
+        lines.append(f"categories = [{', '.join(map(quoted, values))}]")
     elif number or column.is_date:
         written = [edge_text(e, dates=column.is_date) for e in _edges(column, missing)]
         lines.append(f"bins = [{', '.join(written)}]")
@@ -472,14 +513,14 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         codes += missing
     else:
         return [
-            f"# column {_quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
+            f"# column {quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
             *_whose_row(name, column),
-            f"# Declare coarser categories; or keep = [{_quoted(name)}], protected by nothing; or",
+            f"# Declare coarser categories; or keep = [{quoted(name)}], protected by nothing; or",
             "# leave it out with --drop-other-columns",
         ]
     lines.append("drafted = true")
     if codes and not column.missing and not set(codes) & set(missing):
-        lines.append(f"missing = {_quoted('category:' + codes[0])}")
+        lines.append(f"missing = {quoted('category:' + codes[0])}")
         codes = codes[1:]
     elif codes or column.missing:
         # An empty field is of no code: a code of the file may mean something else than "no answer".
@@ -491,7 +532,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
                 f"# {' and '.join(numbers)}: far from all other numbers, taken for missing like an "
                 "empty field"
             )
-        lines.append(f"missing_codes = [{', '.join(map(_quoted, codes))}]")
+        lines.append(f"missing_codes = [{', '.join(map(quoted, codes))}]")
     return lines
 
 
@@ -501,7 +542,7 @@ def _whose_row(name: str, column: _Column) -> list[str]:
         return []
     return [
         "# its values repeat: if it says whose row it is, a person has several rows, and their ε",
-        f"# add up; then declare nothing here, and release with --person {_quoted(name)}",
+        f"# add up; then declare nothing here, and release with --person {quoted(name)}",
     ]
 
 
@@ -522,7 +563,7 @@ def _alike(values: Sequence[str]) -> list[str]:
         plain = " ".join(unicodedata.normalize("NFKC", value).casefold().split())
         together.setdefault(plain, []).append(value)
     return [
-        f"# {' and '.join(map(_quoted, same))} differ by case or blanks only: one answer? Then "
+        f"# {' and '.join(map(quoted, same))} differ by case or blanks only: one answer? Then "
         "write it one way in the table"
         for same in together.values()
         if len(same) > 1
@@ -532,7 +573,7 @@ def _alike(values: Sequence[str]) -> list[str]:
 def _undated(name: str, column: _Column) -> list[str]:
     shown = " or ".join(column.forms)
     return [
-        f"# column {_quoted(name)} has dates, written as {shown} is:",
+        f"# column {quoted(name)} has dates, written as {shown} is:",
         "# say with --dates how the dates of this file are written, one form for all its columns",
     ]
 
@@ -660,11 +701,6 @@ def _round_date(day: float, spread: float) -> float:
     else:
         date = date.replace(day=1)
     return float((date - EPOCH).days)
-
-
-def _quoted(text: str) -> str:
-    # JSON's escapes are TOML's, but for the ones JSON does not need: DEL must be written out.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _natural(value: str) -> tuple[bool, float, str]:

@@ -13,7 +13,10 @@ import pyarrow as pa
 from deniable._checks import refuse_database
 from deniable.errors import InputError
 
-TABLES = (".csv", ".csv.gz", ".parquet")
+TABLES = (
+    *(".csv", ".csv.gz", ".parquet", ".sav", ".zsav", ".dta", ".sas7bdat", ".xpt"),
+    *(".xlsx", ".ods"),
+)
 """How files in a folder end that hold tables."""
 
 UNIT_CELLS = 1 << 26

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,13 @@ from deniable.tables.csv_source import CsvSource
 from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
 from deniable.tables.files import Unit, files_of
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
+from deniable.tables.sheet_source import SHEET_FILES, SheetSource, is_workbook
+from deniable.tables.survey_source import (
+    SURVEY_FILES,
+    SurveySource,
+    is_encrypted,
+    survey_program,
+)
 
 BATCH_ROWS = 1 << 16
 """Rows at a time from Parquet and dataframes, and where rows in random order are written."""
@@ -412,8 +419,9 @@ def open_table(
     """Open a table and check its columns; nothing but the header is read yet.
 
     Args:
-        source: the path of a .csv, .csv.gz or .parquet file (what it contains decides, not how it
-            is called), or of a .bed file with its .bim and .fam beside it; a list of such paths, a
+        source: the path of a .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods
+            file (what it contains decides, not how it is called), or of
+            a .bed file with its .bim and .fam beside it; a list of such paths, a
             folder of such files or a pattern for their names; "-" for CSV on standard input; an
             open binary file with CSV; a pandas, Polars or other dataframe known to narwhals, lazy
             ones too; a DuckDB relation; a pyarrow dataset; or anything that hands out Arrow record
@@ -481,26 +489,59 @@ def open_unit(
             file, table = _open_file(source)
             if is_fileset(source):
                 opened = Fileset(file, table, expected)
-            elif _is_parquet(file, table):
-                from deniable.tables.parquet_source import ParquetSource
-
-                text = [
-                    column.name
+            else:
+                # Of these texts may come as codes with a dictionary, or by their labels.
+                encoded = [
+                    column
                     for attribute in attributes
                     for column in attribute.columns
-                    if column.bins is None and column.name not in keep
+                    if column.name not in keep
                 ]
                 groups = None if unit is None else unit.groups
-                dates = file_format.dates
-                opened = ParquetSource(file, table, batch_rows, text, groups, dates)
-            else:
-                opened = CsvSource(file, table, file_format, expected)
+                opened = _opened(file, table, batch_rows, file_format, encoded, expected, groups)
         before = 0 if unit is None else unit.rows_before
         return TableReader(opened, file, attributes, keep, other_columns, show_values, before)
     except BaseException:
         if file is not None and file is not sys.stdin.buffer:
             file.close()
         raise
+
+
+def _opened(
+    file: BinaryIO,
+    table: str,
+    batch_rows: int,
+    file_format: FileFormat,
+    encoded: Sequence[Attribute],
+    expected: Collection[str],
+    groups: range | None,
+) -> Source:
+    """Return a table in an open file; what it begins with says of which kind."""
+    if _is_parquet(file, table):
+        from deniable.tables.parquet_source import ParquetSource
+
+        text = [column.name for column in encoded if column.bins is None]
+        return ParquetSource(file, table, batch_rows, text, groups, file_format.dates)
+    start = _start(file)
+    if (program := survey_program(start)) is not None:
+        declared = {column.name: column.names_of_categories() for column in encoded}
+        return SurveySource(table, program, file_format, declared)
+    if is_workbook(start):
+        return SheetSource(file, table, batch_rows, file_format)
+    if is_encrypted(start):
+        raise InputError(f"{table}: the file is encrypted; save it without a password")
+    if table.lower().endswith((*SURVEY_FILES, *SHEET_FILES)):
+        kind = Path(table).suffix
+        raise InputError(f"{table}: this is no {kind} file, whatever its name says, or is damaged")
+    return CsvSource(file, table, file_format, expected)
+
+
+def _start(file: BinaryIO) -> bytes:
+    if not file.seekable():
+        return b""
+    start = file.read(64)
+    file.seek(0)
+    return start
 
 
 def column_names(

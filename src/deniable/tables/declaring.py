@@ -1,0 +1,193 @@
+"""From a codebook to declarations of a schema: what is known of a column, and is not drafted."""
+
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deniable.errors import InputError
+from deniable.tables.codebook import Entry
+
+_SHOWN = 5
+"""Values, and kinds of contradiction, that are shown at most of each."""
+
+_MOST_UNNAMED = 20
+"""A column of numbers with more values that its labels do not name is one of numbers, of which some
+are named."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the rows of a table hold in a column.
+
+    Args:
+        values: all that occur and stand for no missing value, in order; None if there are too many.
+        codes: those that occur and stand for a missing value.
+        empty: whether cells are empty.
+        number: whether all values are numbers.
+    """
+
+    values: Sequence[str] | None
+    codes: tuple[str, ...]
+    empty: bool
+    number: bool
+
+    def unnamed(self, entry: Entry) -> list[str] | None:
+        """Return the values that a codebook does not name; None if there are too many."""
+        if self.values is None:
+            return None
+        return [value for value in self.values if value not in entry.labels]
+
+
+def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
+    """Return the declaration of a column whose values a codebook names; None if it names none, or
+    they are only the names of some numbers among many.
+
+    >>> seen = Seen(["1", "3"], (), empty=False, number=True)
+    >>> print("\\n".join(declared_lines("sex", Entry({"1": "male", "2": "female"}), seen)))
+    # rows hold values without a label, which were read off the data: "3"
+    [[attribute]]
+    name = "sex"
+    categories = ["1", "2", "3"]
+    labels = { "1" = "male", "2" = "female" }
+    drafted = true
+    """
+    unnamed = seen.unnamed(entry)
+    if not entry.labels or unnamed is None or (seen.number and len(unnamed) > _MOST_UNNAMED):
+        return None
+    lines = []
+    if unnamed:
+        lines = _comment(
+            "rows hold values without a label, which were read off the data: "
+            + ", ".join(map(quoted, unnamed))
+        )
+    categories = _in_order([*entry.labels, *unnamed])
+    codes = list(dict.fromkeys([*entry.missing, *seen.codes]))
+    missing = codes[0] if len(codes) == 1 else "NA" if codes or seen.empty else ""
+    if missing == "NA" and missing in categories:
+        missing = "missing"
+    if len(categories) + bool(missing) < 2:
+        return [f"# column {quoted(name)} has fewer than two values: leave it out"]
+    labels = {v: entry.labels[v] for v in categories if entry.labels.get(v, "") not in ("", v)}
+    named = [entry.missing[code] for code in codes if entry.missing.get(code)]
+    if missing and named and "; ".join(named) != missing:
+        labels[missing] = "; ".join(named)
+    lines += ["[[attribute]]", f"name = {quoted(name)}"]
+    lines += _array("categories", categories)
+    if entry.ordered:
+        lines.append("ordered = true")
+    if labels:
+        lines += _table("labels", labels)
+    if unnamed:
+        lines.append("drafted = true")
+    if missing:
+        lines.append(f"missing = {quoted(f'category:{missing}')}")
+        if further := [code for code in codes if code != missing]:
+            lines += _array("missing_codes", further)
+    return lines
+
+
+def with_texts(name: str, lines: Sequence[str], entry: Entry) -> list[str]:
+    """Return a declaration with what people were asked put in, and what a missing value is called.
+
+    >>> with_texts("sex", ["[[attribute]]", 'name = "sex"'], Entry(question="Your sex?"))
+    ['[[attribute]]', 'name = "sex"', 'question = "Your sex?"']
+    """
+    named = f"name = {quoted(name)}"
+    for code, label in entry.missing.items():
+        line = f"missing = {quoted(f'category:{code}')}"
+        if label and line in lines and not any(line.startswith("labels") for line in lines):
+            place = lines.index(line)
+            lines = [*lines[:place], *_table("labels", {code: label}), *lines[place:]]
+    if not entry.question or entry.question == name:
+        return list(lines)
+    question = f"question = {quoted(entry.question)}"
+    if named in lines:
+        place = lines.index(named) + 1
+        return [*lines[:place], question, *lines[place:]]
+    return [*_comment(entry.question), *lines]
+
+
+def refuse_contradictions(
+    table: str,
+    found: Mapping[str, Mapping[str, int] | None],
+    codebook: Mapping[str, Entry],
+    *,
+    show_values: bool,
+) -> None:
+    """Stop if a table contradicts a codebook that is kept apart from it.
+
+    Args:
+        table: its name.
+        found: by column, rows by value, without values that stand for a missing one; None if there
+            are too many values.
+        codebook: what is said of columns.
+        show_values: whether values are shown.
+
+    Raises:
+        InputError: listing every column that is not there, and every one with values that the
+            codebook does not name.
+    """
+    wrong = []
+    if absent := [name for name in codebook if name not in found]:
+        shown = ", ".join(f"'{name}'" for name in absent[:_SHOWN])
+        more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
+        wrong.append(f"the table has no column {shown}{more}")
+    for name, entry in codebook.items():
+        if name not in found or not entry.labels:
+            continue
+        rows = found[name]
+        if rows is None:
+            wrong.append(f"column '{name}' has thousands of values, and the codebook names a few")
+            continue
+        values = [value for value in rows if value not in entry.labels]
+        if values:
+            n_rows = sum(rows[value] for value in values)
+            shown = ", ".join(f"'{value}'" for value in values[:_SHOWN])
+            more = f" ({shown}{', …' if len(values) > _SHOWN else ''})" if show_values else ""
+            wrong.append(
+                f"column '{name}': {n_rows:,} {'row holds' if n_rows == 1 else 'rows hold'} "
+                f"{len(values):,} {'value' if len(values) == 1 else 'values'} that the codebook "
+                f"does not name{more}"
+            )
+    if wrong:
+        hint = "" if show_values else "; `show_values` shows the values"
+        listed = "".join(f"\n  {sentence}" for sentence in wrong)
+        raise InputError(
+            f"{table} and the codebook contradict each other; correct one of them{hint}:{listed}"
+        )
+
+
+def quoted(text: str) -> str:
+    """Return a text as TOML writes it."""
+    # JSON's escapes are TOML's, but for the ones JSON does not need: DEL must be written out.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _in_order(values: Sequence[str]) -> list[str]:
+    """Return values by number, if all are numbers; else as they are."""
+    try:
+        return sorted(values, key=float)
+    except ValueError:
+        return list(values)
+
+
+def _comment(text: str) -> list[str]:
+    plain = " ".join(text.split())
+    return ["# " + line for line in textwrap.wrap(plain, 96, break_on_hyphens=False)]
+
+
+def _array(key: str, values: Sequence[str]) -> list[str]:
+    line = f"{key} = [{', '.join(map(quoted, values))}]"
+    if len(line) <= 96:
+        return [line]
+    return [f"{key} = [", *(f"  {quoted(value)}," for value in values), "]"]
+
+
+def _table(key: str, values: Mapping[str, str]) -> list[str]:
+    cells = [f"{quoted(value)} = {quoted(label)}" for value, label in values.items()]
+    line = f"{key} = {{ {', '.join(cells)} }}"
+    if len(line) <= 96:
+        return [line]
+    # An inline table has one line in TOML 1.0; a table of its own would end the attribute.
+    return [f"labels.{cell}" for cell in cells]

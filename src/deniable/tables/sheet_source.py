@@ -1,0 +1,201 @@
+"""Sheets of Excel and OpenDocument workbooks as record batches."""
+
+import datetime
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from deniable.errors import InputError, Notice
+from deniable.schema import FileFormat
+from deniable.tables.survey_source import need
+
+SHEET_FILES = (".xlsx", ".xlsm", ".ods")
+"""How workbooks end."""
+
+_OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+"""How an encrypted workbook begins, and one of Excel before 2007."""
+
+_FIRST_ROWS = 50
+"""The row with the columns' names is looked for among so many."""
+
+
+def is_workbook(start: bytes) -> bool:
+    """Return whether a file begins like a workbook."""
+    return start.startswith((b"PK\x03\x04", _OLE))
+
+
+class SheetSource:
+    """A sheet of a workbook, which is held in memory: one has a million rows at most.
+
+    The names stand in the first row that is filled as far as the sheet is wide; what is above, as
+    titles are, is left out, and told. Formulas come by the values that were stored with them.
+    Columns of whole numbers, numbers, booleans, dates and moments have these types; others are
+    text.
+
+    Args:
+        file: the open file.
+        table: its name.
+        batch_rows: rows at a time.
+        file_format: which sheet, and whether there is a row with the columns' names.
+
+    Raises:
+        InputError: if it cannot be read, has no such sheet, or has several and none is named; or if
+            the library for it is not installed.
+    """
+
+    decimal = "."
+
+    def __init__(
+        self, file: BinaryIO, table: str, batch_rows: int, file_format: FileFormat
+    ) -> None:
+        need("python_calamine", table, "workbooks")
+        self.table = table
+        self.dates = file_format.dates
+        self._batch_rows = batch_rows
+        self._done = 0
+        name, rows = self._rows(file, file_format.sheet)
+        width = max((len(row) for row in rows), default=0)
+        rows = [[*row, *[None] * (width - len(row))] for row in rows]
+        if not rows:
+            raise InputError(
+                f"{table}: sheet '{name}' is empty; name another with `schema.file.sheet`"
+            )
+        self.surely_named = file_format.header is True
+        if file_format.has_header:
+            place = _header(rows)
+            self.names = tuple(_text(cell) or "" for cell in rows[place])
+            if place and not _told(table, name, place):
+                warnings.warn(
+                    f"{table}, sheet '{name}': the columns' names are taken from row {place + 1}; "
+                    f"{'what is above it is' if place > 1 else 'row 1, above it, is'} left out",
+                    Notice,
+                    stacklevel=2,
+                )
+            rows = rows[place + 1 :]
+        else:
+            self.names = file_format.columns or tuple(f"column {i + 1}" for i in range(width))
+            if len(self.names) != width:
+                raise InputError(
+                    f"{table}: sheet '{name}' has {width} columns and {len(self.names)} names are "
+                    "given"
+                )
+        rows = [row for row in rows if any(cell is not None for cell in row)]
+        self._n_rows = len(rows)
+        columns = list(zip(*rows, strict=True)) or [()] * width
+        self._columns = {
+            name: _array(cells) for name, cells in zip(self.names, columns, strict=True)
+        }
+
+    def _rows(self, file: BinaryIO, sheet: str | None) -> tuple[str, list[list[Any]]]:
+        import python_calamine
+
+        try:
+            workbook = python_calamine.CalamineWorkbook.from_filelike(file)
+        except python_calamine.PasswordError:
+            raise self._encrypted() from None
+        except Exception:
+            start = file.seek(0) or file.read(8)
+            if start == _OLE:
+                raise self._encrypted() from None
+            raise InputError(
+                f"{self.table}: this is no Excel or OpenDocument workbook that can be read; it is "
+                "damaged, or another kind of file"
+            ) from None
+        names = list(workbook.sheet_names)
+        if sheet is None:
+            if len(names) != 1:
+                shown = ", ".join(f"'{name}'" for name in names)
+                raise InputError(
+                    f"{self.table}: the workbook has {len(names)} sheets, {shown}; say with "
+                    "`schema.file.sheet` which holds the table"
+                )
+            sheet = names[0]
+        if sheet not in names:
+            shown = ", ".join(f"'{name}'" for name in names)
+            raise InputError(f"{self.table}: there is no sheet '{sheet}'; there are {shown}")
+        try:
+            cells = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
+        except Exception:
+            raise InputError(
+                f"{self.table}: sheet '{sheet}' cannot be read; it is damaged"
+            ) from None
+        return sheet, [[None if cell == "" else cell for cell in row] for row in cells]
+
+    def _encrypted(self) -> InputError:
+        return InputError(
+            f"{self.table}: the workbook is encrypted, or of Excel before 2007; save it as .xlsx "
+            "without a password"
+        )
+
+    @property
+    def fraction(self) -> float | None:
+        """How much has been read, from 0 to 1."""
+        return self._done / max(1, self._n_rows)
+
+    def column_types(self, columns: Sequence[str]) -> list[Any]:
+        """Return the pyarrow types of some columns."""
+        return [self._columns[name].type for name in columns]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches with these columns."""
+        arrays = [self._columns[name] for name in columns]
+        for start in range(0, self._n_rows if columns else 0, self._batch_rows):
+            pieces = [array.slice(start, self._batch_rows) for array in arrays]
+            self._done = min(start + self._batch_rows, self._n_rows)
+            yield pa.RecordBatch.from_arrays(pieces, names=list(columns))
+
+
+_TOLD: set[tuple[str, str, int]] = set()
+
+
+def _told(table: str, sheet: str, place: int) -> bool:
+    """Return whether it was said already where the names stand: a table is read more than once."""
+    key = (table, sheet, place)
+    if key in _TOLD:
+        return True
+    _TOLD.add(key)
+    return False
+
+
+def _header(rows: Sequence[Sequence[Any]]) -> int:
+    """Return the first row in which most cells are filled."""
+    filled = [sum(cell is not None for cell in row) for row in rows[:_FIRST_ROWS]]
+    widest = max(filled)
+    return next(place for place, count in enumerate(filled) if count == widest)
+
+
+def _array(cells: Sequence[Any]) -> Any:
+    """Return a column as a pyarrow array, of the narrowest type that all its cells have."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds == {bool}:
+        return pa.array(cells, pa.bool_())
+    if kinds and kinds <= {int, float}:
+        whole = all(cell is None or cell == int(cell) for cell in cells)
+        if whole and all(cell is None or abs(cell) < 2**53 for cell in cells):
+            return pa.array([None if c is None else int(c) for c in cells], pa.int64())
+        return pa.array([None if c is None else float(c) for c in cells], pa.float64())
+    if kinds == {datetime.date}:
+        return pa.array(cells, pa.date32())
+    if kinds and kinds <= {datetime.date, datetime.datetime}:
+        moments = [
+            cell
+            if cell is None or isinstance(cell, datetime.datetime)
+            else datetime.datetime(cell.year, cell.month, cell.day)
+            for cell in cells
+        ]
+        return pa.array(moments, pa.timestamp("us"))
+    return pa.array([_text(cell) for cell in cells], pa.string())
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None:
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell == int(cell):
+        return str(int(cell))
+    if isinstance(cell, datetime.date | datetime.time):
+        return cell.isoformat()
+    return str(cell).strip() or None

@@ -1,0 +1,356 @@
+"""Released rows as a file of SPSS or Stata, or as Parquet, with what their values are called.
+
+Made from the released file and the schema alone: nothing in it can depend on a true value.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deniable.errors import InputError
+from deniable.schema import Attribute, Schema
+from deniable.tables.codebook import number_text
+from deniable.tables.columns import Column
+from deniable.tables.encode import is_fractional
+from deniable.tables.reading import AS_RELEASED, open_table
+from deniable.tables.survey_source import need
+from deniable.tables.writing import TableWriter
+
+COPIES = ("sav", "dta", "parquet", "csv")
+"""The kinds of files that a release can be written as, beside its rows."""
+
+FILE_LABEL = "Randomized values: read record.json and report.html beside it"
+"""What such a file says of itself; SPSS has room for 64 bytes."""
+
+_NAMES = {
+    # What each program takes for a name, and how it is said.
+    "sav": (
+        r"(?!.*\.$)[^\W\d_][\w.@#$]{0,63}",
+        "SPSS takes letters, digits, . _ @ # $, 64 at most",
+    ),
+    "dta": (r"[^\W\d]\w{0,31}", "Stata takes letters, digits and _, 32 at most"),
+}
+_RESERVED = {
+    "sav": {"ALL", "AND", "BY", "EQ", "GE", "GT", "LE", "LT", "NE", "NOT", "OR", "TO", "WITH"},
+    "dta": {"_all", "_n", "_N", "_cons", "_pi", "_b", "_coef", "_rc", "_skip", "byte", "double",
+            "float", "if", "in", "int", "long", "strL", "using", "with"},
+}  # fmt: skip
+_LABEL_BYTES = {"sav": 120, "dta": 32000}
+"""Room for what a value is called."""
+
+_QUESTION_CHARACTERS = {"sav": 85, "dta": 80}
+"""Room for what people were asked: 256 bytes in SPSS, of three bytes each at most, and 80
+characters."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """How a randomized column is written.
+
+    Args:
+        values: the number that stands for each of its texts.
+        labels: what each number is called.
+        missing: the numbers that stand for a missing value.
+        empty: the number of an empty cell; None if it stays empty.
+    """
+
+    values: Mapping[str, float]
+    labels: Mapping[float, str] = field(default_factory=dict)
+    missing: tuple[float, ...] = ()
+    empty: float | None = None
+
+
+def coded(column: Column, attribute: Attribute | None, kind: str = "sav") -> Coded:
+    """Return how a randomized column is written: by its categories, if these are numbers; else by
+    numbers from 1, whose labels say which category they are.
+
+    Args:
+        column: of the release.
+        attribute: what it shows, if its texts are that attribute's categories.
+        kind: of file; in Stata's only whole numbers have labels.
+
+    >>> sex = Attribute("sex", ("f", "m"), labels={"f": "female"})
+    >>> coded(Column("sex", pa.string(), 0, sex.categories), sex).labels
+    {1.0: 'female', 2.0: 'm'}
+    """
+    texts = column.labels
+    missing = None if attribute is None else attribute.missing
+    present = [text for text in texts if text != missing]
+    names = _names(texts, attribute)
+    numbers = all(_is_number(text) for text in present)
+    if numbers and kind == "dta" and any(names[text] != text for text in present):
+        numbers = all(float(text).is_integer() for text in present)
+    if numbers and (attribute is None or not attribute.bins):
+        values = {text: float(text) for text in texts if text != missing or _is_number(text)}
+        labels = {v: names[text] for text, v in values.items() if names[text] != text}
+        if missing is not None and missing in texts and missing not in values:
+            # A number that nobody has stands for it.
+            values[missing] = 1.0 + max(0, *map(math.ceil, values.values()))
+            labels[values[missing]] = names[missing]
+    else:
+        start = 0
+        while {str(start + place) for place in range(1, len(texts) + 1)} & set(texts):
+            start += 1000  # so that no number is mistaken for another category
+        values = {text: float(start + place) for place, text in enumerate(texts, start=1)}
+        labels = {value: names[text] for text, value in values.items()}
+    stands = values.get(missing) if missing is not None else None
+    return Coded(
+        values,
+        labels,
+        () if stands is None else (stands,),
+        stands if column.empty is None else None,
+    )
+
+
+def _names(texts: Sequence[str], attribute: Attribute | None) -> dict[str, str]:
+    """Return what each text is called: the readable name where it says which category is meant."""
+    if attribute is None:
+        return {text: text for text in texts}
+    count = Counter(attribute.label(text) for text in texts)
+    named = {}
+    for text in texts:
+        label = attribute.label(text)
+        named[text] = text if count[label] > 1 or (label != text and label in texts) else label
+    return named
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return number_text(float(text)) == text
+    except (ValueError, OverflowError):
+        return False
+
+
+def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schema) -> None:
+    """Stop before anything is drawn if a release cannot be written as files of these kinds.
+
+    Raises:
+        InputError: if a column's name or a category is none that the program takes, or a library is
+            missing.
+    """
+    for kind in kinds:
+        if kind not in COPIES:
+            raise InputError(f"a release is written as {', '.join(COPIES)}, not as '{kind}'")
+        if kind not in _NAMES:
+            continue
+        need("pyreadstat", f"a .{kind} file", "such files")
+        if _backend() is None:
+            raise InputError(
+                f"to write a .{kind} file, pyreadstat needs pandas or Polars, and neither is "
+                "installed; python -m pip install pandas installs one"
+            )
+        pattern, rule = _NAMES[kind]
+        seen: set[str] = set()
+        for column in columns:
+            own = column.name.upper() if kind == "sav" else column.name
+            if not re.fullmatch(pattern, column.name) or own in _RESERVED[kind] or own in seen:
+                raise InputError(
+                    f"column '{column.name}' has a name that no .{kind} file can have ({rule}); "
+                    f"rename it in the table, or leave out `also` {kind}"
+                )
+            seen.add(own)
+            if column.position is None:
+                continue
+            for label in coded(column, _attribute(column, schema), kind).labels.values():
+                if len(label.encode()) > _LABEL_BYTES[kind]:
+                    raise InputError(
+                        f"column '{column.name}': a category's name is longer than the "
+                        f"{_LABEL_BYTES[kind]} bytes that a .{kind} file has for it; give it a "
+                        f"shorter label in the schema, or leave out `also` {kind}"
+                    )
+        # What else the library refuses, it refuses of no rows too.
+        with TemporaryDirectory() as folder:
+            how = _codings(columns, schema, kind)
+            nothing = {
+                c.name: _plain(pa.array([], c.kind), c.kind, how.get(c.name)) for c in columns
+            }
+            _write_survey(Path(folder) / f"data.{kind}", pa.table(nothing), columns, schema, how)
+
+
+def _codings(columns: Sequence[Column], schema: Schema, kind: str) -> dict[str, Coded]:
+    return {
+        column.name: coded(column, _attribute(column, schema), kind)
+        for column in columns
+        if column.position is not None
+    }
+
+
+def _attribute(column: Column, schema: Schema) -> Attribute | None:
+    """Return the attribute that a column shows; None if its texts are no categories."""
+    with suppress(InputError):
+        variable = schema.variable(column.name)
+        attribute = variable.attribute
+        if set(attribute.categories) >= set(column.labels):
+            return attribute
+    return None
+
+
+def _backend() -> Literal["pandas", "polars"] | None:
+    if find_spec("pandas"):
+        return "pandas"
+    return "polars" if find_spec("polars") else None
+
+
+def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Schema) -> None:
+    """Write a release's rows once more, as the kind of file that the target's name says.
+
+    Of a .sav or .dta file all rows are held in memory, at 4 to 8 bytes a cell.
+
+    Args:
+        rows: the released file.
+        target: where to write; its ending is one of :data:`COPIES`.
+        columns: the columns of the release.
+        schema: its schema.
+
+    Raises:
+        InputError: if it cannot be written.
+    """
+    kind = target.suffix[1:]
+    names = [column.name for column in columns]
+    with open_table(rows, [], names, file_format=AS_RELEASED) as reader:
+        batches = (batch.kept for batch in reader)
+        if kind == "csv":
+            _write_text(target, dict(reader.columns), batches)
+        elif kind == "parquet":
+            _write_parquet(target, dict(reader.columns), batches, columns, schema)
+        else:
+            how = _codings(columns, schema, kind)
+            kinds = {column.name: column.kind for column in columns}
+            pieces = [
+                pa.table({n: _plain(kept[n], kinds[n], how.get(n)) for n in names})
+                for kept in batches
+            ]
+            table = pa.concat_tables(pieces)
+            for place, name in enumerate(names):
+                if name not in how and pa.types.is_large_string(table.schema.field(name).type):
+                    table = table.set_column(place, name, _as_numbers(table.column(name)))
+            _write_survey(target, table, columns, schema, how)
+
+
+def _write_text(target: Path, kinds: Mapping[str, Any], batches: Any) -> None:
+    with TableWriter(target, [Column(name, kind) for name, kind in kinds.items()]) as writer:
+        for kept in batches:
+            writer.write([], kept)
+
+
+def _write_parquet(
+    target: Path, kinds: Mapping[str, Any], batches: Any, columns: Sequence[Column], schema: Schema
+) -> None:
+    """Write Parquet; the texts of questions and labels are metadata of its columns."""
+    import pyarrow.parquet as pq
+
+    fields = []
+    for column in columns:
+        attribute = _attribute(column, schema) if column.position is not None else None
+        about = {}
+        if attribute is not None and attribute.question:
+            about["question"] = attribute.question
+        if attribute is not None and attribute.labels:
+            about["labels"] = json.dumps(dict(attribute.labels), ensure_ascii=False)
+        fields.append(pa.field(column.name, kinds[column.name], metadata=about or None))
+    layout = pa.schema(fields, metadata={"note": FILE_LABEL})
+    with pq.ParquetWriter(target, layout) as writer:
+        for kept in batches:
+            arrays = [kept[name].cast(layout.field(name).type) for name in layout.names]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=layout))
+
+
+def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
+    """Return a column as the numbers, texts, dates or moments that are written.
+
+    Args:
+        array: of the released file, in which everything is text if that is CSV.
+        kind: what the column's type was to be.
+        how: of a randomized column.
+    """
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if how is None:
+        if pa.types.is_boolean(array.type):
+            return array.cast(pa.int32())
+        if pa.types.is_temporal(kind):
+            return array.cast(kind)
+        number = is_fractional(kind) or pa.types.is_integer(kind)
+        return array.cast(pa.float64() if number else pa.large_string())
+    texts = array.cast(pa.string())
+    places = pc.index_in(texts, value_set=pa.array(list(how.values), pa.string()))
+    numbers = pa.array(list(how.values.values()), pa.float64()).take(places)
+    if how.empty is not None:
+        numbers = pc.fill_null(numbers, how.empty)
+    return numbers
+
+
+def _as_numbers(column: Any) -> Any:
+    """Return a column of text as numbers, if all its texts are: those of CSV files have no type.
+    Texts with a needless zero, such as postcodes, are no numbers."""
+    wrong = pc.invert(pc.match_substring_regex(column, r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"))
+    if column.null_count == len(column) or pc.any(wrong).as_py():
+        return column
+    return column.cast(pa.float64())
+
+
+def _write_survey(
+    target: Path,
+    table: Any,
+    columns: Sequence[Column],
+    schema: Schema,
+    how: Mapping[str, Coded],
+) -> None:
+    import pyreadstat
+
+    kind = target.suffix[1:]
+    attributes = {c.name: _attribute(c, schema) for c in columns if c.position is not None}
+    room = _QUESTION_CHARACTERS[kind]
+    asked = {n: a.question for n, a in attributes.items() if a is not None and a.question}
+    for place, name in enumerate(table.column_names):
+        column = table.column(name)
+        whole = name in how and all(value == int(value) for value in how[name].values.values())
+        if whole and not column.null_count:
+            table = table.set_column(place, name, column.cast(pa.int32()))
+    labels: dict[str, dict[Any, str]] = {
+        name: {int(v) if v == int(v) else v: text for v, text in coding.labels.items()}
+        for name, coding in how.items()
+        if coding.labels
+    }
+    options: dict[str, Any] = {
+        "file_label": FILE_LABEL,
+        "column_labels": {
+            n: q if len(q) <= room else f"{q[: room - 1]}…" for n, q in asked.items()
+        },
+        "variable_value_labels": labels,
+    }
+    frame = nw.from_arrow(table, backend=_backend() or "pandas").to_native()
+    try:
+        if kind == "dta":
+            pyreadstat.write_dta(frame, target, **options)
+            return
+        pyreadstat.write_sav(
+            frame,
+            target,
+            row_compress=True,
+            note=[
+                "The values are randomized: deniable has drawn them, and no cell is a true value",
+                "unless codebook.csv beside this file says so. record.json there says how, and",
+                "deniable estimate reads it to give shares and tables with their errors.",
+            ],
+            missing_ranges={n: list(c.missing) for n, c in how.items() if c.missing},
+            variable_measure={
+                n: "ordinal" if a is not None and a.ordered else "nominal"
+                for n, a in attributes.items()
+            },
+            **options,
+        )
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
+        raise InputError(f"{target.name}: cannot be written ({error})") from None

@@ -1,0 +1,100 @@
+import pytest
+
+from deniable.errors import InputError
+from deniable.tables.codebook import Entry, read_codebook
+
+DDI = """<?xml version="1.0" encoding="UTF-8"?>
+<codeBook xmlns="ddi:codebook:2_5" version="2.5"><stdyDscr/><dataDscr>
+<var name="happy" nature="ordinal"><labl>Happiness</labl>
+<qstn><qstnLit>How happy
+ are you?</qstnLit></qstn>
+<invalrng><item VALUE="-9"/><range min="90" max="99"/></invalrng>
+<catgry><catValu>1</catValu><labl>not at <b>all</b></labl><catStat type="freq">7</catStat></catgry>
+<catgry><catValu>2</catValu><labl>very</labl></catgry>
+<catgry><catValu>-9</catValu><labl>refused</labl></catgry>
+<catgry missing="Y"><catValu>-8</catValu><labl>do not know</labl></catgry>
+<catgry><catValu>97</catValu><labl>other</labl></catgry></var>
+<var name="age"><labl>Age in years</labl></var>
+</dataDscr></codeBook>"""
+
+
+def written(folder, text, name="codebook.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def refusal(folder, text):
+    with pytest.raises(InputError) as caught:
+        read_codebook(written(folder, text))
+    return str(caught.value)
+
+
+def test_a_csv_codebook_names_values_missing_ones_and_questions(tmp_path):
+    text = (
+        "\ufeffName;Value;Label;Question;Missing\n"
+        'sex;1;male;"Your sex;\nplease";\nsex;2;female;;no\n'
+        "sex;-9;refused;;yes\n\nage;;;How old?;\n"
+    )
+    found = read_codebook(written(tmp_path, text))
+    assert found["sex"] == Entry(
+        {"1": "male", "2": "female"}, {"-9": "refused"}, question="Your sex;\nplease"
+    )
+    assert found["age"] == Entry(question="How old?")
+
+
+def test_a_ddi_codebook_names_the_same(tmp_path):
+    found = read_codebook(written(tmp_path, DDI, "codebook.xml"))
+    happy = found["happy"]
+    assert happy.labels == {"1": "not at all", "2": "very"}
+    assert happy.missing == {"-9": "refused", "-8": "do not know", "97": "other"}
+    assert happy.question == "How happy are you?"
+    assert happy.ordered
+    assert found["age"] == Entry(question="Age in years")
+    assert [happy.is_missing(value) for value in ("1", "93", "-8", "89", "x")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_range_without_an_end_is_open(tmp_path):
+    text = DDI.replace('min="90" max="99"', 'max="0"')
+    happy = read_codebook(written(tmp_path, text))["happy"]
+    assert happy.is_missing("-5")
+    assert not happy.is_missing("1")
+    assert "no number" in refusal(tmp_path, DDI.replace('min="90"', 'min="ninety"'))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "has no column 'name'"),
+        ("name,value,label\nsex,1,m\nsex,1,f\n", "line 3: value '1' of 'sex' is there twice"),
+        ("name,value,label\n,1,m\n", "line 2: no column is named"),
+        ("name,value,label\n", "says nothing"),
+        (b"name,value,label\nsex,1,m\xe4nnlich\n", "UTF-8"),
+        ("<html></html>", "no DDI-Codebook"),
+        (DDI[:300], "well-formed"),
+        ("<codeBook><var/></codeBook>", "has no name"),
+        ('<codeBook><var name="a"/><var name="a"/></codeBook>', "two entries for 'a'"),
+    ],
+)
+def test_what_is_no_codebook_is_refused(tmp_path, text, said):
+    assert said in refusal(tmp_path, text)
+
+
+def test_entities_are_refused_before_they_grow(tmp_path):
+    laughs = "".join(f'<!ENTITY l{i + 1} "{f"&l{i};" * 10}">' for i in range(9))
+    bomb = f'<!DOCTYPE codeBook [<!ENTITY l0 "ha">{laughs}]><codeBook>&l9;</codeBook>'
+    assert "entities" in refusal(tmp_path, bomb)
+    secret = written(tmp_path, "secret", "secret.txt")
+    outside = f'<!DOCTYPE c [<!ENTITY x SYSTEM "file://{secret}">]><codeBook>&x;</codeBook>'
+    assert "entities" in refusal(tmp_path, outside)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_codebook(tmp_path / "none.csv")

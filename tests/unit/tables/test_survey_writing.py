@@ -1,0 +1,218 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyreadstat
+import pytest
+
+from deniable.errors import InputError
+from deniable.schema import Attribute, Schema
+from deniable.tables import open_table, survey_writing
+from deniable.tables.columns import Forms, released_columns
+from deniable.tables.reading import AS_RELEASED
+from deniable.tables.survey_writing import FILE_LABEL, coded, refuse_copies, write_copy
+from deniable.tables.writing import TableWriter
+
+SCHEMA = Schema(
+    (
+        Attribute(
+            "happy", ("1", "2", "3"), ordered=True, labels={"1": "not", "NA": "refused"},
+            missing="NA", question="How happy are you?",
+        ),
+        Attribute("sex", ("m", "f"), labels={"m": "male"}),
+        Attribute("age", bins=(0, 30, 60, float("inf")), labels={"[0,30)": "young"}, missing="NA"),
+        Attribute("half", ("0.5", "1", "1.5"), labels={"0.5": "half"}),
+        Attribute("odd", ("2", "1", "1x")),
+        Attribute("swapped", ("a", "b", "c"), labels={"a": "b", "b": "same", "c": "same"}),
+        Attribute("weeks", ("0", "10"), missing="-9", labels={"-9": "refused"}),
+        Attribute("both", parts=(Attribute("p", ("0", "1")), Attribute("q", ("x", "y")))),
+    ),
+    keep=("town", "weight"),
+)  # fmt: skip
+N = 500
+
+
+@pytest.fixture(autouse=True)
+def _no_probe(monkeypatch):
+    """Files that the tests write are sound; a process for each would take half a second."""
+    monkeypatch.setattr("deniable.tables.survey_source._survives", lambda *_: True)
+
+
+def released(folder, kind="csv", schema=SCHEMA, forms=None):
+    """Write random codes as a release has them; return the file, its columns and the codes."""
+    rng = np.random.default_rng(1)
+    names = [c.name for a in schema.attributes for c in a.columns]
+    columns = released_columns(
+        [(name, pa.string()) for name in names] + [("town", pa.string()), ("weight", pa.float64())],
+        schema.attributes,
+        schema.keep,
+        forms=forms,
+    )
+    codes = [rng.integers(0, a.n_categories, N).astype(np.uint8) for a in schema.attributes]
+    if forms is not None:
+        codes = [np.where(rng.random(N) < 0.3, a.n_categories, c).astype(np.uint8)
+                 for a, c in zip(schema.attributes, codes, strict=True)]  # fmt: skip
+        codes.append(rng.integers(0, forms.number, N).astype(np.uint8))
+    kept = {"town": pa.array(["Köln", "Ulm"] * (N // 2)), "weight": pa.array(np.arange(N) / 4)}
+    path = folder / f"data.{kind}"
+    with TableWriter(path, columns) as writer:
+        writer.write(codes, kept)
+    return path, columns, codes
+
+
+def read_back(path, schema=SCHEMA):
+    with open_table(path, schema.attributes, schema.keep, file_format=AS_RELEASED) as reader:
+        batches = list(reader)
+    codes = [np.concatenate(c) for c in zip(*(b.codes for b in batches), strict=True)]
+    kept = {n: [x for b in batches for x in b.kept[n].to_pylist()] for n in schema.keep}
+    return codes, kept
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta", "parquet"])
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_every_code_comes_back(tmp_path, kind, backend, monkeypatch):
+    monkeypatch.setattr(survey_writing, "_backend", lambda: backend)
+    path, columns, codes = released(tmp_path)
+    target = tmp_path / f"data.{kind}"
+    refuse_copies([kind], columns, SCHEMA)
+    write_copy(path, target, columns, SCHEMA)
+    found, kept = read_back(target)
+    for attribute, own, wrote in zip(SCHEMA.attributes, found, codes, strict=True):
+        assert own.tolist() == wrote.tolist(), attribute.name
+    assert kept["town"] == ["Köln", "Ulm"] * (N // 2)
+    assert np.allclose(np.array(kept["weight"], dtype=float), np.arange(N) / 4)
+
+
+def test_text_is_written_from_parquet(tmp_path):
+    path, columns, codes = released(tmp_path, "parquet")
+    write_copy(path, tmp_path / "data.csv", columns, SCHEMA)
+    found, _ = read_back(tmp_path / "data.csv")
+    assert all((a == b).all() for a, b in zip(found, codes, strict=True))
+    write_copy(path, tmp_path / "data.sav", columns, SCHEMA)
+    found, _ = read_back(tmp_path / "data.sav")
+    assert all((a == b).all() for a, b in zip(found, codes, strict=True))
+
+
+def test_a_file_says_what_it_is_and_what_was_asked(tmp_path):
+    path, columns, _ = released(tmp_path)
+    for kind in ("sav", "dta", "parquet"):
+        write_copy(path, tmp_path / f"data.{kind}", columns, SCHEMA)
+    _, sav = pyreadstat.read_sav(tmp_path / "data.sav", output_format="dict", user_missing=True)
+    _, dta = pyreadstat.read_dta(tmp_path / "data.dta", output_format="dict")
+    assert sav.file_label == dta.file_label == FILE_LABEL
+    assert "record.json" in " ".join(sav.notes)
+    for about in (sav, dta):
+        assert about.column_names_to_labels["happy"] == "How happy are you?"
+        assert about.variable_value_labels["happy"] == {1: "not", 4: "refused"}
+        assert about.variable_value_labels["sex"] == {1: "male", 2: "f"}
+        assert about.variable_value_labels["age"][1] == "young"
+    assert sav.variable_measure["happy"] == "ordinal"
+    assert sav.variable_measure["sex"] == "nominal"
+    assert sav.missing_ranges["weeks"] == [{"lo": -9.0, "hi": -9.0}]
+    assert sav.missing_ranges["happy"] == [{"lo": 4.0, "hi": 4.0}]
+    schema = pq.read_schema(tmp_path / "data.parquet")
+    assert schema.metadata[b"note"].decode() == FILE_LABEL
+    about = schema.field("happy").metadata
+    assert about[b"question"] == b"How happy are you?"
+    assert json.loads(about[b"labels"]) == {"1": "not", "NA": "refused"}
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_cells_that_were_not_asked_stay_empty(tmp_path, kind):
+    schema = Schema(SCHEMA.attributes[:2], keep=SCHEMA.keep)
+    path, columns, codes = released(tmp_path, schema=schema, forms=Forms("form", 3))
+    target = tmp_path / f"data.{kind}"
+    write_copy(path, target, columns, schema)
+    read = pyreadstat.read_sav if kind == "sav" else pyreadstat.read_dta
+    found, _ = read(target, output_format="dict")
+    asked = codes[1] < 2
+    assert [value is not None and value == value for value in found["sex"]] == asked.tolist()
+    given = [value is not None and value == value for value in found["happy"]]
+    if kind == "dta":  # the reader of .sav takes the missing category for empty
+        assert given == (codes[0] < 4).tolist()
+    else:
+        assert given == (codes[0] < 3).tolist()
+    assert found["form"] == (codes[2] + 1).tolist()
+
+
+def test_no_number_is_mistaken_for_another_category():
+    odd = coded(released_columns([("odd", pa.string())], [SCHEMA.attributes[4]])[0], None)
+    assert odd.values == {"2": 1001, "1": 1002, "1x": 1003}
+    half = released_columns([("half", pa.string())], [SCHEMA.attributes[3]])[0]
+    assert coded(half, SCHEMA.attributes[3]).values == {"0.5": 0.5, "1": 1.0, "1.5": 1.5}
+    assert set(coded(half, SCHEMA.attributes[3], "dta").values.values()) == {1001, 1002, 1003}
+
+
+def one(name, **how):
+    attribute = Attribute(name, **({"categories": ("a", "b")} | how))
+    return released_columns([(name, pa.string())], [attribute]), Schema((attribute,))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "how", "said"),
+    [
+        ("sav", "a b", {}, "no .sav file can have"),
+        ("sav", "to", {}, "no .sav file can have"),
+        ("sav", "x" * 65, {}, "no .sav file can have"),
+        ("dta", "sepal.length", {}, "no .dta file can have"),
+        ("dta", "long", {}, "no .dta file can have"),
+        ("dta", "x" * 33, {}, "no .dta file can have"),
+        ("dta", "str12", {}, "cannot be written"),  # what the library knows
+        ("sav", "x", {"labels": {"a": "ü" * 61}}, "120 bytes"),
+        ("pdf", "x", {}, "not as 'pdf'"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused_before_anything_is_drawn(kind, name, how, said):
+    with pytest.raises(InputError) as caught:
+        refuse_copies([kind], *one(name, **how))
+    assert said in str(caught.value)
+
+
+def test_two_names_that_spss_does_not_tell_apart_are_refused():
+    attributes = (Attribute("Age", ("1", "2")), Attribute("age", ("1", "2")))
+    columns = released_columns([(a.name, pa.string()) for a in attributes], attributes)
+    with pytest.raises(InputError, match="rename it"):
+        refuse_copies(["sav"], columns, Schema(attributes))
+    refuse_copies(["dta", "csv", "parquet"], columns, Schema(attributes))
+
+
+def test_the_library_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setattr(survey_writing, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match="pandas or Polars"):
+        refuse_copies(["sav"], *one("x"))
+
+
+def test_long_questions_are_cut(tmp_path):
+    columns, schema = one("x", question="Why? " * 100)
+    path = tmp_path / "data.csv"
+    with TableWriter(path, columns) as writer:
+        writer.write([np.zeros(3, dtype=np.uint8)])
+    for kind, read in (("sav", pyreadstat.read_sav), ("dta", pyreadstat.read_dta)):
+        write_copy(path, tmp_path / f"d.{kind}", columns, schema)
+        _, about = read(tmp_path / f"d.{kind}", output_format="dict")
+        assert about.column_names_to_labels["x"].endswith("…")
+
+
+def test_other_types_that_are_kept_are_written(tmp_path):
+    kinds = {
+        "yes": pa.array([True, False]),
+        "n": pa.array([1, None]),
+        "day": pa.array([0, 1], pa.date32()),
+        "word": pa.array(["a", "b"]).dictionary_encode(),
+    }
+    schema = Schema((Attribute("x", ("a", "b")),), keep=tuple(kinds))
+    columns = released_columns(
+        [("x", pa.string()), *((n, a.type) for n, a in kinds.items())],
+        schema.attributes,
+        schema.keep,
+    )
+    with TableWriter(tmp_path / "data.parquet", columns) as writer:
+        writer.write([np.array([0, 1], dtype=np.uint8)], kinds)
+    write_copy(tmp_path / "data.parquet", tmp_path / "data.sav", columns, schema)
+    with open_table(tmp_path / "data.sav", [], list(kinds), other_columns="drop") as reader:
+        (batch,) = reader
+    assert batch.kept["yes"].to_pylist() == [1, 0]
+    assert batch.kept["n"].to_pylist() == [1, None]
+    assert batch.kept["day"].to_pylist() == kinds["day"].to_pylist()
+    assert batch.kept["word"].to_pylist() == ["a", "b"]
