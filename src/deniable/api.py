@@ -169,6 +169,7 @@ def share(
     *,
     shuffle: bool = False,
     person: str | None = None,
+    also: Sequence[str] = (),
     drop_other_columns: bool = False,
     accept_drafted: bool = False,
     overwrite: bool = False,
@@ -190,6 +191,7 @@ def share(
         output: the folder to make.
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
+        also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
         drop_other_columns: leave out columns that the schema neither declares nor keeps.
         accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
@@ -219,6 +221,7 @@ def share(
     options = Options(
         shuffle=shuffle,
         person=person,
+        also=tuple(also),
         drop_other_columns=drop_other_columns,
         accept_drafted=accept_drafted,
         overwrite=overwrite,
@@ -247,6 +250,7 @@ def pram(
     numeric: Mapping[str, float] | None = None,
     shuffle: bool = False,
     person: str | None = None,
+    also: Sequence[str] = (),
     drop_other_columns: bool = False,
     accept_drafted: bool = False,
     overwrite: bool = False,
@@ -268,6 +272,7 @@ def pram(
         numeric: λ by column of numbers to pull towards its mean; no differential privacy.
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
+        also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
         drop_other_columns: leave out columns that the schema neither declares nor keeps.
         accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
@@ -306,6 +311,7 @@ def pram(
     options = Options(
         shuffle=shuffle,
         person=person,
+        also=tuple(also),
         drop_other_columns=drop_other_columns,
         accept_drafted=accept_drafted,
         overwrite=overwrite,
@@ -632,7 +638,10 @@ def trend_test(
     """Test whether scores, such as numbers of alleles, go with a status of two values.
 
     Args:
-        released, plan, where, anyway: as :func:`independence_test`.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
+        where: the value that selects rows, by kept column.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
         status: an attribute, or a kept column, that makes cases and controls.
         of: attributes with scores; by default all but the status.
         by: kept columns; every group of rows is tested by itself.
@@ -645,7 +654,7 @@ def trend_test(
     Raises:
         InputError: if the question does not fit the release.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> snp = deniable.Attribute("rs1", ("0", "1", "2"), scores=(0, 1, 2))
         >>> plan = deniable.design(deniable.Schema((snp,), keep=("status",)), epsilon=2)
@@ -673,7 +682,9 @@ def form_agreement(
     """Test whether all forms of a release tell of one population.
 
     Args:
-        released, plan, anyway: as :func:`independence_test`.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
         χ² of every attribute, with p-values adjusted by Holm; ``.p_value`` of all together.
@@ -681,7 +692,7 @@ def form_agreement(
     Raises:
         InputError: if the release has no forms, or its rows cannot be read.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((3, 4)), epsilon=2, method="forms")
         >>> table = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
@@ -699,7 +710,9 @@ def leverage(
     """Tell how far one liar in a hundred can move each share of a table.
 
     Args:
-        released, plan, anyway: as :func:`independence_test`.
+        released: a folder made by :func:`share`, one or several paths, or a dataframe.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
+        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
         of: the attributes of the table.
 
     Returns:
@@ -708,7 +721,7 @@ def leverage(
     Raises:
         InputError: if the question does not fit the release.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((2,)), epsilon=1)
         >>> released = pyarrow.table({"a1": ["0", "1"] * 500})
@@ -759,7 +772,7 @@ def model(
     Raises:
         InputError: if the formula does not fit the release, or the release cannot bear it.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
         >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200

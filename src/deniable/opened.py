@@ -96,7 +96,7 @@ class OpenedRelease:
     rows, by kept column), ``weights`` (a kept column with a weight per row) and ``level`` (of the
     intervals) where they mean something; what does not fit is refused.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes"), scores=(0, 1)),))
         >>> plan = deniable.design(schema, epsilon=1)
@@ -335,7 +335,7 @@ def open_release(released: Any, plan: Plan | None = None, *, anyway: bool = Fals
         InputError: if it cannot be read, nothing says what randomized it, or it cannot have come
             from there.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(2, 2))
         >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 270 + ["1"] * 500 + ["0"] * 230

@@ -256,8 +256,8 @@ def check_inputs(_kind: Any, names: Any) -> None:
 
 
 _TABLE = (
-    "A table: .csv, .csv.gz, .parquet, .xlsx, .ods, .sav, .dta, .sas7bdat, .xpt, PLINK .bed, or - "
-    "for CSV on standard input."
+    "A table: .csv(.gz), .parquet, .xlsx, .ods, .sav, .dta, .sas7bdat, .xpt, PLINK .bed, or - for "
+    "CSV on standard input."
 )
 InputTable = Annotated[
     str,
@@ -276,8 +276,7 @@ InputTables = Annotated[
         name="INPUT",
         allow_leading_hyphen=True,
         validator=check_inputs,
-        help=f"{_TABLE} Several, a folder or a pattern in quotes ('people/*.parquet') are "
-        "released together, in parts.",
+        help=f"{_TABLE} Several, a folder or 'people/*.parquet' are released in parts.",
     ),
 ]
 Jobs = Annotated[

@@ -100,11 +100,6 @@ def share(
     source, files = _tables(sources)
     if only_begin and files is None:
         raise InputError("--only-begin is for a release in parts; these rows are not divided")
-    if files is not None and publish.also:
-        raise InputError(
-            "--as is for a release of one table; these rows are released in parts: name one table, "
-            "or leave it out"
-        )
     release.check_output(output, overwrite=publish.force)
     options = publish.options(repeatable(sources or [], schema or mechanism or Path(), output))
     if schema is None and mechanism is None and files is None and source != "-":

@@ -3,7 +3,7 @@
 import re
 
 _MARKED = re.compile(
-    r"`(?:deniable [a-z]+ (--[a-z-]+)|(?:schema\.file\.)?([a-z_]+(?: = [A-Z][a-z]+)?))`"
+    r"`(?:deniable [a-z ]+ (--[a-z-]+)|(?:schema\.file\.)?([a-z_]+(?: = [A-Z][a-z]+)?))`"
 )
 
 _OTHER_NAMES = {

@@ -200,7 +200,7 @@ def _warn(
             untranslated.append(part.name)
         if foreign and any(v in part.categories[:intervals] and v not in part.labels for v in bare):
             in_english.append(part.name)
-    remedy = "give `labels` in the questionnaire"
+    remedy = "give labels in the questionnaire"
     for found, sentence in (
         (coded, "respondents read categories without labels as they are coded"),
         (untranslated, "the schema's labels are the same in all languages"),

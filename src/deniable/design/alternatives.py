@@ -85,12 +85,12 @@ def alternatives(
         "pair" if that cannot be read, and ``ways``, what helps then, the most helpful first
         (:class:`Way`).
 
-    Example:
+    Examples:
         >>> import deniable
         >>> schema = deniable.Schema.anonymous((5, 5, 3))
-        >>> made = deniable.design(schema, epsilon=1)
+        >>> made = deniable.design(schema, epsilon=1.5)
         >>> again = lambda schema, e, m: deniable.design(schema, epsilon=e, method=m)
-        >>> told = alternatives(made, 300, {}, again)
+        >>> told = alternatives(made, 600, {}, again)
         >>> told["of"], [(way["kind"], way["readable"]) for way in told["ways"]]
         ('share', [('epsilon', True), ('forms', False), ('fewer', False)])
     """

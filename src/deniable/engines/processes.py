@@ -93,7 +93,16 @@ def prepare(
     bar: Bar = no_bar,
 ) -> Job:
     """Do what :func:`~deniable.release.parts.prepare` does, by processes; the arguments are those
-    of :func:`share_parts`."""
+    of :func:`share_parts`.
+
+    Raises:
+        InputError: as of a release, or if it is to be written as further kinds of files.
+    """
+    if options.also:
+        raise InputError(
+            "`also` is for a release of one table; these rows are released in parts: name one, "
+            "or leave it out"
+        )
     return parts.prepare(
         files, design, output, options, lambda job: _stage(job, "look", jobs, bar), seed
     )

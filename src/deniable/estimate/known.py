@@ -49,7 +49,7 @@ def read_margins(path: str | Path) -> Margins:
     Raises:
         InputError: naming file, row and column, if it is not such a file.
 
-    Example:
+    Examples:
         >>> _ = Path("census.csv").write_text("sex,share\\nf,0.51\\nm,0.49\\n")
         >>> dict(read_margins("census.csv").tables)
         {('sex',): {('f',): 0.51, ('m',): 0.49}}

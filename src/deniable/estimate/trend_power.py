@@ -114,7 +114,7 @@ def plan_trend(
     Raises:
         InputError: if a number is impossible, or no design is found.
 
-    Example:
+    Examples:
         >>> import deniable
         >>> found = deniable.plan_trend(people=100_000, snps=10, epsilon=5, allele=0.3)
         >>> round(found.odds_ratio, 2)

@@ -59,7 +59,7 @@ class Axis:
         >>> race.levels, race.level_of
         (('White', 'other'), (1, 0, 1))
         """
-        where = f"--collapse '{self.name}={text}'"
+        where = f"`collapse` '{self.name}={text}'"
         groups = [split_names(part) for part in text.split("|")]
         named = [name for group in groups for name in group if name != "*"]
         if unknown := [name for name in named if name not in self.categories]:

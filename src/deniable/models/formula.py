@@ -51,7 +51,7 @@ def read_formula(text: str) -> Formula:
     Raises:
         InputError: if formulaic is not installed, or it is no formula, in one sentence.
 
-    Example:
+    Examples:
         >>> formula = read_formula("income ~ sex + race")
         >>> formula.response, formula.names
         ('income', ('sex', 'race'))
@@ -81,7 +81,7 @@ def read_formula(text: str) -> Formula:
         if len(terms) != 1 or len(known) != 1 or terms[0].strip("`") != known[0]:
             raise InputError(
                 f"formula '{text}': the left side is one column as it is; a name with other "
-                "characters than letters, digits and _ stands in `backticks`"
+                "characters than letters, digits and _ stands between backticks"
             )
     if not hasattr(right, "required_variables"):
         raise InputError(f"formula '{text}': the right side has one part, without |")
@@ -117,7 +117,7 @@ def matrix_of(formula: Formula, frame: Any) -> tuple[Any, dict[str, list[int]]]:
     except Exception as error:  # a formula may call what it likes
         raise InputError(
             f"formula '{formula.text}': {_plain(error)}; names with other characters than "
-            "letters, digits and _ stand in `backticks`"
+            "letters, digits and _ stand between backticks"
         ) from None
     indices = {str(term): list(places) for term, places in made.model_spec.term_indices.items()}
     return made, indices

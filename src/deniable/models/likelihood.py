@@ -317,7 +317,7 @@ def fit_log_linear(
         InputError: if the released rows do not tell all parameters apart, or some would be
             infinite (separation), and there is no prior; naming one.
 
-    Example:
+    Examples:
         >>> from deniable.mechanism.table_map import TableMap
         >>> as_it_is = TableMap((2, 2), (), np.ones(()), {})
         >>> counts = np.array([[40.0, 10.0], [20.0, 30.0]])

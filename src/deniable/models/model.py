@@ -102,7 +102,7 @@ class Model(Presented):
         columns: of that model's design.
         against: the test against another formula, if one was asked for.
 
-    Example:
+    Examples:
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
         >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200

@@ -110,7 +110,7 @@ class ModelQuestion:
                     f"'{name}' stands in the formula and forms the groups; name it once"
                 )
         if unknown := [name for name in self.collapse if name not in names]:
-            raise InputError(f"--collapse names '{unknown[0]}', which is not in '{self.formula}'")
+            raise InputError(f"`collapse` names '{unknown[0]}', which is not in '{self.formula}'")
         if not attributes:
             raise InputError(
                 f"all columns of '{self.formula}' are released as they are; any tool fits it"
@@ -503,7 +503,7 @@ def _known_name(schema: Schema, name: str, formula: str) -> None:
     except InputError as error:
         raise InputError(
             f"formula '{formula}': {error}; a name with other characters than letters, digits and "
-            "_ stands in `backticks`"
+            "_ stands between backticks"
         ) from None
 
 

@@ -151,7 +151,7 @@ def refuse_contradictions(
                 f"does not name{more}"
             )
     if wrong:
-        hint = "" if show_values else "; `show_values` shows the values"
+        hint = "" if show_values else "; `deniable schema init --show-values` shows the values"
         listed = "".join(f"\n  {sentence}" for sentence in wrong)
         raise InputError(
             f"{table} and the codebook contradict each other; correct one of them{hint}:{listed}"

@@ -45,7 +45,7 @@ def sources() -> Iterator[Path]:
 
 
 def options(known: set[str]) -> set[str]:
-    for name in ("share", "estimate", "design", "plan", "pram"):
+    for name in ("share", "estimate", "design", "plan", "pram", "model", "test"):
         arguments = app[name].assemble_argument_collection()
         known |= {option for argument in arguments for option in argument.names}
     return known

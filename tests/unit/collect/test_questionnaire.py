@@ -144,7 +144,7 @@ def test_intervals_are_said_in_words_and_in_the_language_of_the_page(tmp_path: P
         (
             A,
             '  {attribute = "a", text = "A?", labels = {0 = "none"}},\n',
-            r"read categories without labels as they are coded: a \(1, 2\); give `labels` in",
+            r"read categories without labels as they are coded: a \(1, 2\); give labels in",
         ),
         ('labels = {yes = "Yes!"}', "labels = {}", r"as they are coded: smokes \(yes\); give"),
     ],
