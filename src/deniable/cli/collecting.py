@@ -305,7 +305,7 @@ def answer(
     from deniable.design.stored import read_json
 
     sent = client.answer(url, read_json(answers))
-    lines = "\n".join(f"  {name}: {value}" for name, value in sent.answers.items())
+    lines = "\n".join(f"  {name}: {value}" for name, value in sent.called.items())
     console.answer(
         {"receipt": sent.receipt, "sent": sent.answers},
         "This was sent. Some are as you answered, some were swapped; nobody can tell which:\n"

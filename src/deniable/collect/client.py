@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from deniable.collect.page import page_bytes
+from deniable.collect.questionnaire import plain_labels
 from deniable.collect.store import receipt_id
 from deniable.collect.study import Study, check_study
 from deniable.errors import InputError
@@ -38,11 +39,13 @@ class Sent:
         body: the request's body: study, token, hash of the receipt, randomized record.
         receipt: with which it can be taken back.
         answers: the randomized answers, by attribute.
+        called: what the page calls these answers.
     """
 
     body: bytes
     receipt: str
     answers: dict[str, str]
+    called: dict[str, str]
 
 
 def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) -> Sent:
@@ -74,7 +77,14 @@ def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) 
             mechanism.schema.names, mechanism.output_labels, drawn, strict=True
         )
     }
-    return Sent(json.dumps(body, separators=(",", ":")).encode(), receipt, labels)
+    called = dict(labels)
+    for attribute, texts, code in zip(
+        mechanism.schema.attributes, mechanism.output_labels, drawn, strict=True
+    ):
+        if tuple(texts) == attribute.categories:  # and not sets of them, or parts
+            called[attribute.name] = plain_labels(attribute)[code]
+    body_bytes = json.dumps(body, separators=(",", ":")).encode()
+    return Sent(body_bytes, receipt, labels, called)
 
 
 def codes_of(study: Study, answers: Mapping[str, Any]) -> list[int]:
@@ -166,6 +176,9 @@ def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) 
             "this study is by invitation; give the whole link, which ends in # and a code of 32 "
             "characters (nothing was drawn)"
         )
+    status, content, _ = fetch(url, "readyz")
+    if _said(content, status, "status") == "closed":
+        raise InputError("the study is closed and takes no answers (nothing was drawn)")
     sent = draw(study, answers, token, bits or SystemRandomness())
     for wait in (*WAITS, None):
         try:
@@ -188,9 +201,9 @@ def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) 
     )
 
 
-def _said(content: bytes, status: int) -> str:
+def _said(content: bytes, status: int, key: str = "error") -> str:
     try:
-        return str(json.loads(content)["error"])
+        return str(json.loads(content)[key])
     except (ValueError, KeyError, TypeError):
         return f"it answered {status}"
 

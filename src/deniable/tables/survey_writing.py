@@ -15,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-import narwhals as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -331,6 +330,8 @@ def _write_survey(
         },
         "variable_value_labels": labels,
     }
+    import narwhals as nw  # only here: no other release needs it
+
     frame = nw.from_arrow(table, backend=_backend() or "pandas").to_native()
     try:
         if kind == "dta":

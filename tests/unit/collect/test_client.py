@@ -141,3 +141,22 @@ def test_servers_that_are_not_ours_are_said(odd: str, folder: StudyFolder) -> No
             answer(odd, ANSWERS)
     with pytest.raises(InputError, match=r"https://127\.0\.0\.1:1 cannot be reached"):
         fetch_study("https://127.0.0.1:1/")
+
+
+def test_nothing_is_drawn_for_a_study_that_is_closed(tmp_path: Path) -> None:
+    class Untouched(SeededRandomness):
+        def bits(self, *_: object) -> NoReturn:
+            raise AssertionError("something was drawn")
+
+    folder = example_folder(tmp_path)
+    with folder.opened() as store:
+        store.close()
+    with served(folder) as url, pytest.raises(InputError, match="closed and takes no answers"):
+        answer(url, ANSWERS, Untouched(1))
+
+
+def test_what_was_sent_is_called_as_on_the_page(folder: StudyFolder) -> None:
+    said = {client.draw(folder.study, ANSWERS, "", SeededRandomness(n)).called["sleep"]
+            for n in range(40)}  # fmt: skip
+    assert "5 to under 7" in said
+    assert not any("[" in text for text in said)

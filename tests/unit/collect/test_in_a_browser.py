@@ -544,7 +544,7 @@ def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
     browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
     folder = example_folder(tmp_path)
-    studies.fill(folder, 2000)
+    studies.fill(folder, 6000)
     with studies.stewarded(folder) as url:
         browser.get(f"{url}enter/{folder.secret}")
         assert browser.current_url == url  # the secret is not where one may look over a shoulder
