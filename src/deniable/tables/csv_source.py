@@ -313,24 +313,27 @@ class CsvSource:
     def _is_divided_by_blanks(self, rows: str, expected: Collection[str]) -> bool:
         """Whether single blanks divide rows of one field: as many words in each, and three or
         more, or numbers in one column, or the names that are expected. Other rows with as many
-        words each are refused: columns, most likely, but nobody can tell."""
+        words each are refused: columns, most likely, but nobody can tell. The first may have one
+        less, as R writes it: the rows' names have none."""
         (name,) = _split(rows, ",")[0]
         fields = _split(rows, " ")
         words = [sum(map(bool, row)) for row in fields]
+        wide = max(words) if len(words) > 1 else 0
         if (
-            len(words) > 1
-            and 1 < words[0] == min(words) == max(words)
+            wide > 1
+            and wide == min(words[1:])
+            and (1 < words[0] == wide or (1 < words[0] == wide - 1 and _named_rows(rows)))
             and name.strip() not in expected
         ):
-            single = all(len(row) == words[0] for row in fields)
+            single = all(len(row) == count for row, count in zip(fields, words, strict=True))
             numbers = any(
                 all(re.fullmatch(NUMBER, text) for text in column)
                 for column in zip(*fields[1:], strict=False)
             )
-            if single and (words[0] > 2 or numbers or set(fields[0]) <= set(expected)):
+            if single and (wide > 2 or numbers or set(fields[0]) <= set(expected)):
                 return True
             raise InputError(
-                f"{self.table}: every row has {words[0]} words and no separator; say "
+                f"{self.table}: every row has {wide} words and no separator; say "
                 "with `schema.file.separator` what divides it: ' ' if single blanks do (of "
                 "several, write the file with one), or , if it is one column"
             )
@@ -360,7 +363,14 @@ class CsvSource:
             self._unnamed = len(names) - max(named, default=len(names))
             if named and not names[0] and file_format.header is None:
                 self._row_names = ("\0rows",)
-        return given or names[len(self._row_names) : len(names) - self._unnamed]
+                return names[1 : len(names) - self._unnamed]
+            if self.separator in " \t" and not self._unnamed and file_format.header is None:
+                # A row of R's write.table has one field more than the first: its name. Between
+                # commas that may be a decimal comma as well.
+                row = self._stream.peek_record(_HEADER_BYTES).decode()
+                if row.strip() and len(_split(row, self.separator)[0]) == len(names) + 1:
+                    self._row_names = ("\0rows",)
+        return given or names[: len(names) - self._unnamed]
 
     @contextmanager
     def _explained(self, ragged: Sequence[Any] = ()) -> Iterator[None]:
@@ -431,6 +441,12 @@ def _split(rows: str, separator: str) -> list[list[str]]:
     except csv.Error:
         lines = []
     return lines[:_SAMPLE_ROWS] or [[""]]
+
+
+def _named_rows(rows: str) -> bool:
+    """Whether rows begin as R writes their names: in quotes, or as numbers."""
+    starts = [line.split(" ")[0] for line in rows.splitlines()[1:] if line.strip()]
+    return all(start.startswith('"') or start.isdecimal() for start in starts)
 
 
 def _decimal_commas(rows: str, separator: str) -> bool:

@@ -445,3 +445,22 @@ def test_single_blanks_between_fields_are_found_out_where_nothing_else_can_be_me
     assert "every row has 2 words and no separator" in refusal(doubtful, (A,))
     aligned = written(tmp_path, "a  b   k\nx  no  1\ny  yes 2\n")
     assert "every row has 3 words and no separator" in refusal(aligned, (A,))
+
+
+def test_what_write_table_of_r_writes_has_a_name_before_each_row(tmp_path):
+    plain = "a,b,k\n" + "x,no,1\ny,yes,2\n" * 30
+    lines = plain.splitlines()
+    body = [f'"{number}",{line}' for number, line in enumerate(lines[1:], 1)]
+    for separator in " \t":
+        named = "\n".join([lines[0], *body, ""]).replace(",", separator)
+        assert rows(written(tmp_path, named)) == rows(written(tmp_path, plain))
+    # Words that anybody may have written are no table.
+    free = written(tmp_path, "your words\nvery good indeed\nso so well\n")
+    with open_table(free, [], ["your words"]) as reader:
+        assert [b.kept["your words"].to_pylist() for b in reader] == [
+            ["very good indeed", "so so well"]
+        ]
+    # Between commas the field too many may be half a number.
+    assert "3 fields instead of 2" in refusal(
+        written(tmp_path, "a,k\n1,5,2\n1,6,2\n"), (A,), ("k",)
+    )
