@@ -174,7 +174,8 @@ def _show_draft(source: str, file_format: "FileFormat") -> None:
         "of it was read off the data, which tells about the people in them. Either confirm a "
         f"draft: deniable schema init {shlex.quote(source)} --output draft.toml, put the public "
         "codebook's categories and bins in place of what was found, and share with --schema "
-        "draft.toml; or write the schema from the codebook alone (docs/schema.md)"
+        "draft.toml; or give that command the codebook, with --codebook codebook.csv "
+        "(docs/howto/survey.md), and nothing of it is read off the data"
     )
 
 
