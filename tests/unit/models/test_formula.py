@@ -39,7 +39,7 @@ def test_a_formula_with_a_mistake_is_one_sentence(text: str, what: str) -> None:
 
 
 def test_what_cannot_be_evaluated_is_said() -> None:
-    with pytest.raises(InputError, match=r"formula 'y ~ foo\(a\)': .*`backticks`"):
+    with pytest.raises(InputError, match=r"formula 'y ~ foo\(a\)': .*between backticks"):
         design_of(read_formula("y ~ foo(a)"), CELLS)
 
 

@@ -238,7 +238,7 @@ def test_known_margins_are_imposed() -> None:
 @pytest.mark.parametrize(
     ("formula", "how", "what"),
     [
-        ("y ~ aa", {}, r"formula 'y ~ aa': .*'aa'.*`backticks`"),
+        ("y ~ aa", {}, r"formula 'y ~ aa': .*'aa'.*between backticks"),
         ("y ~ a", {"against": "a ~ y"}, "have different responses"),
         ("y ~ a", {"against": "y ~ b"}, "neither of 'y ~ a' and 'y ~ b' holds the other"),
         ("y ~ a", {"by": ("b",)}, "not fitted within subgroups of 'b', which is randomized"),
