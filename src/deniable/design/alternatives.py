@@ -28,7 +28,7 @@ TWO_POINTS = 0.02 / 1.959964
 _ORDER = ("forms", "fewer", "epsilon")
 """What costs the steward least first."""
 
-_TIMES = (1.25, 1.5, 2.0, 3.0)
+_TIMES = (1.5, 3.0)
 """The totals that are tried, as multiples of the one asked for."""
 
 _ABOUT = 0.05
