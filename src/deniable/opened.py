@@ -1,8 +1,7 @@
 """A release that is opened once and asked many questions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairSco
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import read_margins
 from deniable.estimate.ordered import Mean, Quantile, Summary
-from deniable.estimate.question import Question
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
@@ -154,10 +152,9 @@ class OpenedRelease:
         Raises:
             InputError: if the question does not fit the release.
         """
-        ask = partial(self._ask, Shares, of, by, where, weights, level)
         margins = None if known is None else read_margins(known)
-        answers: Answers[Estimate] = ask(method=method, target=target, known=margins)
-        return answers
+        told = {"method": method, "target": target, "known": margins}
+        return self._ask(Shares, of, by, where, weights, level, **told)
 
     def smooth(
         self,
@@ -175,15 +172,8 @@ class OpenedRelease:
         Raises:
             InputError: if the question does not fit the release.
         """
-        question = Smooth(
-            names_of(of, "of", self.schema),
-            by=names_of(by, "by", self.schema),
-            where=_where(where),
-            weights=weights,
-            level=level,
-            known=None if known is None else read_margins(known),
-        )
-        return question.ask(self.source)
+        margins = None if known is None else read_margins(known)
+        return self._ask(Smooth, of, by, where, weights, level, known=margins)
 
     def mean(
         self,
@@ -201,9 +191,7 @@ class OpenedRelease:
         Raises:
             InputError: if the question does not fit the release.
         """
-        ask = partial(self._ask, Mean, of, by, where, weights, level)
-        answers: Answers[Summary] = ask(scores=scores, target=target)
-        return answers
+        return self._ask(Mean, of, by, where, weights, level, scores=scores, target=target)
 
     def quantile(
         self,
@@ -222,11 +210,8 @@ class OpenedRelease:
         Raises:
             InputError: if the question does not fit the release.
         """
-        ask = partial(self._ask, Quantile, of, by, where, weights, level)
-        answers: Answers[Summary] = ask(
-            probability=probability, interpolate=interpolate, target=target
-        )
-        return answers
+        told = {"probability": probability, "interpolate": interpolate, "target": target}
+        return self._ask(Quantile, of, by, where, weights, level, **told)
 
     def covariance(
         self,
@@ -244,9 +229,7 @@ class OpenedRelease:
         Raises:
             InputError: if the question does not fit the release.
         """
-        ask = partial(self._ask, Covariance, of, by, where, weights, level)
-        answers: Answers[CovarianceEstimate] = ask(scores=scores, target=target)
-        return answers
+        return self._ask(Covariance, of, by, where, weights, level, scores=scores, target=target)
 
     def test(
         self,
@@ -263,8 +246,7 @@ class OpenedRelease:
         Raises:
             InputError: if the question does not fit the release; it takes no weights.
         """
-        answers: Answers[IndependenceTest] = self._ask(Independence, of, by, where, weights, level)
-        return answers
+        return self._ask(Independence, of, by, where, weights, level)
 
     def model(
         self,
@@ -299,7 +281,7 @@ class OpenedRelease:
 
     def _ask(
         self,
-        kind: type[Question[Any]],
+        kind: Callable[..., Any],
         of: Names,
         by: Names,
         where: Mapping[str, str] | None,
@@ -308,15 +290,15 @@ class OpenedRelease:
         **more: Any,
     ) -> Answers[Any]:
         schema = self.schema
-        question = kind(
+        answers: Answers[Any] = kind(
             names_of(of, "of", schema),
             by=names_of(by, "by", schema),
             where=_where(where),
             weights=weights,
             level=level,
             **more,
-        )
-        return question.ask(self.source)
+        ).ask(self.source)
+        return answers
 
 
 def _where(given: Mapping[str, str] | None) -> dict[str, str]:

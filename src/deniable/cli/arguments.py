@@ -194,6 +194,21 @@ AsJson = Annotated[
 ]
 
 
+Level = Annotated[
+    float, Parameter(group=groups.ESTIMATED, help="Probability that an interval holds.")
+]
+Weights = Annotated[
+    str | None, Parameter(group=groups.ESTIMATED, help="Kept column with a weight per row.")
+]
+AnswerFile = Annotated[
+    Path | None,
+    Parameter(group=groups.SHOWN, help="Also write the answer: a .csv, .parquet or .xlsx file."),
+]
+ForceFiles = Annotated[
+    bool, Parameter(group=groups.SHOWN, negative=(), help="Replace existing files.")
+]
+
+
 def _check_output(_kind: Any, name: Any) -> None:
     if isinstance(name, str) and name.startswith("-") and name != "-":
         raise ValueError(f"{name} is no output: name a file, or - for standard output")

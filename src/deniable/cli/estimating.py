@@ -9,7 +9,16 @@ from cyclopts import Parameter
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
+from deniable.cli.arguments import (
+    AnswerFile,
+    AsJson,
+    ForceFiles,
+    Level,
+    ReleaseSource,
+    RowOptions,
+    ShowValues,
+    Weights,
+)
 from deniable.errors import InputError
 from deniable.schema.names import split_names
 
@@ -45,9 +54,7 @@ def estimate(
         Parameter(group=groups.ASKED, help="Attributes or kept columns that form subgroups."),
     ] = None,
     rows: RowOptions | None = None,
-    weights: Annotated[
-        str | None, Parameter(group=groups.ESTIMATED, help="Kept column with a weight per row.")
-    ] = None,
+    weights: Weights = None,
     mean: Annotated[
         bool, Parameter(group=groups.ASKED, negative=(), help="Estimate the mean score instead.")
     ] = False,
@@ -122,15 +129,8 @@ def estimate(
             help="table: the truth of this table; population: of what it was drawn from.",
         ),
     ] = "table",
-    level: Annotated[
-        float, Parameter(group=groups.ESTIMATED, help="Probability that an interval holds.")
-    ] = 0.95,
-    output: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.SHOWN, help="Also write the answer: a .csv, .parquet or .xlsx file."
-        ),
-    ] = None,
+    level: Level = 0.95,
+    output: AnswerFile = None,
     wide: Annotated[
         bool,
         Parameter(
@@ -143,9 +143,7 @@ def estimate(
         Path | None,
         Parameter(group=groups.SHOWN, help="Also draw the answer: a .png or .svg file."),
     ] = None,
-    force: Annotated[
-        bool, Parameter(group=groups.SHOWN, negative=(), help="Replace existing files.")
-    ] = False,
+    force: ForceFiles = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
 ) -> None:

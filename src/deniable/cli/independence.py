@@ -1,13 +1,20 @@
 """test: whether attributes are independent, go with a status, or are told alike by all forms."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from deniable.cli import groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
+from deniable.cli.arguments import (
+    AnswerFile,
+    AsJson,
+    ForceFiles,
+    Level,
+    ReleaseSource,
+    RowOptions,
+    ShowValues,
+)
 from deniable.cli.estimating import comparison, print_answers, write_answers
 from deniable.errors import InputError
 from deniable.schema.names import split_names
@@ -75,18 +82,9 @@ def independence(
         ),
     ] = None,
     rows: RowOptions | None = None,
-    level: Annotated[
-        float, Parameter(group=groups.ESTIMATED, help="Probability that an interval holds.")
-    ] = 0.95,
-    output: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.SHOWN, help="Also write the answer: a .csv, .parquet or .xlsx file."
-        ),
-    ] = None,
-    force: Annotated[
-        bool, Parameter(group=groups.SHOWN, negative=(), help="Replace an existing file.")
-    ] = False,
+    level: Level = 0.95,
+    output: AnswerFile = None,
+    force: ForceFiles = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
 ) -> None:

@@ -7,7 +7,16 @@ from cyclopts import Parameter
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, ReleaseSource, RowOptions, ShowValues
+from deniable.cli.arguments import (
+    AnswerFile,
+    AsJson,
+    ForceFiles,
+    Level,
+    ReleaseSource,
+    RowOptions,
+    ShowValues,
+    Weights,
+)
 from deniable.errors import InputError
 from deniable.schema.names import split_names
 
@@ -67,12 +76,8 @@ def model(
         ),
     ] = None,
     rows: RowOptions | None = None,
-    weights: Annotated[
-        str | None, Parameter(group=groups.ESTIMATED, help="Kept column with a weight per row.")
-    ] = None,
-    level: Annotated[
-        float, Parameter(group=groups.ESTIMATED, help="Probability that an interval holds.")
-    ] = 0.95,
+    weights: Weights = None,
+    level: Level = 0.95,
     odds_ratios: Annotated[
         bool,
         Parameter(group=groups.SHOWN, negative=(), help="Odds ratios instead of their logarithms."),
@@ -85,10 +90,7 @@ def model(
             help="Instead of coefficients what is predicted for every combination of covariates.",
         ),
     ] = False,
-    output: Annotated[
-        Path | None,
-        Parameter(group=groups.SHOWN, help="Also write the table: a .csv, .parquet or .xlsx file."),
-    ] = None,
+    output: AnswerFile = None,
     plot: Annotated[
         Path | None,
         Parameter(
@@ -96,9 +98,7 @@ def model(
             help="Also draw the odds ratios with their intervals: a .png or .svg file.",
         ),
     ] = None,
-    force: Annotated[
-        bool, Parameter(group=groups.SHOWN, negative=(), help="Replace existing files.")
-    ] = False,
+    force: ForceFiles = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
 ) -> None:

@@ -104,7 +104,7 @@ class FormAgreement(Presented):
             for test, p_holm in zip(self.tests, adjusted.tolist(), strict=True)
         ]
 
-    def caption(self, level: float = 0.95) -> str:  # noqa: ARG002
+    def caption(self, level: float = 0.95) -> str:  # noqa: ARG002 - as of every answer
         """Return in a sentence what was tested."""
         return (
             f"Do all forms tell of one population{where_text(self.group)}? "

@@ -142,7 +142,7 @@ class LeverageOfLiars(Presented):
             for index in np.ndindex(shape)
         ]
 
-    def caption(self, level: float = 0.95) -> str:  # noqa: ARG002
+    def caption(self, level: float = 0.95) -> str:  # noqa: ARG002 - as of every answer
         """Return in a sentence what it is."""
         return (
             f"Shares of {', '.join(self.attributes)}{where_text(self.group)}, and how far one "
