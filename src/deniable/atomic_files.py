@@ -121,16 +121,6 @@ class Digesting(io.RawIOBase):
         return self._digest.hexdigest()
 
 
-def sync_folder(folder: Path) -> None:
-    """Put the names of a folder's files on the disk, where the system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 @contextmanager
 def explain_write_errors(where: str | Path) -> Iterator[None]:
     """Turn a failure of the system to write into one sentence.
