@@ -1,6 +1,7 @@
 """Who may ask how often: counted in memory, under a key that changes daily."""
 
 import hashlib
+import ipaddress
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,6 +26,20 @@ def address_of(peer: str, forwarded: Sequence[str], hops: int) -> str:
     """
     listed = [part.strip() for line in forwarded for part in line.split(",") if part.strip()]
     return listed[-hops] if 0 < hops <= len(listed) else peer
+
+
+def network_of(address: str) -> str:
+    """Return what is counted as one address: of version 6 the first 64 bits, since whoever has one
+    has all with these.
+
+    >>> network_of("2001:db8::1"), network_of("192.0.2.7"), network_of("::ffff:192.0.2.7")
+    ('2001:db8::/64', '192.0.2.7', '192.0.2.7')
+    """
+    try:
+        read = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:  # of version 4, or what a proxy says
+        return address
+    return str(read.ipv4_mapped or ipaddress.IPv6Network((int(read) >> 64 << 64, 64)))
 
 
 class Limiter:
@@ -56,6 +71,6 @@ class Limiter:
         if (window := int(now // _WINDOW)) != self._window:
             self._window = window
             self._counts.clear()
-        name = hashlib.blake2b(address.encode(), key=self._key, digest_size=16).digest()
+        name = hashlib.blake2b(network_of(address).encode(), key=self._key, digest_size=16).digest()
         self._counts[name] = count = self._counts.get(name, 0) + 1
         return count <= self._most

@@ -9,7 +9,7 @@ import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -294,6 +294,9 @@ def job_folder(output: Path) -> Path:
     return output.parent / f".{output.name}.job"
 
 
+_AT_IT = "{}: another process is making this release; wait until it is done"
+
+
 @contextmanager
 def alone(job: Path) -> Iterator[None]:
     """Hold the folder of a release in parts.
@@ -304,9 +307,7 @@ def alone(job: Path) -> Iterator[None]:
     lock = FileLock(job / "lock")
     with explain_write_errors(job):
         if not lock.claim():
-            raise InputError(
-                f"{job}: another process is making this release; wait until it is done"
-            )
+            raise InputError(_AT_IT.format(job))
     try:
         yield
     finally:
@@ -321,7 +322,12 @@ def remove_unfinished(output: Path) -> None:
     """
     folder = job_folder(output)
     if folder.exists():
-        with alone(folder):
+        with alone(folder), ExitStack() as held:
+            for claim in sorted((folder / "claims").glob("*")):  # of who draws, as deniable work
+                lock = FileLock(claim)
+                held.callback(lock.release)
+                if not lock.take_over() and claim.exists():
+                    raise InputError(_AT_IT.format(folder))
             give_back(folder)
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -136,8 +136,8 @@ def advice(told: Mapping[str, Any]) -> list[str]:
     sentences = []
     if told["forms_rows"] is not None:
         sentences.append(
-            f"With `method` forms, {told['forms_rows']:.2g} times fewer rows would give the same "
-            "errors of shares; its rows are not complete."
+            f"With `method` forms, {wording.significant(told['forms_rows'], 2)} times fewer rows "
+            "would give the same errors of shares; its rows are not complete."
         )
     if told["two_points"] is not None:
         sentences.append(

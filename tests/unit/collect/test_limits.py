@@ -21,3 +21,12 @@ def test_counts_begin_anew_each_minute_and_the_key_each_day() -> None:
     assert limiter.allows("a", 86_401.0)
     assert limiter._key != key
     assert b"a" not in limiter._counts
+
+
+def test_all_addresses_of_one_network_are_counted_together() -> None:
+    limiter = Limiter(2)
+    assert [limiter.allows(f"2001:db8::{i}", 1.0) for i in range(3)] == [True, True, False]
+    assert not limiter.allows("2001:db8:0:0:ffff::1%eth0", 1.0)
+    assert limiter.allows("2001:db8:0:1::1", 1.0)
+    assert [limiter.allows("::ffff:192.0.2.7", 1.0), limiter.allows("192.0.2.7", 1.0)] == [True] * 2
+    assert not limiter.allows("192.0.2.7", 1.0)

@@ -86,11 +86,16 @@ def test_a_second_release_of_the_name_is_refused_while_one_is_unfinished(begun, 
         begin(files, DESIGN, tmp_path / "release", OPTIONS)
     with begun.alone(), pytest.raises(InputError, match="another process is making this release"):
         begin(files, DESIGN, tmp_path / "release", OPTIONS)
-    forced = begin(files, DESIGN, tmp_path / "release", replace(OPTIONS, overwrite=True))
+    replacing = replace(OPTIONS, overwrite=True)
+    drawing = begun.claim("draw", 0)
+    with pytest.raises(InputError, match="another process is making this release"):
+        begin(files, DESIGN, tmp_path / "release", replacing)
+    drawing.release()
+    assert begun.folder.exists()
+    forced = begin(files, DESIGN, tmp_path / "release", replacing)
     assert forced.options.overwrite
     with pytest.raises(InputError, match="was begun and is not finished"):
         share(files[0], DESIGN, tmp_path / "release", OPTIONS, SystemRandomness())
-    replacing = replace(OPTIONS, overwrite=True)
     share(files[0], DESIGN, tmp_path / "release", replacing, SystemRandomness())
     assert not forced.folder.exists()
 
