@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
@@ -25,11 +24,9 @@ from deniable.estimate.independence import FEW_EXPECTED, one_stratum
 from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel
-
-Floats = NDArray[np.float64]
 
 _ROUNDS = 3
 """Fits, each with the θ of the one before; the second decides, as the first is consistent."""

@@ -33,14 +33,13 @@ from numpy.typing import NDArray
 from deniable.errors import InputError, Notice
 from deniable.estimate.counting import Rows
 from deniable.estimate.source import Release
+from deniable.estimate.tabulate import Floats
 from deniable.laws.form import Form
 from deniable.laws.forms import PublishedForms
 from deniable.laws.law import Law, PatternLaw
 from deniable.laws.matrix import MatrixChannel
 from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Mechanism
-
-Floats = NDArray[np.float64]
 
 REFUSED_BELOW = 1e-6
 WARNED_BELOW = 1e-3

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.tabulate import Counts, Tabulation, Tabulator, refuse_randomized
+from deniable.estimate.tabulate import Counts, Floats, Tabulation, Tabulator, refuse_randomized
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, WrongFormError, channel_of
@@ -195,7 +195,7 @@ def count_tables(
     ) as reader:
         for batch in reader:
 
-            def numbers(name: str | None, batch: Batch = batch) -> NDArray[np.float64] | None:
+            def numbers(name: str | None, batch: Batch = batch) -> Floats | None:
                 if name is None:
                     return None
                 return numbers_of(batch.kept[name], name, reader.table, batch.first_row)
@@ -256,9 +256,9 @@ class _Tally:
         values: tuple[str, ...],
         codes: Mapping[int, NDArray[Any]],
         rows: NDArray[np.intp] | slice,
-        weight: NDArray[np.float64] | None,
-        records: NDArray[np.float64] | None,
-        squares: NDArray[np.float64] | None,
+        weight: Floats | None,
+        records: Floats | None,
+        squares: Floats | None,
         table: str,
     ) -> None:
         """Count some rows of a batch, all of one group."""
@@ -350,7 +350,7 @@ class Rows:
 
     names: tuple[str, ...]
     codes: list[NDArray[Any]]
-    counts: NDArray[np.float64] | None = None
+    counts: Floats | None = None
     forms: NDArray[np.int64] | None = None
 
     def where(self, chosen: NDArray[np.bool_] | slice) -> "Rows":
@@ -364,11 +364,7 @@ class Rows:
 
 
 def first_rows(
-    source: Any,
-    strata: Strata,
-    names: Sequence[str],
-    most: int,
-    count: str | None = None,
+    source: Any, strata: Strata, names: Sequence[str], most: int, count: str | None = None
 ) -> dict[str, Rows]:
     """Read the first rows of a released table.
 
@@ -438,7 +434,7 @@ class KeptRows:
 
     codes: dict[int, NDArray[Any]]
     texts: dict[str, tuple[NDArray[np.int64], list[str]]]
-    numbers: dict[str, NDArray[np.float64]]
+    numbers: dict[str, Floats]
 
     @property
     def n_rows(self) -> int:
@@ -484,7 +480,7 @@ def read_rows(
     n_rows = 0
     found: dict[str, list[NDArray[np.int64]]] = {name: [] for name in texts}
     labels: dict[str, dict[str, int]] = {name: {} for name in texts}
-    values: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
+    values: dict[str, list[Floats]] = {name: [] for name in numbers}
     with open_table(
         source, cells.attributes, columns, other_columns="drop", show_values=show_values
     ) as reader:

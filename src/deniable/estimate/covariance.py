@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, single_scores
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
 from deniable.mechanism.published import PublishedChannel
 
@@ -34,7 +33,7 @@ PairScores = tuple[Scores, Scores]
 schema's."""
 
 
-def indicator_covariance(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def indicator_covariance(table: Floats) -> Floats:
     """Return π − αβᵀ of a table of frequencies, shape (a, b)."""
     return table - np.outer(table.sum(axis=1), table.sum(axis=0))
 

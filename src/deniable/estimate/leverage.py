@@ -21,18 +21,15 @@ from math import inf, prod, tanh
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import Inference
 from deniable.estimate.question import Question, one_or_groups
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel
-
-Floats = NDArray[np.float64]
 
 LIARS = 0.01
 """The fraction of rows that are liars': leverage is told in points for one in a hundred."""

@@ -28,7 +28,6 @@ from math import erfc, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.association import less_mean
@@ -38,15 +37,13 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
 from deniable.estimate.scores import scores_of
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 from deniable.schema import Attribute
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.estimate.inference import check_between, one_of
+from deniable.estimate.tabulate import Floats
 from deniable.estimate.trend import variance_within
 from deniable.laws import Identity, ProductLaw
 from deniable.mechanism.channel import Channel
@@ -179,7 +179,7 @@ def _noncentrality(channel: Channel | PublishedChannel, plan: TrendPlan, log_rat
     return told if isfinite(told) else 0.0
 
 
-def _genotypes(allele: float, log_ratio: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _genotypes(allele: float, log_ratio: float) -> tuple[Floats, Floats]:
     """Return the shares of 0, 1 and 2 alleles among controls and among cases."""
     controls = np.array([(1 - allele) ** 2, 2 * allele * (1 - allele), allele**2])
     tilted = controls * np.exp(log_ratio * np.arange(3))
