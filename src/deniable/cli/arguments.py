@@ -270,13 +270,7 @@ class FileOptions:
 
         names = () if self.columns is None else tuple(split_names(self.columns))
         return FileFormat(
-            self.separator,
-            self.decimal,
-            self.encoding,
-            self.header,
-            names,
-            self.dates,
-            self.sheet,
+            self.separator, self.decimal, self.encoding, self.header, names, self.dates, self.sheet
         )
 
 
