@@ -85,7 +85,6 @@ def estimate(
         wide: With --output: a column per category of the last attribute.
         plot: Also draw the answer: a .png or .svg file.
     """
-    from deniable.atomic_files import write_file
     from deniable.estimate.columns import plot_of
     from deniable.estimate.inference import TARGETS, one_of
     from deniable.estimate.known import read_margins
@@ -146,12 +145,10 @@ def estimate(
             if pairs:
                 tables += combinations([schema.names[i] for i in schema.protected], 2)
             answers = _print_tables([question(names) for names in tables], release, level, as_json)
-    picture = None if plot is None else drawn(lambda: plot_of(answers, level), plot, force=force)
+    picture = drawn(lambda: plot_of(answers, level), plot, force=force)
     if output is not None:
         write_answers(answers, output, level, wide=wide, force=force)
-    if plot is not None and picture is not None:
-        write_file(plot, picture, overwrite=force)
-        console.note(f"The plot is in {plot}")
+    write_plot(plot, picture, force=force)
 
 
 def _print_tables(
@@ -190,16 +187,27 @@ def write_answers(
     console.note(f"The answer is in {output}")
 
 
-def drawn(draw: Callable[[], Any], path: Path, *, force: bool) -> bytes:
-    """Return a plot, or say why there is none before anything is written."""
+def drawn(draw: Callable[[], Any], path: Path | None, *, force: bool) -> bytes:
+    """Return a plot, if a file is named, or say why there is none before anything is written."""
     from deniable.atomic_files import refuse_existing
     from deniable.report.method_styles import figure_bytes
 
+    if path is None:
+        return b""
     kind = path.suffix.removeprefix(".").lower()
     if kind not in ("png", "svg"):
         raise InputError(f"{path}: a plot is a file ending in .png or .svg")
     refuse_existing(path, overwrite=force)
     return figure_bytes(draw(), kind)
+
+
+def write_plot(path: Path | None, picture: bytes, *, force: bool) -> None:
+    """Write what :func:`drawn` returned, if a file is named."""
+    from deniable.atomic_files import write_file
+
+    if path is not None:
+        write_file(path, picture, overwrite=force)
+        console.note(f"The plot is in {path}")
 
 
 def print_answers(
@@ -230,6 +238,7 @@ def _question(
     compare: str | None,
 ) -> "Question[Any]":
     """Return the question that the options ask; ``common`` is what all questions are told."""
+    from deniable.estimate.comparing import Comparison
     from deniable.estimate.covariance import Covariance
     from deniable.estimate.inference import one_of
     from deniable.estimate.leverage import Leverage
@@ -247,7 +256,9 @@ def _question(
             raise InputError("shares and means are compared, by method inversion; nothing else")
         if scores is not None and not mean:
             raise InputError("scores are for a mean; ask for the mean too")
-        return _comparison(of, common, compare, mean, scores)
+        column, values = comparison(compare)
+        told = {"column": column, "values": values, "mean": mean, "scores": _scores(scores)}
+        return Comparison(of, **common, **told)
     if covariance:
         if mean or quantile is not None:
             raise InputError("ask for the covariance, the mean or a quantile, not for two at once")
@@ -269,23 +280,7 @@ def _question(
                 "out (of bins, --interpolate gives a number)"
             )
         return Quantile(of, **common, probability=quantile, interpolate=interpolate)
-    return Mean(of, **common, scores=None if scores is None else _scores(scores))
-
-
-def _comparison(
-    of: tuple[str, ...], common: dict[str, Any], text: str, mean: bool, scores: str | None
-) -> "Question[Any]":
-    from deniable.estimate.comparing import Comparison
-
-    column, compared = comparison(text)
-    return Comparison(
-        of,
-        **common,
-        column=column,
-        values=compared,
-        mean=mean,
-        scores=None if scores is None else _scores(scores),
-    )
+    return Mean(of, **common, scores=_scores(scores))
 
 
 def comparison(text: str) -> tuple[str, tuple[str, str]]:
@@ -301,12 +296,12 @@ def comparison(text: str) -> tuple[str, tuple[str, str]]:
     return column.strip(), (named[0], named[1])
 
 
-def _scores(text: str) -> Any:
+def _scores(text: str | None) -> Any:
     """Return what --scores means for one attribute: numbers, "middle", or None for no text."""
     from deniable.cli import options
 
-    if text.strip() in ("", "middle"):
-        return text.strip() or None
+    if text is None or text.strip() in ("", "middle"):
+        return (text or "").strip() or None
     return options.numbers(text, "--scores")
 
 

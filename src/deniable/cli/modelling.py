@@ -72,7 +72,7 @@ def model(
         plot: Also draw the odds ratios with their intervals: a .png or .svg file.
     """
     from deniable.cli import options
-    from deniable.cli.estimating import drawn
+    from deniable.cli.estimating import drawn, write_plot
     from deniable.estimate.known import read_margins
     from deniable.models.question import ModelQuestion
 
@@ -99,7 +99,7 @@ def model(
         models = question.ask(release)
     if plot is not None and len(models) > 1:
         raise InputError("a plot is of one model; select a group of rows with --where")
-    picture = None if plot is None else drawn(models[0].plot, plot, force=force)
+    picture = drawn(models[0].plot, plot, force=force)
     tables = [_rows(each, odds_ratios=odds_ratios, predict=predict) for each in models]
     if as_json:
         console.print_json(question.to_plain(models))
@@ -108,11 +108,7 @@ def model(
             _show(each, table, level)
     if output is not None:
         _write(models, tables, output, level, force=force)
-    if plot is not None and picture is not None:
-        from deniable.atomic_files import write_file
-
-        write_file(plot, picture, overwrite=force)
-        console.note(f"The plot is in {plot}")
+    write_plot(plot, picture, force=force)
 
 
 def _rows(model: "Model", *, odds_ratios: bool, predict: bool) -> list[dict[str, Any]]:

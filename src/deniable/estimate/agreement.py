@@ -21,7 +21,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.independence import FEW_EXPECTED, one_stratum
-from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
+from deniable.estimate.question import Question, refuse_randomized_groups
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
@@ -165,10 +165,6 @@ class Agreement(Question[FormAgreement]):
     def answer(self, counts: Counts) -> list[FormAgreement]:
         """Return the test of one attribute, from counts by every form."""
         return [self.agreement(self.of, [counts])]
-
-    def to_plain(self, answers: Sequence[FormAgreement]) -> dict[str, Any]:
-        """Return the test of one group as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
     def agreement(self, names: Sequence[str], counted: Sequence[Counts]) -> FormAgreement:
         """Return the test of one group of rows.

@@ -13,7 +13,6 @@ cross-table of the release, read as it stands, misleads. Under response matrices
 The estimate is unbiased by docs/proofs/estimation.md, Theorem 6.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import Inference, normal_quantile
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, single_scores
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
@@ -214,10 +213,6 @@ class Covariance(Question[CovarianceEstimate]):
             level=self.level,
         )
         return [estimate]
-
-    def to_plain(self, answers: Sequence[CovarianceEstimate]) -> dict[str, Any]:
-        """Return one covariance as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
 
 def _common_prediction(

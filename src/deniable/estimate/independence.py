@@ -21,7 +21,7 @@ from deniable.estimate.chi_square import (
 )
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
+from deniable.estimate.question import Question, refuse_randomized_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats, Tabulation
 from deniable.mechanism.mechanism import Mechanism
@@ -258,10 +258,6 @@ class Independence(Question[IndependenceTest]):
     def answer(self, counts: Counts) -> list[IndependenceTest]:
         """Return the test of one group of rows."""
         return [replace(independence(counts, self.of), level=self.level)]
-
-    def to_plain(self, answers: Sequence[IndependenceTest]) -> dict[str, Any]:
-        """Return one test as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
 
 def _refuse_but_two(of: Sequence[str]) -> None:

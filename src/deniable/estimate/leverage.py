@@ -15,7 +15,6 @@ which is at most (e^ε − 1)/(e^ε + 1), and its mean over forms is 1 for an x 
 outside.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod, tanh
 from typing import Any
@@ -25,7 +24,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import Inference
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
@@ -220,7 +219,3 @@ class Leverage(Question[LeverageOfLiars]):
             counts.group,
         )
         return [found]
-
-    def to_plain(self, answers: Sequence[LeverageOfLiars]) -> dict[str, Any]:
-        """Return one table as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
