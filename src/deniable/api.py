@@ -112,29 +112,52 @@ def _design(plan: Any) -> Design:
     raise InputError("a bare mechanism has no record to write; give the design that it is of")
 
 
-def randomize(
-    frame: Any,
-    plan: Plan,
+class Releasing(TypedDict, total=False):
+    """What is left out and accepted, and where a release is counted."""
+
+    drop_other_columns: bool
+    accept_drafted: bool
+    ledger: str | Path | None
+    population: str
+    new_population: bool
+
+
+class Publishing(Releasing, total=False):
+    """How a folder to publish is made, and from which rows."""
+
+    shuffle: bool
+    person: str | None
+    also: Sequence[str]
+    overwrite: bool
+    sign: str | Path | None
+
+
+def _options(
+    command: str,
     *,
-    drop_other_columns: bool = False,
-    accept_drafted: bool = False,
+    also: Sequence[str] = (),
+    sign: str | Path | None = None,
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
     new_population: bool = False,
-) -> Any:
+    **told: Any,
+) -> Options:
+    """Return what a release is told; ``command`` is how its report says it was made."""
+    whose = population_of(ledger, population, new=new_population)
+    signer = None if sign is None else read_signer(sign)
+    return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)
+
+
+@spelled_out(Options, _options)
+def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
     """Randomize a dataframe.
+
+    All arguments but these are as of :func:`share`.
 
     Args:
         frame: a pandas, Polars or pyarrow table (or another frame known to narwhals), a DuckDB
             relation, a pyarrow dataset, or a stream of record batches.
         plan: a design or its mechanism, or the file or folder that has it.
-        drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
-            of refusing them.
-        accept_drafted: release attributes whose categories or edges were read off the data.
-        ledger: the file in which releases are counted (docs/howto/ledger.md); by default the one
-            that the environment variable DENIABLE_LEDGER names, if there is one.
-        population: whose data these are, for the ledger.
-        new_population: whether it is not in the ledger yet, which is asked where that has budgets.
 
     Returns:
         A frame of the same kind, its columns in the same order; kept columns are untouched. What
@@ -155,51 +178,19 @@ def randomize(
     mechanism = mechanism_of(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
-    options = Options(drop_other_columns=drop_other_columns, accept_drafted=accept_drafted)
+    options = _options("deniable.randomize(…)", **told)
     refuse_drafted(schema, options)
-    whose = population_of(ledger, population, new=new_population)
-    check_budget(mechanism, whose)
+    check_budget(mechanism, options.population)
     with open_rows(frame, schema, options) as reader:
         columns = Layout.of(mechanism).columns(reader)
         draw = Randomizer(mechanism, SystemRandomness()).randomize
         spending = Spending.of(Strata.one(mechanism))
-        with remembered(whose, spending, "randomize") as entry:
+        with remembered(options.population, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)
             released = randomize_frame(frame, columns, rows, draw)
             if entry is not None:
                 entry.count(seen=True)
         return released
-
-
-class Publishing(TypedDict, total=False):
-    """How a folder to publish is made, and from which rows."""
-
-    shuffle: bool
-    person: str | None
-    also: Sequence[str]
-    drop_other_columns: bool
-    accept_drafted: bool
-    overwrite: bool
-    sign: str | Path | None
-    ledger: str | Path | None
-    population: str
-    new_population: bool
-
-
-def _options(
-    command: str,
-    *,
-    also: Sequence[str] = (),
-    sign: str | Path | None = None,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
-    **told: Any,
-) -> Options:
-    """Return what a release is told; ``command`` is how its report says it was made."""
-    whose = population_of(ledger, population, new=new_population)
-    signer = None if sign is None else read_signer(sign)
-    return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)
 
 
 @spelled_out(Options, _options)
@@ -224,13 +215,14 @@ def share(
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
         also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
-        drop_other_columns: leave out columns that the schema neither declares nor keeps.
+        drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
+            of refusing them.
         accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
         sign: private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase stands
             in the environment variable DENIABLE_SIGN_PASSPHRASE.
-        ledger: the file in which releases are counted; by default the one that the environment
-            variable DENIABLE_LEDGER names, if there is one.
+        ledger: the file in which releases are counted (docs/howto/ledger.md); by default the one
+            that the environment variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
         new_population: whether it is not in the ledger yet, which is asked where that has budgets.
         jobs: processes that work on parts; by default one for every core.

@@ -458,7 +458,33 @@ def _pass_phrase() -> str | None:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PublishOptions(LedgerOptions, FileOptions, SignOptions):
+class ReleaseOptions(LedgerOptions, FileOptions):
+    """How rows are read and counted that are to be released."""
+
+    drop_other_columns: DropOthers = False
+    accept_drafted: AcceptDrafted = False
+    force: Force = False
+    show_values: ShowValues = False
+    insecure_seed: InsecureSeed = None
+
+    def options(self, command: str = "") -> "Options":
+        """Return what the release is told; ``command`` is how its report says it was made."""
+        from deniable.release.release import Options
+
+        return Options(
+            drop_other_columns=self.drop_other_columns,
+            accept_drafted=self.accept_drafted,
+            overwrite=self.force,
+            show_values=self.show_values,
+            command=command,
+            file_format=self.file_format(),
+            population=self.remember(seeded=self.insecure_seed is not None),
+        )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions(ReleaseOptions, SignOptions):
     """How a folder to publish is made, and from which rows.
 
     Args:
@@ -473,26 +499,13 @@ class PublishOptions(LedgerOptions, FileOptions, SignOptions):
     also: Annotated[
         list[Literal["sav", "dta", "parquet", "csv"]] | None, FILE, Parameter(name="--as")
     ] = None
-    drop_other_columns: DropOthers = False
-    accept_drafted: AcceptDrafted = False
-    force: Force = False
-    show_values: ShowValues = False
-    insecure_seed: InsecureSeed = None
 
-    def options(self, command: str) -> "Options":
-        """Return what the release is told; ``command`` is how its report says it was made."""
-        from deniable.release.release import Options
-
-        return Options(
+    def options(self, command: str = "") -> "Options":
+        """Return what the release is told, as of all released rows and of a folder."""
+        return replace(
+            super().options(command),
             shuffle=self.shuffle,
             person=self.person,
-            drop_other_columns=self.drop_other_columns,
-            overwrite=self.force,
-            show_values=self.show_values,
-            command=command,
-            file_format=self.file_format(),
-            accept_drafted=self.accept_drafted,
-            population=self.remember(seeded=self.insecure_seed is not None),
             signer=self.signer(),
             also=tuple(self.also or ()),
         )

@@ -17,22 +17,16 @@ from deniable.cli.arguments import (
     LARGE,
     SHARED,
     SHOWN,
-    AcceptDrafted,
     AsJson,
     Curve,
     DesignOptions,
-    DropOthers,
-    FileOptions,
     FileOrStream,
-    Force,
     InputTable,
     InputTables,
-    InsecureSeed,
     Jobs,
-    LedgerOptions,
     PublishOptions,
+    ReleaseOptions,
     SchemaPath,
-    ShowValues,
     SignOptions,
 )
 from deniable.cli.designing import account_of, find_design
@@ -454,13 +448,7 @@ def randomize(
     *,
     mechanism: Annotated[Path, SHARED],
     output: Annotated[FileOrStream, SHARED] = "-",
-    drop_other_columns: DropOthers = False,
-    accept_drafted: AcceptDrafted = False,
-    force: Force = False,
-    show_values: ShowValues = False,
-    insecure_seed: InsecureSeed = None,
-    memory: LedgerOptions | None = None,
-    file: FileOptions | None = None,
+    given: ReleaseOptions | None = None,
 ) -> None:
     """Randomize a table, or one row, with a mechanism. Streams.
 
@@ -474,23 +462,11 @@ def randomize(
     from deniable.release import release
 
     design = record.read_design(mechanism)
-    population = (memory or LedgerOptions()).remember(seeded=insecure_seed is not None)
+    given = given or ReleaseOptions()
+    options = given.options()
+    bits = bits_from(given.insecure_seed)
     with console.progress("Randomizing") as advance:
-        release.randomize_table(
-            source,
-            design.mechanism,
-            output,
-            release.Options(
-                drop_other_columns=drop_other_columns,
-                accept_drafted=accept_drafted,
-                overwrite=force,
-                show_values=show_values,
-                population=population,
-                file_format=(file or FileOptions()).file_format(),
-            ),
-            bits_from(insecure_seed),
-            advance,
-        )
+        release.randomize_table(source, design.mechanism, output, options, bits, advance)
 
 
 def bits_from(insecure_seed: int | None) -> Any:
