@@ -1,8 +1,8 @@
 """The Python interface to tables: as short as the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from deniable.design.record import read_design
 from deniable.design.sample_size import plan
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
+from deniable.engines.units import Publishing, Releasing, options_of
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement, FormAgreement
 from deniable.estimate.columns import Answers, Tabular
@@ -25,7 +26,6 @@ from deniable.estimate.trend import Trend, TrendTests
 from deniable.estimate.trend_power import plan_trend
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.ledger import Spending, remembered
-from deniable.ledger.book import EVERYBODY, population_of
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
@@ -62,7 +62,6 @@ from deniable.release.release import (
     with_all_mismatches,
 )
 from deniable.release.release import share as write_release
-from deniable.release.signing import read_signer
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.tables.frames import randomize_frame
@@ -112,43 +111,7 @@ def _design(plan: Any) -> Design:
     raise InputError("a bare mechanism has no record to write; give the design that it is of")
 
 
-class Releasing(TypedDict, total=False):
-    """What is left out and accepted, and where a release is counted."""
-
-    drop_other_columns: bool
-    accept_drafted: bool
-    ledger: str | Path | None
-    population: str
-    new_population: bool
-
-
-class Publishing(Releasing, total=False):
-    """How a folder to publish is made, and from which rows."""
-
-    shuffle: bool
-    person: str | None
-    also: Sequence[str]
-    overwrite: bool
-    sign: str | Path | None
-
-
-def _options(
-    command: str,
-    *,
-    also: Sequence[str] = (),
-    sign: str | Path | None = None,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
-    **told: Any,
-) -> Options:
-    """Return what a release is told; ``command`` is how its report says it was made."""
-    whose = population_of(ledger, population, new=new_population)
-    signer = None if sign is None else read_signer(sign)
-    return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)
-
-
-@spelled_out(Options, _options)
+@spelled_out(Options, options_of)
 def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
     """Randomize a dataframe.
 
@@ -178,7 +141,7 @@ def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
     mechanism = mechanism_of(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
-    options = _options("deniable.randomize(…)", **told)
+    options = options_of("deniable.randomize(…)", **told)
     refuse_drafted(schema, options)
     check_budget(mechanism, options.population)
     with open_rows(frame, schema, options) as reader:
@@ -193,7 +156,7 @@ def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
         return released
 
 
-@spelled_out(Options, _options)
+@spelled_out(Options, options_of)
 def share(
     table: Any,
     plan: Design | str | Path,
@@ -242,7 +205,7 @@ def share(
         >>> record["release"]["rows"], sorted(path.name for path in Path("release").iterdir())
         (3, ['codebook.csv', 'data.parquet', 'record.json', 'report.html'])
     """
-    options = _options("deniable.share(…)", **told)
+    options = options_of("deniable.share(…)", **told)
     made = _design(plan)
     check_budget(made.mechanism, options.population)
     if (parts := parts_of(table)) is not None:
@@ -251,7 +214,7 @@ def share(
     return write_release(table, made, Path(output), options, SystemRandomness())
 
 
-@spelled_out(Options, _options)
+@spelled_out(Options, options_of)
 def pram(
     table: Any,
     schema: Schema,
@@ -304,7 +267,7 @@ def pram(
         alpha=alpha,
         numeric=numeric or {},
     )
-    options = _options("deniable.pram(…)", **told)
+    options = options_of("deniable.pram(…)", **told)
     check_budget_of_treatment(treatment, options)
     look_at(table, schema, options, list(treatment.numeric))
     return write_treated(table, treatment, Path(output), options, SystemRandomness())
