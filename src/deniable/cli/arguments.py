@@ -215,14 +215,6 @@ InputTables = Annotated[
         help=f"{_TABLE} Several, a folder or 'people/*.parquet' are released in parts.",
     ),
 ]
-Jobs = Annotated[
-    int | None,
-    LARGE,
-    Parameter(help="Processes that work on the parts; default: one for every core."),
-]
-DropOthers = Annotated[
-    bool, LEFT_OUT, Parameter(help="Leave out columns that the schema neither declares nor keeps.")
-]
 Anyway = Annotated[
     bool,
     LEFT_OUT,
@@ -274,11 +266,6 @@ class FileOptions:
         )
 
 
-InsecureSeed = Annotated[
-    int | None,
-    TESTS,
-    Parameter(help="NOT PRIVATE. Repeatable randomness for tests; the record says so."),
-]
 ReleaseSource = Annotated[
     str | None,
     ASKED,
@@ -410,16 +397,6 @@ class LedgerOptions:
         return whose
 
 
-AcceptDrafted = Annotated[
-    bool,
-    LEFT_OUT,
-    Parameter(
-        help="Release attributes whose categories or bin edges were read off the data: a "
-        "disclosure of its own, which the report states."
-    ),
-]
-
-
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SignOptions:
@@ -459,13 +436,20 @@ def _pass_phrase() -> str | None:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReleaseOptions(LedgerOptions, FileOptions):
-    """How rows are read and counted that are to be released."""
+    """How rows are read and counted that are to be released.
 
-    drop_other_columns: DropOthers = False
-    accept_drafted: AcceptDrafted = False
+    Args:
+        drop_other_columns: Leave out columns that the schema neither declares nor keeps.
+        accept_drafted: Release attributes whose categories or bin edges were read off the data: a
+            disclosure of its own, which the report states.
+        insecure_seed: NOT PRIVATE. Repeatable randomness for tests; the record says so.
+    """
+
+    drop_other_columns: Annotated[bool, LEFT_OUT] = False
+    accept_drafted: Annotated[bool, LEFT_OUT] = False
     force: Force = False
     show_values: ShowValues = False
-    insecure_seed: InsecureSeed = None
+    insecure_seed: Annotated[int | None, TESTS] = None
 
     def options(self, command: str = "") -> "Options":
         """Return what the release is told; ``command`` is how its report says it was made."""

@@ -23,7 +23,6 @@ from deniable.cli.arguments import (
     FileOrStream,
     InputTable,
     InputTables,
-    Jobs,
     PublishOptions,
     ReleaseOptions,
     SchemaPath,
@@ -49,7 +48,7 @@ def share(
     request: DesignOptions | None = None,
     curve: Curve = False,
     publish: PublishOptions | None = None,
-    jobs: Jobs = None,
+    jobs: Annotated[int | None, LARGE] = None,
     resume: Annotated[bool, LARGE] = False,
     only_begin: Annotated[bool, LARGE] = False,
     verbose: Annotated[bool, SHOWN] = False,
@@ -63,6 +62,7 @@ def share(
     Args:
         output: Folder to make.
         mechanism: A mechanism that is there, instead of a schema.
+        jobs: Processes that work on the parts; default: one for every core.
         resume: Continue a release in parts that was begun: parts that are made stay as they are.
             Say it again with --resume, or name nothing but --output.
         only_begin: Compare the tables with the schema and prepare the parts, for deniable work.

@@ -13,7 +13,7 @@ are adjusted by Holm (1979), whatever goes with what.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,15 +89,7 @@ class FormAgreement(Presented):
         """Return a row per attribute, its p-value also adjusted for their number."""
         adjusted = holm(np.array([test.p_value for test in self.tests]))
         return [
-            dict(self.group)
-            | {
-                "attribute": test.attribute,
-                "forms": test.forms,
-                "statistic": test.statistic,
-                "degrees_of_freedom": test.degrees_of_freedom,
-                "p_value": test.p_value,
-                "p_holm": p_holm,
-            }
+            dict(self.group) | asdict(test) | {"p_value": test.p_value, "p_holm": p_holm}
             for test, p_holm in zip(self.tests, adjusted.tolist(), strict=True)
         ]
 

@@ -50,15 +50,8 @@ class TrendPlan:
     """What a study of genotypes finds.
 
     Args:
-        people: how many there are.
-        snps: k, how many SNPs a record has.
-        epsilon: of the record, in nats; inf without privacy.
-        allele: share of the allele among controls.
-        cases: part of the people that are cases.
-        coding: ``carrier`` or ``additive``.
-        method: how the law is found.
-        power: with which the odds ratio is found.
-        level: of all tests together, by Bonferroni.
+        people, snps, epsilon, allele, cases, coding, method, power, level: as they were given to
+            :func:`plan_trend`; ε is inf without privacy.
         odds_ratio: per allele, the smallest that is found; None if none is.
         worth: the number of people whose genotypes, seen as they are, would find as much.
     """
