@@ -18,6 +18,11 @@ from deniable.tables import Batch, open_table
 from deniable.tables.reading import as_it_was, column_names
 from deniable.tables.rows import groups_of, numbers_of
 
+NOT_AS_ASKED = (
+    "the cell is empty though the row's form asks it, or filled though it does not, or names a set "
+    "of categories where the form asks for one, or one for a set"
+)
+
 MAX_GROUPS = 10_000
 """Groups of rows; each has a table of its own and a result that somebody is to read."""
 
@@ -306,9 +311,8 @@ def _wrong_form(
 ) -> InputError:
     row = error.row if isinstance(rows, slice) else int(rows[error.row])
     return InputError(
-        f"{table}, data row {batch.first_row + row}, column '{error.name}': the cell is empty "
-        "though the row's form asks it, or filled though it does not, or names a set of categories "
-        "where the form asks for one, or one for a set; the row is not of this release"
+        f"{table}, data row {batch.first_row + row}, column '{error.name}': {NOT_AS_ASKED}; the "
+        "row is not of this release"
     )
 
 

@@ -177,6 +177,16 @@ class _OfOneAttribute(Question[Summary]):
         inference = Inference(counts, (*self.of, *self.subgroups(counts.schema)), self.target)
         return inference, counts.schema.variable(self.of[0]).attribute
 
+    def _summary(
+        self,
+        statistic: Literal["mean", "quantile"],
+        counts: Counts,
+        group: tuple[tuple[str, str], ...],
+        **found: Any,
+    ) -> Summary:
+        about = counts.schema.variable(self.of[0]).attribute.name, group, counts.n_records
+        return Summary(statistic, *about, self.target, level=self.level, **found)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(_OfOneAttribute):
@@ -237,18 +247,7 @@ class Mean(_OfOneAttribute):
                     found |= exact[0]._asdict()
                 found |= {"low": low, "high": high, "uncertain": bool(few or whole)}
                 found |= {"lowest": bottom, "highest": top}
-            summaries.append(
-                Summary(
-                    "mean",
-                    attribute.name,
-                    group,
-                    counts.n_records,
-                    self.target,
-                    scores=scored.source,
-                    level=self.level,
-                    **found,
-                )
-            )
+            summaries.append(self._summary("mean", counts, group, scores=scored.source, **found))
         return summaries
 
 
@@ -325,19 +324,9 @@ class Quantile(_OfOneAttribute):
                     found["confidence"] = likely[int(middle)]
                     found["bounds"] = scale.bounds(int(low), int(high))
                 found["uncertain"] = bool(few or whole)
-            summaries.append(
-                Summary(
-                    "quantile",
-                    attribute.name,
-                    group,
-                    counts.n_records,
-                    self.target,
-                    scores="interpolated" if self.interpolate else None,
-                    probability=probability,
-                    level=self.level,
-                    **found,
-                )
-            )
+            found["scores"] = "interpolated" if self.interpolate else None
+            found["probability"] = probability
+            summaries.append(self._summary("quantile", counts, group, **found))
         return summaries
 
 
