@@ -223,6 +223,12 @@ class OpenedRelease:
         ('0', 'logistic')
         >>> len(release.smooth("a,b,c")[0].table())
         8
+        >>> release.trend("a,b", status="c")[0].compared
+        ('1', '0')
+        >>> plan = deniable.design(deniable.Schema.anonymous((3, 4)), epsilon=2, method="forms")
+        >>> rows = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
+        >>> len(deniable.open_release(deniable.randomize(rows, plan), plan).agreement())
+        1
     """
 
     source: Release
