@@ -1,8 +1,8 @@
 """The Python interface to tables: as short as the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,33 +13,39 @@ from deniable.design.record import read_design
 from deniable.design.sample_size import plan
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
+from deniable.engines.units import Publishing, Releasing, options_of
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement, FormAgreement
-from deniable.estimate.columns import Answers
-from deniable.estimate.covariance import CovarianceEstimate, PairScores
-from deniable.estimate.independence import IndependenceTest
+from deniable.estimate.columns import Answers, Tabular
+from deniable.estimate.covariance import Covariance, CovarianceEstimate
+from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
-from deniable.estimate.ordered import Summary
-from deniable.estimate.scores import Scores
-from deniable.estimate.shares import Estimate
-from deniable.estimate.shares import Method as EstimationMethod
+from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.trend import Trend, TrendTests
 from deniable.estimate.trend_power import plan_trend
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.ledger import Spending, remembered
-from deniable.ledger.book import EVERYBODY, population_of
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
+from deniable.models.question import ModelQuestion
 from deniable.opened import (
+    Asked,
+    CovarianceAsked,
+    LeverageAsked,
+    MeanAsked,
+    ModelAsked,
+    Names,
     OpenedRelease,
     Plan,
+    QuantileAsked,
+    SharesAsked,
+    TrendAsked,
     mechanism_of,
-    names_of,
     open_release,
-    texts_of,
+    spelled_out,
 )
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment
@@ -56,7 +62,6 @@ from deniable.release.release import (
     with_all_mismatches,
 )
 from deniable.release.release import share as write_release
-from deniable.release.signing import read_signer
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.tables.frames import randomize_frame
@@ -93,6 +98,9 @@ __all__ = [
 ]
 
 
+_Answer = TypeVar("_Answer", bound=Tabular)
+
+
 def _design(plan: Any) -> Design:
     """Return a design, also of the file or folder that has it."""
     if isinstance(plan, str | Path):
@@ -103,29 +111,16 @@ def _design(plan: Any) -> Design:
     raise InputError("a bare mechanism has no record to write; give the design that it is of")
 
 
-def randomize(
-    frame: Any,
-    plan: Plan,
-    *,
-    drop_other_columns: bool = False,
-    accept_drafted: bool = False,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
-) -> Any:
+@spelled_out(Options, options_of)
+def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
     """Randomize a dataframe.
+
+    All arguments but these are as of :func:`share`.
 
     Args:
         frame: a pandas, Polars or pyarrow table (or another frame known to narwhals), a DuckDB
             relation, a pyarrow dataset, or a stream of record batches.
         plan: a design or its mechanism, or the file or folder that has it.
-        drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
-            of refusing them.
-        accept_drafted: release attributes whose categories or edges were read off the data.
-        ledger: the file in which releases are counted (docs/howto/ledger.md); by default the one
-            that the environment variable DENIABLE_LEDGER names, if there is one.
-        population: whose data these are, for the ledger.
-        new_population: whether it is not in the ledger yet, which is asked where that has budgets.
 
     Returns:
         A frame of the same kind, its columns in the same order; kept columns are untouched. What
@@ -146,15 +141,14 @@ def randomize(
     mechanism = mechanism_of(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
-    options = Options(drop_other_columns=drop_other_columns, accept_drafted=accept_drafted)
+    options = options_of("deniable.randomize(…)", **told)
     refuse_drafted(schema, options)
-    whose = population_of(ledger, population, new=new_population)
-    check_budget(mechanism, whose)
+    check_budget(mechanism, options.population)
     with open_rows(frame, schema, options) as reader:
         columns = Layout.of(mechanism).columns(reader)
         draw = Randomizer(mechanism, SystemRandomness()).randomize
         spending = Spending.of(Strata.one(mechanism))
-        with remembered(whose, spending, "randomize") as entry:
+        with remembered(options.population, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)
             released = randomize_frame(frame, columns, rows, draw)
             if entry is not None:
@@ -162,22 +156,14 @@ def randomize(
         return released
 
 
+@spelled_out(Options, options_of)
 def share(
     table: Any,
     plan: Design | str | Path,
     output: str | Path,
     *,
-    shuffle: bool = False,
-    person: str | None = None,
-    also: Sequence[str] = (),
-    drop_other_columns: bool = False,
-    accept_drafted: bool = False,
-    overwrite: bool = False,
-    sign: str | Path | None = None,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
     jobs: int | None = None,
+    **told: Unpack[Publishing],
 ) -> dict[str, Any]:
     """Randomize a table and write a folder to publish.
 
@@ -192,13 +178,14 @@ def share(
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
         also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
-        drop_other_columns: leave out columns that the schema neither declares nor keeps.
+        drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
+            of refusing them.
         accept_drafted: release attributes whose categories or edges were read off the data.
         overwrite: replace an existing release.
         sign: private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase stands
             in the environment variable DENIABLE_SIGN_PASSPHRASE.
-        ledger: the file in which releases are counted; by default the one that the environment
-            variable DENIABLE_LEDGER names, if there is one.
+        ledger: the file in which releases are counted (docs/howto/ledger.md); by default the one
+            that the environment variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
         new_population: whether it is not in the ledger yet, which is asked where that has budgets.
         jobs: processes that work on parts; by default one for every core.
@@ -218,17 +205,7 @@ def share(
         >>> record["release"]["rows"], sorted(path.name for path in Path("release").iterdir())
         (3, ['codebook.csv', 'data.parquet', 'record.json', 'report.html'])
     """
-    options = Options(
-        shuffle=shuffle,
-        person=person,
-        also=tuple(also),
-        drop_other_columns=drop_other_columns,
-        accept_drafted=accept_drafted,
-        overwrite=overwrite,
-        population=population_of(ledger, population, new=new_population),
-        signer=None if sign is None else read_signer(sign),
-        command="deniable.share(…)",
-    )
+    options = options_of("deniable.share(…)", **told)
     made = _design(plan)
     check_budget(made.mechanism, options.population)
     if (parts := parts_of(table)) is not None:
@@ -237,6 +214,7 @@ def share(
     return write_release(table, made, Path(output), options, SystemRandomness())
 
 
+@spelled_out(Options, options_of)
 def pram(
     table: Any,
     schema: Schema,
@@ -248,18 +226,11 @@ def pram(
     invariant: bool = False,
     alpha: float = 1.0,
     numeric: Mapping[str, float] | None = None,
-    shuffle: bool = False,
-    person: str | None = None,
-    also: Sequence[str] = (),
-    drop_other_columns: bool = False,
-    accept_drafted: bool = False,
-    overwrite: bool = False,
-    sign: str | Path | None = None,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
+    **told: Unpack[Publishing],
 ) -> dict[str, Any]:
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
+
+    All arguments but these are as of :func:`share`.
 
     Args:
         table: a path or a dataframe; it is held in memory.
@@ -270,18 +241,6 @@ def pram(
         invariant: keep the table's frequencies in expectation; no differential privacy.
         alpha: with ``invariant``, a value is left as it is with probability 1 − alpha.
         numeric: λ by column of numbers to pull towards its mean; no differential privacy.
-        shuffle: release the rows in random order.
-        person: a column that says whose row it is; it is dropped, and ε per person is reported.
-        also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
-        drop_other_columns: leave out columns that the schema neither declares nor keeps.
-        accept_drafted: release attributes whose categories or edges were read off the data.
-        overwrite: replace an existing release.
-        sign: private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase stands
-            in the environment variable DENIABLE_SIGN_PASSPHRASE.
-        ledger: the file in which releases are counted; by default the one that the environment
-            variable DENIABLE_LEDGER names, if there is one.
-        population: whose data these are, for the ledger.
-        new_population: whether it is not in the ledger yet, which is asked where that has budgets.
 
     Returns:
         All that is told of the release: the record as in ``record.json``, and sentences; its
@@ -308,17 +267,7 @@ def pram(
         alpha=alpha,
         numeric=numeric or {},
     )
-    options = Options(
-        shuffle=shuffle,
-        person=person,
-        also=tuple(also),
-        drop_other_columns=drop_other_columns,
-        accept_drafted=accept_drafted,
-        overwrite=overwrite,
-        population=population_of(ledger, population, new=new_population),
-        signer=None if sign is None else read_signer(sign),
-        command="deniable.pram(…)",
-    )
+    options = options_of("deniable.pram(…)", **told)
     check_budget_of_treatment(treatment, options)
     look_at(table, schema, options, list(treatment.numeric))
     return write_treated(table, treatment, Path(output), options, SystemRandomness())
@@ -351,17 +300,14 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
     return decompose(bistochastic_channel(matrix).weights)
 
 
+@spelled_out(Shares)
 def estimate(
     released: Any,
     plan: Plan | None = None,
     *,
-    of: str | Sequence[str],
-    by: str | Sequence[str] = (),
-    where: Mapping[str, str] | None = None,
-    weights: str | None = None,
-    method: EstimationMethod = "inversion",
-    target: Target = "table",
+    of: Names,
     anyway: bool = False,
+    **asked: Unpack[SharesAsked],
 ) -> Estimate:
     """Estimate a marginal, a joint table, or shares within subgroups.
 
@@ -372,8 +318,10 @@ def estimate(
         by: attributes that form subgroups, likewise; for kept columns see :func:`estimate_groups`.
         where: the value that selects rows, by kept column.
         weights: a kept column with a weight per row.
-        method: ``inversion``, ``em`` or ``projected``.
-        target: ``table`` or ``population``, what the standard errors are for.
+        level: probability that an interval holds; 0.95 by default.
+        method: ``inversion`` (the default), ``em`` or ``projected``.
+        target: ``table`` (the default) or ``population``, what the standard errors are for.
+        known: a CSV file of shares known exactly, which the answer then has.
         anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
@@ -393,37 +341,32 @@ def estimate(
         no   0.760 ± 0.030
         yes  0.240 ± 0.030
     """
-    tables = estimate_groups(
-        released,
-        plan,
-        of=of,
-        by=by,
-        where=where,
-        weights=weights,
-        method=method,
-        target=target,
-        anyway=anyway,
-    )
-    if len(tables) != 1:
+    return _only(open_release(released, plan, anyway=anyway).shares(of, **asked))
+
+
+def _only(answers: Answers[_Answer]) -> _Answer:
+    """Return the one answer that there is.
+
+    Raises:
+        InputError: if there are several.
+    """
+    if len(answers) != 1:
         raise InputError(
-            f"a column that is released as it is forms {len(tables)} groups of rows, with a table "
-            "each; ask for all of them with estimate_groups, or for one group of rows at a time "
-            "with where={'column': 'value'}"
+            f"a column that is released as it is forms {len(answers)} groups of rows, with an "
+            "answer each; ask an opened release for all of them (deniable.open_release), or for "
+            "one group of rows at a time with where={'column': 'value'}"
         )
-    return tables[0]
+    return answers[0]
 
 
+@spelled_out(Shares)
 def estimate_groups(
     released: Any,
     plan: Plan | None = None,
     *,
-    of: str | Sequence[str],
-    by: str | Sequence[str] = (),
-    where: Mapping[str, str] | None = None,
-    weights: str | None = None,
-    method: EstimationMethod = "inversion",
-    target: Target = "table",
+    of: Names,
     anyway: bool = False,
+    **asked: Unpack[SharesAsked],
 ) -> Answers[Estimate]:
     """Estimate as :func:`estimate` does, a table for each group of rows.
 
@@ -445,34 +388,27 @@ def estimate_groups(
         >>> [(dict(table.group), table.n_records) for table in found]
         [({'town': 'A'}, 600), ({'town': 'B'}, 400)]
     """
-    release = open_release(released, plan, anyway=anyway)
-    return release.shares(of, by=by, where=where, weights=weights, method=method, target=target)
+    return open_release(released, plan, anyway=anyway).shares(of, **asked)
 
 
+@spelled_out(Mean)
 def estimate_mean(
     released: Any,
     plan: Plan | None = None,
     *,
-    of: str,
-    by: str | Sequence[str] = (),
-    scores: Scores = None,
-    target: Target = "table",
-    level: float = 0.95,
+    of: Names,
     anyway: bool = False,
+    **asked: Unpack[MeanAsked],
 ) -> Answers[Summary]:
     """Estimate the mean score of an attribute, for everybody or per subgroup.
 
+    All arguments but these are as of :func:`estimate`.
+
     Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attribute.
-        by: attributes or kept columns that form subgroups.
         scores: one number per category; ``middle`` for the middles of bins, whose mean is not that
             of the numbers that were binned; by default the schema's. Without any, the mean of bins
             is between ``low`` and ``high`` of its summary, and ``estimate`` is None.
-        target: ``table`` or ``population``.
-        level: probability that an interval holds.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Raises:
         InputError: if the attribute has no scores, or the question does not fit the release.
@@ -490,35 +426,27 @@ def estimate_mean(
         >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
         between 15.1 and 48.4
     """
-    release = open_release(released, plan, anyway=anyway)
-    return release.mean(of, by=by, scores=scores, target=target, level=level)
+    return open_release(released, plan, anyway=anyway).mean(of, **asked)
 
 
+@spelled_out(Quantile)
 def estimate_quantile(
     released: Any,
     plan: Plan | None = None,
     *,
-    of: str,
-    probability: float = 0.5,
-    by: str | Sequence[str] = (),
-    interpolate: bool = False,
-    target: Target = "table",
-    level: float = 0.95,
+    of: Names,
     anyway: bool = False,
+    **asked: Unpack[QuantileAsked],
 ) -> Answers[Summary]:
     """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
 
+    All arguments but these are as of :func:`estimate`.
+
     Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attribute.
-        probability: 0.5 for the median.
-        by: attributes or kept columns that form subgroups.
+        probability: 0.5, the default, for the median.
         interpolate: of bins, answer by a number, as if values were spread evenly within each. By
             default the answer is the category, or the bin, that contains the quantile.
-        target: ``table`` or ``population``.
-        level: probability that an interval holds.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Raises:
         InputError: if the attribute has no order, or the question does not fit the release.
@@ -532,35 +460,26 @@ def estimate_quantile(
         >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
         [0,30) with probability 1.000
     """
-    release = open_release(released, plan, anyway=anyway)
-    return release.quantile(
-        of, probability=probability, by=by, interpolate=interpolate, target=target, level=level
-    )
+    return open_release(released, plan, anyway=anyway).quantile(of, **asked)
 
 
+@spelled_out(Covariance)
 def estimate_covariance(
     released: Any,
     plan: Plan | None = None,
     *,
-    of: str | Sequence[str],
-    scores: PairScores = (None, None),
-    where: Mapping[str, str] | None = None,
-    weights: str | None = None,
-    target: Target = "table",
+    of: Names,
     anyway: bool = False,
+    **asked: Unpack[CovarianceAsked],
 ) -> CovarianceEstimate:
     """Estimate the original covariance of two attributes, without bias.
 
+    All arguments but these are as of :func:`estimate`.
+
     Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the two attributes.
         scores: one number per category for each of the two, or ``middle`` for the middles of bins;
             None takes the schema's.
-        where: the value that selects rows, by kept column.
-        weights: a kept column with a weight per row.
-        target: ``table`` or ``population``, what the standard error is for.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
         The estimate, with ``.confidence_interval(level)`` and what the mechanism left of it.
@@ -580,27 +499,24 @@ def estimate_covariance(
         >>> print(f"{covariance.estimate:.3f}, between {low:.3f} and {high:.3f}")
         0.060, between 0.050 and 0.071
     """
-    release = open_release(released, plan, anyway=anyway)
-    (found,) = release.covariance(of, scores=scores, where=where, weights=weights, target=target)
-    return found
+    return _only(open_release(released, plan, anyway=anyway).covariance(of, **asked))
 
 
+@spelled_out(Independence)
 def independence_test(
     released: Any,
     plan: Plan | None = None,
     *,
-    of: str | Sequence[str],
-    where: Mapping[str, str] | None = None,
+    of: Names,
     anyway: bool = False,
+    **asked: Unpack[Asked],
 ) -> IndependenceTest:
     """Test whether two attributes are independent in the population the rows were drawn from.
 
+    All arguments but these are as of :func:`estimate`.
+
     Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the two attributes; one may be a kept column.
-        where: the value that selects rows, by kept column.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
         χ², p-value and Cramér's V, corrected for the randomization; ``.to_plain(level)`` has the
@@ -619,29 +535,23 @@ def independence_test(
         >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
         p = 0.011, V = 0.10
     """
-    (test,) = open_release(released, plan, anyway=anyway).test(of, where=where)
-    return test
+    return _only(open_release(released, plan, anyway=anyway).test(of, **asked))
 
 
+@spelled_out(Trend)
 def trend_test(
     released: Any,
     plan: Plan | None = None,
     *,
-    status: str,
-    of: str | Sequence[str] = (),
-    by: str | Sequence[str] = (),
-    where: Mapping[str, str] | None = None,
-    scores: Sequence[float] | None = None,
-    compare: tuple[str, str] | None = None,
+    of: Names = (),
     anyway: bool = False,
+    **asked: Unpack[TrendAsked],
 ) -> Answers[TrendTests]:
     """Test whether scores, such as numbers of alleles, go with a status of two values.
 
+    All arguments but these are as of :func:`estimate`.
+
     Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
-        where: the value that selects rows, by kept column.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
         status: an attribute, or a kept column, that makes cases and controls.
         of: attributes with scores; by default all but the status.
         by: kept columns; every group of rows is tested by itself.
@@ -664,27 +574,16 @@ def trend_test(
         >>> print(f"z = {found.tests[0].z:.2f}, p = {found.tests[0].p_value:.1e}")
         z = 4.47, p = 7.8e-06
     """
-    release = open_release(released, plan, anyway=anyway).source
-    schema = release.strata.schema
-    return Trend(
-        names_of(of, "of", schema) if of else (),
-        status=status,
-        by=names_of(by, "by", schema) if by else (),
-        where=texts_of(where, "where", "a value by kept column"),
-        scores=scores,
-        compared=compare,
-    ).ask(release)
+    return open_release(released, plan, anyway=anyway).trend(of, **asked)
 
 
+@spelled_out(Agreement)
 def form_agreement(
-    released: Any, plan: Plan | None = None, *, anyway: bool = False
+    released: Any, plan: Plan | None = None, *, anyway: bool = False, **asked: Unpack[Asked]
 ) -> FormAgreement:
     """Test whether all forms of a release tell of one population.
 
-    Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
+    All arguments are as of :func:`estimate`.
 
     Returns:
         χ² of every attribute, with p-values adjusted by Holm; ``.p_value`` of all together.
@@ -700,19 +599,23 @@ def form_agreement(
         >>> 0 <= deniable.form_agreement(released, plan).p_value <= 1
         True
     """
-    (found,) = Agreement(()).ask(open_release(released, plan, anyway=anyway).source)
-    return found
+    return _only(open_release(released, plan, anyway=anyway).agreement(**asked))
 
 
+@spelled_out(Leverage)
 def leverage(
-    released: Any, plan: Plan | None = None, *, of: str | Sequence[str], anyway: bool = False
+    released: Any,
+    plan: Plan | None = None,
+    *,
+    of: Names,
+    anyway: bool = False,
+    **asked: Unpack[LeverageAsked],
 ) -> LeverageOfLiars:
     """Tell how far one liar in a hundred can move each share of a table.
 
+    All arguments but these are as of :func:`estimate`.
+
     Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
         of: the attributes of the table.
 
     Returns:
@@ -729,42 +632,31 @@ def leverage(
         >>> [round(row["moved"], 4) for row in found.table()], round(found.floor, 4)
         ([0.0108, 0.0108], 2.164)
     """
-    release = open_release(released, plan, anyway=anyway).source
-    (found,) = Leverage(names_of(of, "of", release.strata.schema)).ask(release)
-    return found
+    return _only(open_release(released, plan, anyway=anyway).leverage(of, **asked))
 
 
+@spelled_out(ModelQuestion)
 def model(
     released: Any,
     formula: str,
     plan: Plan | None = None,
     *,
-    collapse: Mapping[str, str] | None = None,
-    prior: bool = True,
-    against: str | None = None,
-    known: str | Path | None = None,
-    where: Mapping[str, str] | None = None,
-    weights: str | None = None,
-    level: float = 0.95,
     anyway: bool = False,
+    **asked: Unpack[ModelAsked],
 ) -> Model:
     """Fit a regression or a log-linear model, through the known randomization.
 
+    All arguments but these are as of :func:`estimate`.
+
     Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
         formula: as in R and statsmodels: ``income ~ sex + race`` is a logistic regression, or a
             multinomial one if the response has more than two categories, or least squares if it is
             a column of numbers that is released as it is; ``~ sex*income`` is a log-linear model.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
         collapse: how the model merges categories, by attribute, ``{"race": "White|*"}``: levels
             with ``|`` between them, the reference first; ``*`` for all others.
-        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
+        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations; true
+            by default.
         against: another formula, to test against; one has to hold the other.
-        known: a CSV file of shares known exactly (docs/howto/models.md).
-        where: the value that selects rows, by kept column.
-        weights: a kept column with a weight per row.
-        level: of the intervals.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:
         The fitted model; to fit one to every group of rows, ``open_release(…).model(…, by=…)``.
@@ -781,14 +673,4 @@ def model(
         >>> print(f"{row['term']}: {row['odds_ratio']:.2f}, {row['low']:.2f} to {row['high']:.2f}")
         a1[T.1]: 2.45, 1.85 to 3.24
     """
-    (fitted,) = open_release(released, plan, anyway=anyway).model(
-        formula,
-        collapse=collapse,
-        prior=prior,
-        against=against,
-        known=known,
-        where=where,
-        weights=weights,
-        level=level,
-    )
-    return fitted
+    return _only(open_release(released, plan, anyway=anyway).model(formula, **asked))

@@ -1,24 +1,28 @@
 """A release that is opened once and asked many questions."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict, TypeVar, Unpack, get_args, get_type_hints
 
 from deniable.design.account import Design
 from deniable.design.record import read_design
 from deniable.errors import InputError
+from deniable.estimate.agreement import Agreement, FormAgreement
 from deniable.estimate.columns import Answers
 from deniable.estimate.consistency import check_origin
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import read_margins
+from deniable.estimate.leverage import Leverage, LeverageOfLiars
 from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
 from deniable.estimate.source import Release
 from deniable.estimate.source import open_release as find_release
+from deniable.estimate.trend import Trend, TrendTests
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.strata import Strata
@@ -86,13 +90,114 @@ def mechanism_of(plan: Plan) -> Mechanism:
     raise InputError(f"plan is what deniable.design returns, or a path, not {type(plan).__name__}")
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Return what makes a function's help show one by one what its ``**asked`` may be.
+
+    Args:
+        makers: dataclasses and functions that the entries are handed on to, and whose defaults
+            they have.
+    """
+    defaults = {
+        one.name: one.default
+        for maker in makers
+        for one in (fields(maker) if is_dataclass(maker) else _parameters(maker))
+        if one.default is not MISSING
+    }
+
+    def spelled(function: _Function) -> _Function:
+        *own, asked = _parameters(function)
+        (entries,) = get_args(asked.annotation)
+        for name, hint in get_type_hints(entries).items():
+            default = asked.empty if name in entries.__required_keys__ else defaults.get(name)
+            entry = asked.replace(kind=asked.KEYWORD_ONLY, annotation=hint)
+            own.append(entry.replace(name=name, default=default))
+        shown = inspect.signature(function).replace(parameters=own)
+        function.__signature__ = shown  # type: ignore[attr-defined]
+        return function
+
+    return spelled
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
+
+
+class Asked(TypedDict, total=False):
+    """What every question takes: of which rows, by which groups, at which level."""
+
+    by: Names
+    where: Mapping[str, str] | None
+    weights: str | None
+    level: float
+
+
+class SmoothAsked(Asked, total=False):
+    """What is asked with a smoothed table."""
+
+    known: str | Path | None
+
+
+class SharesAsked(SmoothAsked, total=False):
+    """What is asked with shares."""
+
+    method: EstimationMethod
+    target: Target
+
+
+class LeverageAsked(Asked, total=False):
+    """What is asked with the leverage of liars."""
+
+    target: Target
+
+
+class MeanAsked(LeverageAsked, total=False):
+    """What is asked with a mean."""
+
+    scores: Scores
+
+
+class QuantileAsked(LeverageAsked, total=False):
+    """What is asked with a quantile."""
+
+    probability: float
+    interpolate: bool
+
+
+class CovarianceAsked(LeverageAsked, total=False):
+    """What is asked with a covariance."""
+
+    scores: PairScores
+
+
+class TrendAsked(Asked, total=False):
+    """What is asked with a trend."""
+
+    status: Required[str]
+    scores: Sequence[float] | None
+    compare: tuple[str, str] | None
+
+
+class ModelAsked(SmoothAsked, total=False):
+    """What is asked with a model."""
+
+    collapse: Mapping[str, str] | None
+    prior: bool
+    against: str | None
+
+
 @dataclass(frozen=True, repr=False)
 class OpenedRelease:
     """A release, and what randomized it, to ask questions of; :func:`open_release` makes one.
 
     Every question takes ``by`` (columns that form subgroups), ``where`` (the value that selects
     rows, by kept column), ``weights`` (a kept column with a weight per row) and ``level`` (of the
-    intervals) where they mean something; what does not fit is refused.
+    intervals) where they mean something.
+
+    Raises:
+        InputError: from every question, if it does not fit the release.
 
     Examples:
         >>> import deniable, pyarrow
@@ -118,6 +223,12 @@ class OpenedRelease:
         ('0', 'logistic')
         >>> len(release.smooth("a,b,c")[0].table())
         8
+        >>> release.trend("a,b", status="c")[0].compared
+        ('1', '0')
+        >>> plan = deniable.design(deniable.Schema.anonymous((3, 4)), epsilon=2, method="forms")
+        >>> rows = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
+        >>> len(deniable.open_release(deniable.randomize(rows, plan), plan).agreement())
+        1
     """
 
     source: Release
@@ -133,176 +244,72 @@ class OpenedRelease:
         """What the release contains."""
         return self.source.strata.schema
 
-    def shares(
-        self,
-        of: Names,
-        *,
-        by: Names = (),
-        where: Mapping[str, str] | None = None,
-        weights: str | None = None,
-        level: float = 0.95,
-        method: EstimationMethod = "inversion",
-        target: Target = "table",
-        known: str | Path | None = None,
-    ) -> Answers[Estimate]:
-        """Return shares, a joint table, or shares within subgroups; one answer for every group of
-        rows that a kept column forms. See :func:`deniable.estimate`. ``known`` is a CSV file of
-        shares known exactly, which the answer then has.
+    def shares(self, of: Names, **asked: Unpack[SharesAsked]) -> Answers[Estimate]:
+        """Return shares, a joint table, or shares within subgroups, as :func:`deniable.estimate`,
+        for every group of rows that a kept column forms."""
+        return Shares(self._names(of), **self._told(**asked)).ask(self.source)
 
-        Raises:
-            InputError: if the question does not fit the release.
-        """
-        margins = None if known is None else read_margins(known)
-        told = {"method": method, "target": target, "known": margins}
-        return self._ask(Shares, of, by, where, weights, level, **told)
-
-    def smooth(
-        self,
-        of: Names,
-        *,
-        by: Names = (),
-        where: Mapping[str, str] | None = None,
-        weights: str | None = None,
-        level: float = 0.95,
-        known: str | Path | None = None,
-    ) -> Answers[Smoothed]:
+    def smooth(self, of: Names, **asked: Unpack[SmoothAsked]) -> Answers[Smoothed]:
         """Return a joint table of three attributes or more by the model of all pairs, beside the
-        unbiased one: for small groups.
+        unbiased one: for small groups. ``known`` is as of :func:`deniable.estimate`."""
+        return Smooth(self._names(of), **self._told(**asked)).ask(self.source)
 
-        Raises:
-            InputError: if the question does not fit the release.
-        """
-        margins = None if known is None else read_margins(known)
-        return self._ask(Smooth, of, by, where, weights, level, known=margins)
+    def mean(self, of: Names, **asked: Unpack[MeanAsked]) -> Answers[Summary]:
+        """Return the mean score of an attribute, as :func:`deniable.estimate_mean`."""
+        return Mean(self._names(of), **self._told(**asked)).ask(self.source)
 
-    def mean(
-        self,
-        of: Names,
-        *,
-        by: Names = (),
-        where: Mapping[str, str] | None = None,
-        weights: str | None = None,
-        level: float = 0.95,
-        scores: Scores = None,
-        target: Target = "table",
-    ) -> Answers[Summary]:
-        """Return the mean score of an attribute. See :func:`deniable.estimate_mean`.
-
-        Raises:
-            InputError: if the question does not fit the release.
-        """
-        return self._ask(Mean, of, by, where, weights, level, scores=scores, target=target)
-
-    def quantile(
-        self,
-        of: Names,
-        *,
-        probability: float = 0.5,
-        by: Names = (),
-        where: Mapping[str, str] | None = None,
-        weights: str | None = None,
-        level: float = 0.95,
-        interpolate: bool = False,
-        target: Target = "table",
-    ) -> Answers[Summary]:
-        """Return a quantile of an ordered attribute. See :func:`deniable.estimate_quantile`.
-
-        Raises:
-            InputError: if the question does not fit the release.
-        """
-        told = {"probability": probability, "interpolate": interpolate, "target": target}
-        return self._ask(Quantile, of, by, where, weights, level, **told)
+    def quantile(self, of: Names, **asked: Unpack[QuantileAsked]) -> Answers[Summary]:
+        """Return a quantile of an attribute, as :func:`deniable.estimate_quantile`."""
+        return Quantile(self._names(of), **self._told(**asked)).ask(self.source)
 
     def covariance(
-        self,
-        of: Names,
-        *,
-        by: Names = (),
-        where: Mapping[str, str] | None = None,
-        weights: str | None = None,
-        level: float = 0.95,
-        scores: PairScores = (None, None),
-        target: Target = "table",
+        self, of: Names, **asked: Unpack[CovarianceAsked]
     ) -> Answers[CovarianceEstimate]:
-        """Return the covariance of two attributes. See :func:`deniable.estimate_covariance`.
+        """Return the covariance of two attributes, as :func:`deniable.estimate_covariance`."""
+        return Covariance(self._names(of), **self._told(**asked)).ask(self.source)
 
-        Raises:
-            InputError: if the question does not fit the release.
-        """
-        return self._ask(Covariance, of, by, where, weights, level, scores=scores, target=target)
+    def test(self, of: Names, **asked: Unpack[Asked]) -> Answers[IndependenceTest]:
+        """Return the test of independence, as :func:`deniable.independence_test`."""
+        return Independence(self._names(of), **self._told(**asked)).ask(self.source)
 
-    def test(
-        self,
-        of: Names,
-        *,
-        by: Names = (),
-        where: Mapping[str, str] | None = None,
-        weights: str | None = None,
-        level: float = 0.95,
-    ) -> Answers[IndependenceTest]:
-        """Return the test of independence of two attributes. See
-        :func:`deniable.independence_test`.
+    def trend(self, of: Names = (), **asked: Unpack[TrendAsked]) -> Answers[TrendTests]:
+        """Return the tests of trend, as :func:`deniable.trend_test`."""
+        return Trend(self._names(of), **self._told(**asked)).ask(self.source)
 
-        Raises:
-            InputError: if the question does not fit the release; it takes no weights.
-        """
-        return self._ask(Independence, of, by, where, weights, level)
+    def agreement(self, of: Names = (), **asked: Unpack[Asked]) -> Answers[FormAgreement]:
+        """Return the test whether all forms agree, as :func:`deniable.form_agreement`."""
+        return Agreement(self._names(of), **self._told(**asked)).ask(self.source)
 
-    def model(
-        self,
-        formula: str,
-        *,
-        collapse: Mapping[str, str] | None = None,
-        prior: bool = True,
-        against: str | None = None,
-        known: str | Path | None = None,
-        by: Names = (),
-        where: Mapping[str, str] | None = None,
-        weights: str | None = None,
-        level: float = 0.95,
-    ) -> Answers[Model]:
-        """Return a fitted model for every group of rows. See :func:`deniable.model`.
+    def leverage(self, of: Names, **asked: Unpack[LeverageAsked]) -> Answers[LeverageOfLiars]:
+        """Return how far liars can move shares, as :func:`deniable.leverage`."""
+        return Leverage(self._names(of), **self._told(**asked)).ask(self.source)
 
-        Raises:
-            InputError: if the formula does not fit the release, or the release cannot bear it.
-        """
-        question = ModelQuestion(
-            formula,
-            collapse=texts_of(collapse, "collapse", "levels by attribute, {'race': 'White|*'}"),
-            prior=prior,
-            against=against,
-            known=None if known is None else read_margins(known),
-            by=names_of(by, "by", self.schema),
-            where=_where(where),
-            weights=weights,
-            level=level,
-        )
-        return question.ask(self.source)
+    def model(self, formula: str, **asked: Unpack[ModelAsked]) -> Answers[Model]:
+        """Return a model fitted to every group of rows, as :func:`deniable.model`."""
+        return ModelQuestion(formula, **self._told(**asked)).ask(self.source)
 
-    def _ask(
-        self,
-        kind: Callable[..., Any],
-        of: Names,
-        by: Names,
-        where: Mapping[str, str] | None,
-        weights: str | None,
-        level: float,
-        **more: Any,
-    ) -> Answers[Any]:
-        schema = self.schema
-        answers: Answers[Any] = kind(
-            names_of(of, "of", schema),
-            by=names_of(by, "by", schema),
-            where=_where(where),
-            weights=weights,
-            level=level,
-            **more,
-        ).ask(self.source)
-        return answers
+    def _names(self, of: Names, argument: str = "of") -> tuple[str, ...]:
+        return names_of(of, argument, self.schema)
+
+    def _told(self, **asked: Any) -> dict[str, Any]:
+        """Return what a question is told: names as tuples, dictionaries checked, files read."""
+        if "by" in asked:
+            asked["by"] = self._names(asked["by"], "by")
+        if asked.get("known") is not None:
+            asked["known"] = read_margins(asked["known"])
+        for argument, example in _DICTIONARIES.items():
+            if argument in asked:
+                asked[argument] = texts_of(asked[argument], argument, example)
+        if "compare" in asked:
+            asked["compared"] = asked.pop("compare")
+        return asked
 
 
-def _where(given: Mapping[str, str] | None) -> dict[str, str]:
-    return texts_of(given, "where", "a value by kept column, {'region': 'south'}")
+_DICTIONARIES = {
+    "where": "a value by kept column, {'region': 'south'}",
+    "collapse": "levels by attribute, {'race': 'White|*'}",
+}
+"""Arguments that are dictionaries of texts, and how one is written."""
 
 
 def open_release(released: Any, plan: Plan | None = None, *, anyway: bool = False) -> OpenedRelease:

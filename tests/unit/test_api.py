@@ -1,7 +1,9 @@
 """The Python interface: what the command line does, in one call."""
 
+import inspect
 import json
 import pickle
+import re
 import warnings
 from datetime import date
 from pathlib import Path
@@ -44,6 +46,26 @@ def test_the_package_hands_out_the_names_of_the_interface_and_no_others() -> Non
     assert set(api.__all__) <= set(dir(deniable))
     with pytest.raises(AttributeError, match="no attribute 'desing'"):
         _ = deniable.desing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", [name for name in api.__all__ if name.islower()])
+def test_the_help_of_a_function_names_what_it_documents_with_its_default(name: str) -> None:
+    function = getattr(api, name)
+    shown = inspect.signature(function).parameters
+    documented = re.findall(
+        r"^        (\w+): ", str(function.__doc__).split("Raises:")[0], re.MULTILINE
+    )
+    assert set(documented) <= set(shown)
+    assert not any(one.kind is one.VAR_KEYWORD for one in shown.values())
+
+
+def test_the_help_shows_the_defaults_that_hold() -> None:
+    shown = inspect.signature(deniable.estimate_quantile).parameters
+    defaults = {name: shown[name].default for name in ("level", "probability", "target", "where")}
+    assert defaults == {"level": 0.95, "probability": 0.5, "target": "table", "where": None}
+    status = inspect.signature(deniable.trend_test).parameters["status"]
+    assert (status.default, status.annotation) == (status.empty, str)
+    assert inspect.signature(deniable.share).parameters["population"].default == "everybody"
 
 
 def test_packages_do_not_take_the_places_of_functions() -> None:

@@ -40,6 +40,12 @@ def test_every_question_is_the_functions_answer() -> None:
     (model,) = RELEASE.model("smokes ~ sex", where={"town": "A"})
     again = deniable.model(TABLE, "smokes ~ sex", PLAN, where={"town": "A"})
     assert model.table() == again.table()
+    (moved,) = RELEASE.leverage("smokes")
+    assert moved.table() == deniable.leverage(TABLE, PLAN, of="smokes").table()
+    trends = RELEASE.trend("smokes,age", status="town")
+    assert trends == deniable.trend_test(TABLE, PLAN, of="smokes,age", status="town")
+    with pytest.raises(InputError, match="this release has no forms"):
+        RELEASE.agreement()
     (smoothed,) = RELEASE.smooth("smokes,age,sex")
     assert len(smoothed.table()) == 12
 

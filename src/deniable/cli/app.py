@@ -63,12 +63,7 @@ def _run(words: Sequence[str]) -> None:
         _list_methods()
     try:
         with _notices_on_stderr():
-            app(
-                words,
-                exit_on_error=False,
-                print_error=False,
-                result_action="return_value",
-            )
+            app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()  # here, where a failure can still be explained
     except InputError as error:
         _stop(as_typed(str(error)))

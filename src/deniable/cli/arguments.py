@@ -21,48 +21,45 @@ if TYPE_CHECKING:
     from deniable.release.signing import Signer
     from deniable.schema import FileFormat
 
-SchemaPath = Annotated[Path | None, Parameter(group=groups.SHARED, help="Schema file (TOML).")]
+# What an option is about, which is where the help lists it. What it does stands under Args in the
+# docstring of its command or of its group of options, or here if several commands have it.
+SHARED = Parameter(group=groups.SHARED, negative=())
+ASKED = Parameter(group=groups.ASKED, negative=())
+SHOWN = Parameter(group=groups.SHOWN, negative=())
+LEFT_OUT = Parameter(group=groups.LEFT_OUT, negative=())
+DESIGNED = Parameter(group=groups.DESIGNED, negative=())
+STRENGTH = Parameter(group=groups.STRENGTH, negative=())
+ESTIMATED = Parameter(group=groups.ESTIMATED, negative=())
+READ = Parameter(group=groups.READ, negative=())
+FILE = Parameter(group=groups.FILE, negative=())
+COUNTED = Parameter(group=groups.COUNTED, negative=())
+LARGE = Parameter(group=groups.LARGE, negative=())
+SEARCH = Parameter(group=groups.SEARCH, negative=())
+TREND = Parameter(group=groups.TREND, negative=())
+TESTS = Parameter(group=groups.TESTS, negative=())
+
+SchemaPath = Annotated[Path | None, SHARED, Parameter(help="Schema file (TOML).")]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class StrengthOptions:
-    """How strongly to randomize, in terms other than ε."""
+    """How strongly to randomize, in terms other than ε.
 
-    attenuation: Annotated[
-        str | None,
-        Parameter(
-            group=groups.STRENGTH,
-            name="--lambda",
-            help="λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or "
-            "name=0.9,other=0.5 or @file.",
-        ),
-    ] = None
-    strength: Annotated[
-        str | None,
-        Parameter(
-            group=groups.STRENGTH,
-            help="Least entropy of the response over its maximum, 0 to 1, written like --lambda.",
-        ),
-    ] = None
-    preserve: Annotated[
-        list[str] | None,
-        Parameter(
-            group=groups.STRENGTH,
-            negative=(),
-            help="Least fraction of a covariance that has to survive, a:b=0.4; may be repeated.",
-        ),
-    ] = None
-    matrix: Annotated[
-        list[str] | None,
-        Parameter(
-            group=groups.STRENGTH,
-            negative=(),
-            help="Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows "
-            "(bistochastic unless there are levels); a,b=file.json merges attributes; may be "
-            "repeated.",
-        ),
-    ] = None
+    Args:
+        attenuation: λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or
+            name=0.9,other=0.5 or @file.
+        strength: Least entropy of the response over its maximum, 0 to 1, written like --lambda.
+        preserve: Least fraction of a covariance that has to survive, a:b=0.4; may be repeated.
+        matrix: Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows
+            (bistochastic unless there are levels); a,b=file.json merges attributes; may be
+            repeated.
+    """
+
+    attenuation: Annotated[str | None, STRENGTH, Parameter(name="--lambda")] = None
+    strength: Annotated[str | None, STRENGTH] = None
+    preserve: Annotated[list[str] | None, STRENGTH] = None
+    matrix: Annotated[list[str] | None, STRENGTH] = None
 
     def requested(self, names: Sequence[str]) -> "StrengthRequest":
         """Return the λ, strengths, covariances and matrices requested for these attributes.
@@ -84,129 +81,59 @@ class StrengthOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(StrengthOptions):
-    """Everything that ``design`` and ``share`` can be told about the law."""
+    """Everything that ``design`` and ``share`` can be told about the law.
 
-    epsilon: Annotated[
-        float | None,
-        Parameter(
-            group=groups.SHARED,
-            help="Total for the whole record, in nats, divided among attributes.",
-        ),
-    ] = None
-    attribute_epsilon: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED,
-            help="Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.",
-        ),
-    ] = None
-    method: Annotated[
-        str | None,
-        Parameter(group=groups.SHARED, help="How the law is found: one of those below."),
-    ] = None
-    given_rest: Annotated[
-        str | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="Cap on ε against someone who knows the rest of the record: 2x its own ε "
-            "(method forms: 0.75e, a part of the record's), nats, per attribute, or none "
-            "(defaults: below).",
-        ),
-    ] = None
-    pair_floor: Annotated[
-        str | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="Least attenuation of a pair over the product of its two, 0 to 1, or none; so "
-            "that pairs can be estimated (defaults: below).",
-        ),
-    ] = None
-    importance: Annotated[
-        str | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="How much accuracy matters, name=3,…; 1 if not named (with --epsilon).",
-        ),
-    ] = None
-    at_most: Annotated[
-        str | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="Largest level of single attributes, name=1.0,… (--epsilon).",
-        ),
-    ] = None
-    pairs: Annotated[
-        float | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="How much tables of two attributes count against shares, 0 to 1 (method forms; "
-            "default 0.2).",
-        ),
-    ] = None
-    asked: Annotated[
-        int | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but "
-            "any number of those that are alike).",
-        ),
-    ] = None
-    form_column: Annotated[
-        str | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="Column of the release with the number of the form (method forms).",
-        ),
-    ] = None
-    broad: Annotated[
-        Literal["auto", "never"] | None,
-        Parameter(
-            group=groups.DESIGNED,
-            help="Whether answers to attributes of many categories name a set of them: auto, where "
-            "it makes the variance of their shares at least 2 % smaller, or never (method forms; "
-            "default auto).",
-        ),
-    ] = None
-    order: Annotated[
-        Literal["given", "descending"],
-        Parameter(group=groups.DESIGNED, help="Order in which attributes are taken one by one."),
-    ] = "given"
-    allow_changed_levels: Annotated[
-        bool,
-        Parameter(
-            group=groups.DESIGNED,
-            negative=(),
-            help="Accept a law that misses requested levels; they are listed.",
-        ),
-    ] = False
+    Args:
+        epsilon: Total for the whole record, in nats, divided among attributes.
+        attribute_epsilon: Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.
+        method: How the law is found: one of those below.
+        given_rest: Cap on ε against someone who knows the rest of the record: 2x its own ε (method
+            forms: 0.75e, a part of the record's), nats, per attribute, or none (defaults: below).
+        pair_floor: Least attenuation of a pair over the product of its two, 0 to 1, or none; so
+            that pairs can be estimated (defaults: below).
+        importance: How much accuracy matters, name=3,…; 1 if not named (with --epsilon).
+        at_most: Largest level of single attributes, name=1.0,… (--epsilon).
+        pairs: How much tables of two attributes count against shares, 0 to 1 (method forms; default
+            0.2).
+        asked: Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but any
+            number of those that are alike).
+        form_column: Column of the release with the number of the form (method forms).
+        broad: Whether answers to attributes of many categories name a set of them: auto, where it
+            makes the variance of their shares at least 2 % smaller, or never (method forms; default
+            auto).
+        order: Order in which attributes are taken one by one.
+        allow_changed_levels: Accept a law that misses requested levels; they are listed.
+    """
+
+    epsilon: Annotated[float | None, SHARED] = None
+    attribute_epsilon: Annotated[str | None, SHARED] = None
+    method: Annotated[str | None, SHARED] = None
+    given_rest: Annotated[str | None, DESIGNED] = None
+    pair_floor: Annotated[str | None, DESIGNED] = None
+    importance: Annotated[str | None, DESIGNED] = None
+    at_most: Annotated[str | None, DESIGNED] = None
+    pairs: Annotated[float | None, DESIGNED] = None
+    asked: Annotated[int | None, DESIGNED] = None
+    form_column: Annotated[str | None, DESIGNED] = None
+    broad: Annotated[Literal["auto", "never"] | None, DESIGNED] = None
+    order: Annotated[Literal["given", "descending"], DESIGNED] = "given"
+    allow_changed_levels: Annotated[bool, DESIGNED] = False
 
 
 Curve = Annotated[
     bool,
-    Parameter(
-        group=groups.DESIGNED,
-        negative=(),
-        help="Also find out what other caps on ε given the rest would cost: seconds.",
-    ),
+    DESIGNED,
+    Parameter(help="Also find out what other caps on ε given the rest would cost: seconds."),
 ]
-AsJson = Annotated[
-    bool, Parameter(group=groups.SHOWN, name="--json", negative=(), help="Print JSON for scripts.")
-]
+AsJson = Annotated[bool, SHOWN, Parameter(name="--json", help="Print JSON for scripts.")]
 
 
-Level = Annotated[
-    float, Parameter(group=groups.ESTIMATED, help="Probability that an interval holds.")
-]
-Weights = Annotated[
-    str | None, Parameter(group=groups.ESTIMATED, help="Kept column with a weight per row.")
-]
+Level = Annotated[float, ESTIMATED, Parameter(help="Probability that an interval holds.")]
+Weights = Annotated[str | None, ESTIMATED, Parameter(help="Kept column with a weight per row.")]
 AnswerFile = Annotated[
-    Path | None,
-    Parameter(group=groups.SHOWN, help="Also write the answer: a .csv, .parquet or .xlsx file."),
+    Path | None, SHOWN, Parameter(help="Also write the answer: a .csv, .parquet or .xlsx file.")
 ]
-ForceFiles = Annotated[
-    bool, Parameter(group=groups.SHOWN, negative=(), help="Replace existing files.")
-]
+ForceFiles = Annotated[bool, SHOWN, Parameter(help="Replace existing files.")]
 
 
 def _check_output(_kind: Any, name: Any) -> None:
@@ -249,11 +176,10 @@ def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
 
 Force = Annotated[
     bool,
+    LEFT_OUT,
     Parameter(
-        group=groups.LEFT_OUT,
-        negative=(),
         help="Replace an existing output. Releases of the same people add up: an old copy that "
-        "someone has still counts.",
+        "someone has still counts."
     ),
 ]
 NO_OPTION = "there is no option"
@@ -276,101 +202,54 @@ _TABLE = (
 )
 InputTable = Annotated[
     str,
-    Parameter(
-        group=groups.SHARED,
-        name="INPUT",
-        allow_leading_hyphen=True,
-        validator=check_inputs,
-        help=_TABLE,
-    ),
+    SHARED,
+    Parameter(name="INPUT", allow_leading_hyphen=True, validator=check_inputs, help=_TABLE),
 ]
 InputTables = Annotated[
     list[str] | None,
+    SHARED,
     Parameter(
-        group=groups.SHARED,
         name="INPUT",
         allow_leading_hyphen=True,
         validator=check_inputs,
         help=f"{_TABLE} Several, a folder or 'people/*.parquet' are released in parts.",
     ),
 ]
-Jobs = Annotated[
-    int | None,
-    Parameter(
-        group=groups.LARGE, help="Processes that work on the parts; default: one for every core."
-    ),
-]
-DropOthers = Annotated[
-    bool,
-    Parameter(
-        group=groups.LEFT_OUT,
-        negative=(),
-        help="Leave out columns that the schema neither declares nor keeps.",
-    ),
-]
 Anyway = Annotated[
     bool,
+    LEFT_OUT,
     Parameter(
-        group=groups.LEFT_OUT,
-        negative=(),
-        help="Go on with a table that the mechanism cannot have released (p-value below 1e-6).",
+        help="Go on with a table that the mechanism cannot have released (p-value below 1e-6)."
     ),
 ]
 ShowValues = Annotated[
-    bool,
-    Parameter(
-        group=groups.LEFT_OUT,
-        negative=(),
-        help="Let error messages show the offending (sensitive) value.",
-    ),
+    bool, LEFT_OUT, Parameter(help="Let error messages show the offending (sensitive) value.")
 ]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
-    """How a text file holds the table, where that cannot be found out."""
+    """How a text file holds the table, where that cannot be found out.
 
-    separator: Annotated[
-        str | None,
-        Parameter(
-            group=groups.FILE, help="What stands between fields: , ; | tab or another character."
-        ),
-    ] = None
-    decimal: Annotated[
-        str | None, Parameter(group=groups.FILE, help="Decimal point of numbers: . or a comma.")
-    ] = None
-    encoding: Annotated[
-        str | None,
-        Parameter(
-            group=groups.FILE, help="Encoding of the text if it is not UTF-8: latin-1, utf-16-le, …"
-        ),
-    ] = None
-    header: Annotated[
-        bool | None,
-        Parameter(
-            group=groups.FILE,
-            help="Whether the first row holds the columns' names; --no-header: it is a person's.",
-        ),
-    ] = None
-    columns: Annotated[
-        str | None,
-        Parameter(
-            group=groups.FILE,
-            help="The columns' names, a,b,…, of a file without a row that holds them.",
-        ),
-    ] = None
-    dates: Annotated[
-        str | None,
-        Parameter(
-            group=groups.FILE,
-            help="How dates are written, by the example of the last day of 2025: 31.12.2025 or "
-            "12/31/2025.",
-        ),
-    ] = None
-    sheet: Annotated[
-        str | None, Parameter(group=groups.FILE, help="Of a workbook, the sheet with the table.")
-    ] = None
+    Args:
+        separator: What stands between fields: , ; | tab or another character.
+        decimal: Decimal point of numbers: . or a comma.
+        encoding: Encoding of the text if it is not UTF-8: latin-1, utf-16-le, …
+        header: Whether the first row holds the columns' names; --no-header: it is a person's.
+        columns: The columns' names, a,b,…, of a file without a row that holds them.
+        dates: How dates are written, by the example of the last day of 2025: 31.12.2025 or
+            12/31/2025.
+        sheet: Of a workbook, the sheet with the table.
+    """
+
+    separator: Annotated[str | None, FILE] = None
+    decimal: Annotated[str | None, FILE] = None
+    encoding: Annotated[str | None, FILE] = None
+    header: Annotated[bool | None, FILE, Parameter(negative="--no-header")] = None
+    columns: Annotated[str | None, FILE] = None
+    dates: Annotated[str | None, FILE] = None
+    sheet: Annotated[str | None, FILE] = None
 
     def file_format(self) -> "FileFormat":
         """Return what was said.
@@ -383,26 +262,14 @@ class FileOptions:
 
         names = () if self.columns is None else tuple(split_names(self.columns))
         return FileFormat(
-            self.separator,
-            self.decimal,
-            self.encoding,
-            self.header,
-            names,
-            self.dates,
-            self.sheet,
+            self.separator, self.decimal, self.encoding, self.header, names, self.dates, self.sheet
         )
 
 
-InsecureSeed = Annotated[
-    int | None,
-    Parameter(
-        group=groups.TESTS, help="NOT PRIVATE. Repeatable randomness for tests; the record says so."
-    ),
-]
 ReleaseSource = Annotated[
     str | None,
+    ASKED,
     Parameter(
-        group=groups.ASKED,
         name="RELEASE",
         allow_leading_hyphen=True,
         validator=check_inputs,
@@ -414,31 +281,19 @@ ReleaseSource = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RowOptions:
-    """Which released rows a question is about, and what randomized them."""
+    """Which released rows a question is about, and what randomized them.
 
-    mechanism: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.READ, help="The mechanism, if RELEASE is a table or there are counts."
-        ),
-    ] = None
-    counts: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.READ,
-            help="A table of counts instead of rows, as any engine makes it: released values, "
-            "column count; with --weights w also the sums w and w_squared; with --by, --where the "
-            "kept columns.",
-        ),
-    ] = None
-    where: Annotated[
-        list[str] | None,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Only rows with column=value; kept columns only; may be repeated.",
-        ),
-    ] = None
+    Args:
+        mechanism: The mechanism, if RELEASE is a table or there are counts.
+        counts: A table of counts instead of rows, as any engine makes it: released values, column
+            count; with --weights w also the sums w and w_squared; with --by, --where the kept
+            columns.
+        where: Only rows with column=value; kept columns only; may be repeated.
+    """
+
+    mechanism: Annotated[Path | None, READ] = None
+    counts: Annotated[Path | None, READ] = None
+    where: Annotated[list[str] | None, ASKED] = None
 
     anyway: Anyway = False
 
@@ -497,11 +352,10 @@ def collected(study: Path) -> "Release":
 
 NewPopulation = Annotated[
     bool,
+    COUNTED,
     Parameter(
-        group=groups.COUNTED,
-        negative=(),
         help="The population is not in the ledger yet: other people than all that are in it. "
-        "Asked for where the ledger has budgets.",
+        "Asked for where the ledger has budgets."
     ),
 ]
 
@@ -509,24 +363,16 @@ NewPopulation = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LedgerOptions:
-    """Where the releases of a population are remembered."""
+    """Where the releases of a population are remembered.
 
-    ledger: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.COUNTED,
-            env_var="DENIABLE_LEDGER",
-            help="Count this release in a ledger, a file beside the data; made if it is not there.",
-        ),
-    ] = None
-    population: Annotated[
-        str | None,
-        Parameter(
-            group=groups.COUNTED,
-            help="Whose data these are, for the ledger: releases of one population add up. "
-            "Without it, all releases of a ledger do.",
-        ),
-    ] = None
+    Args:
+        ledger: Count this release in a ledger, a file beside the data; made if it is not there.
+        population: Whose data these are, for the ledger: releases of one population add up. Without
+            it, all releases of a ledger do.
+    """
+
+    ledger: Annotated[Path | None, COUNTED, Parameter(env_var="DENIABLE_LEDGER")] = None
+    population: Annotated[str | None, COUNTED] = None
     new_population: NewPopulation = False
 
     def remember(self, *, seeded: bool) -> "Population | None":
@@ -551,30 +397,17 @@ class LedgerOptions:
         return whose
 
 
-AcceptDrafted = Annotated[
-    bool,
-    Parameter(
-        group=groups.LEFT_OUT,
-        negative=(),
-        help="Release attributes whose categories or bin edges were read off the data: a "
-        "disclosure of its own, which the report states.",
-    ),
-]
-
-
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SignOptions:
-    """Who vouches for a folder to publish."""
+    """Who vouches for a folder to publish.
 
-    sign: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.COUNTED,
-            help="Private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase "
-            "is asked for, or stands in DENIABLE_SIGN_PASSPHRASE.",
-        ),
-    ] = None
+    Args:
+        sign: Private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase is
+            asked for, or stands in DENIABLE_SIGN_PASSPHRASE.
+    """
+
+    sign: Annotated[Path | None, COUNTED] = None
 
     def signer(self) -> "Signer | None":
         """Return the key, if one was named.
@@ -602,54 +435,61 @@ def _pass_phrase() -> str | None:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PublishOptions(LedgerOptions, FileOptions, SignOptions):
-    """How a folder to publish is made, and from which rows."""
+class ReleaseOptions(LedgerOptions, FileOptions):
+    """How rows are read and counted that are to be released.
 
-    shuffle: Annotated[
-        bool,
-        Parameter(
-            group=groups.SHARED,
-            negative=(),
-            help="Release the rows in random order (in memory, if not in parts).",
-        ),
-    ] = False
-    person: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED,
-            help="Column that says whose row it is: dropped, ε is per person.",
-        ),
-    ] = None
-    also: Annotated[
-        list[Literal["sav", "dta", "parquet", "csv"]] | None,
-        Parameter(
-            group=groups.FILE,
-            name="--as",
-            negative=(),
-            help="Write the rows as this kind of file too: sav (SPSS), dta (Stata), with labels; "
-            "may be repeated.",
-        ),
-    ] = None
-    drop_other_columns: DropOthers = False
-    accept_drafted: AcceptDrafted = False
+    Args:
+        drop_other_columns: Leave out columns that the schema neither declares nor keeps.
+        accept_drafted: Release attributes whose categories or bin edges were read off the data: a
+            disclosure of its own, which the report states.
+        insecure_seed: NOT PRIVATE. Repeatable randomness for tests; the record says so.
+    """
+
+    drop_other_columns: Annotated[bool, LEFT_OUT] = False
+    accept_drafted: Annotated[bool, LEFT_OUT] = False
     force: Force = False
     show_values: ShowValues = False
-    insecure_seed: InsecureSeed = None
+    insecure_seed: Annotated[int | None, TESTS] = None
 
-    def options(self, command: str) -> "Options":
+    def options(self, command: str = "") -> "Options":
         """Return what the release is told; ``command`` is how its report says it was made."""
         from deniable.release.release import Options
 
         return Options(
-            shuffle=self.shuffle,
-            person=self.person,
             drop_other_columns=self.drop_other_columns,
+            accept_drafted=self.accept_drafted,
             overwrite=self.force,
             show_values=self.show_values,
             command=command,
             file_format=self.file_format(),
-            accept_drafted=self.accept_drafted,
             population=self.remember(seeded=self.insecure_seed is not None),
+        )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions(ReleaseOptions, SignOptions):
+    """How a folder to publish is made, and from which rows.
+
+    Args:
+        shuffle: Release the rows in random order (in memory, if not in parts).
+        person: Column that says whose row it is: dropped, ε is per person.
+        also: Write the rows as this kind of file too: sav (SPSS), dta (Stata), with labels; may be
+            repeated.
+    """
+
+    shuffle: Annotated[bool, SHARED] = False
+    person: Annotated[str | None, SHARED] = None
+    also: Annotated[
+        list[Literal["sav", "dta", "parquet", "csv"]] | None, FILE, Parameter(name="--as")
+    ] = None
+
+    def options(self, command: str = "") -> "Options":
+        """Return what the release is told, as of all released rows and of a folder."""
+        return replace(
+            super().options(command),
+            shuffle=self.shuffle,
+            person=self.person,
             signer=self.signer(),
             also=tuple(self.also or ()),
         )

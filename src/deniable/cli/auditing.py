@@ -15,22 +15,12 @@ from deniable.errors import InputError
 
 @app.command(group=groups.CHECKING)
 def audit(
-    source: Annotated[
-        Path, Parameter(name="MECHANISM", help="mechanism.json, record.json, or its folder.")
-    ],
+    source: Annotated[Path, Parameter(name="MECHANISM")],
     /,
     *,
-    draws: Annotated[int, Parameter(help="Rows to draw.")] = 1_000_000,
-    error: Annotated[
-        float, Parameter(help="How probably an honest mechanism is refuted, at most.")
-    ] = 1e-6,
-    command: Annotated[
-        str | None,
-        Parameter(
-            help="Audit this program instead of deniable randomize: it reads CSV with a header on "
-            "standard input and writes one row for each."
-        ),
-    ] = None,
+    draws: int = 1_000_000,
+    error: float = 1e-6,
+    command: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw rows and refute, or fail to refute, what a mechanism claims. Proves nothing.
@@ -40,6 +30,13 @@ def audit(
     limits. Ends with status 1 if a claim is refuted.
 
     Example: deniable audit mechanism.json --draws 100000
+
+    Args:
+        source: mechanism.json, record.json, or its folder.
+        draws: Rows to draw.
+        error: How probably an honest mechanism is refuted, at most.
+        command: Audit this program instead of deniable randomize: it reads CSV with a header on
+            standard input and writes one row for each.
     """
     from deniable.audit import Plan, command_box
     from deniable.audit import audit as examine

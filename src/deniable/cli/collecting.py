@@ -3,7 +3,7 @@
 import shlex
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -87,28 +87,38 @@ def open_study(
     )
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """Where a study is served, and how.
+
+    Args:
+        port: Port of the page; 0 for any that is free.
+        host: Address to listen at.
+        certificate: TLS certificate (PEM).
+        key: The certificate's key (PEM).
+        behind_proxy: How many proxies of yours stand in front; the first has TLS.
+        per_minute: Most requests of one address a minute; schools share one.
+        steward_port: Port of the steward's page, on this machine; 0 for any that is free.
+        listen: Serve respondents, the steward, or both.
+    """
+
+    port: int = 8000
+    host: str = "127.0.0.1"
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: int = 0
+    per_minute: int = 600
+    steward_port: int = 0
+    listen: Literal["both", "public", "steward"] = "both"
+
+
 @collect_app.command
 def serve(
     study: _Study,
     /,
     *,
-    port: Annotated[int, Parameter(help="Port of the page; 0 for any that is free.")] = 8000,
-    host: Annotated[str, Parameter(help="Address to listen at.")] = "127.0.0.1",
-    certificate: Annotated[Path | None, Parameter(help="TLS certificate (PEM).")] = None,
-    key: Annotated[Path | None, Parameter(help="The certificate's key (PEM).")] = None,
-    behind_proxy: Annotated[
-        int, Parameter(help="How many proxies of yours stand in front; the first has TLS.")
-    ] = 0,
-    per_minute: Annotated[
-        int, Parameter(help="Most requests of one address a minute; schools share one.")
-    ] = 600,
-    steward_port: Annotated[
-        int, Parameter(help="Port of the steward's page, on this machine; 0 for any that is free.")
-    ] = 0,
-    listen: Annotated[
-        Literal["both", "public", "steward"],
-        Parameter(help="Serve respondents, the steward, or both."),
-    ] = "both",
+    listening: Listening | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve the page and take what browsers send. Logs nothing about anyone.
@@ -121,35 +131,15 @@ def serve(
     check_installed()
     from deniable.collect.serving import check_listening
 
-    check_listening(host, certificate, key, behind_proxy)
-    if per_minute < 1:
+    at = listening or Listening()
+    check_listening(at.host, at.certificate, at.key, at.behind_proxy)
+    if at.per_minute < 1:
         raise InputError("--per-minute: an address may ask at least once a minute")
-    _serve(
-        _folder(study),
-        host,
-        port,
-        certificate,
-        key,
-        behind_proxy,
-        per_minute,
-        steward_port,
-        listen,
-        as_json=as_json,
-    )
+    _serve(_folder(study), at, as_json=as_json)
 
 
 def _serve(
-    folder: "StudyFolder",
-    host: str,
-    port: int,
-    certificate: Path | None = None,
-    key: Path | None = None,
-    hops: int = 0,
-    per_minute: int = 600,
-    steward_port: int = 0,
-    listen: str = "both",
-    browse: bool = False,
-    as_json: bool = False,
+    folder: "StudyFolder", at: Listening, *, browse: bool = False, as_json: bool = False
 ) -> None:
     from deniable.collect.collector import Collector
     from deniable.collect.serving import bound_socket, run, server_for
@@ -158,17 +148,17 @@ def _serve(
     with ExitStack() as open_until_the_end:
         store = open_until_the_end.enter_context(folder.opened())
         servers, addresses = [], {}
-        if listen != "steward":
-            bound = open_until_the_end.enter_context(bound_socket(host, port))
-            collector = Collector(
-                folder.study, store, folder=folder.path, hops=hops, per_minute=per_minute
-            )
-            servers.append((server_for(collector.app(), certificate=certificate, key=key), bound))
-            scheme = "https" if certificate else "http"
-            shown = f"[{host}]" if ":" in host else host
+        if at.listen != "steward":
+            bound = open_until_the_end.enter_context(bound_socket(at.host, at.port))
+            limits = {"hops": at.behind_proxy, "per_minute": at.per_minute}
+            collector = Collector(folder.study, store, folder=folder.path, **limits)
+            server = server_for(collector.app(), certificate=at.certificate, key=at.key)
+            servers.append((server, bound))
+            scheme = "https" if at.certificate else "http"
+            shown = f"[{at.host}]" if ":" in at.host else at.host
             addresses["respondents"] = f"{scheme}://{shown}:{bound.getsockname()[1]}/"
-        if listen != "public":
-            bound = bound_socket("127.0.0.1", steward_port, "--steward-port")
+        if at.listen != "public":
+            bound = bound_socket("127.0.0.1", at.steward_port, "--steward-port")
             open_until_the_end.enter_context(bound)
             own = bound.getsockname()[1]
             servers.append((server_for(Steward(folder, store, own).app()), bound))
@@ -465,4 +455,4 @@ def demo(
         study = new_study(Path(place, "mechanism.json"), Path(place, names[1]), date.today())
         folder = StudyFolder.make(Path(place, "study"), study)
         console.note("Ctrl-C ends the example; what was collected is deleted then")
-        _serve(folder, "127.0.0.1", port, browse=browser, as_json=as_json)
+        _serve(folder, Listening(port=port), browse=browser, as_json=as_json)

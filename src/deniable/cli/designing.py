@@ -10,6 +10,9 @@ from cyclopts import Parameter
 from deniable.cli import console, groups
 from deniable.cli.app import app, schema_app
 from deniable.cli.arguments import (
+    SHARED,
+    SHOWN,
+    TREND,
     Anyway,
     AsJson,
     Curve,
@@ -37,31 +40,22 @@ if TYPE_CHECKING:
 def design(
     *,
     schema: SchemaPath = None,
-    categories: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED, help="Numbers of categories, 5,5,3, when there is no schema yet."
-        ),
-    ] = None,
+    categories: Annotated[str | None, SHARED] = None,
     request: DesignOptions | None = None,
-    rows: Annotated[
-        int | None,
-        Parameter(group=groups.SHOWN, help="Also what can be read from a release of so many rows."),
-    ] = None,
+    rows: Annotated[int | None, SHOWN] = None,
     curve: Curve = False,
-    output: Annotated[
-        FileOrStream | None,
-        Parameter(
-            group=groups.SHOWN,
-            help="Where to write the mechanism; with -, nothing else is on standard output.",
-        ),
-    ] = None,
+    output: Annotated[FileOrStream | None, SHOWN] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find a mechanism. Needs no data.
 
     Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
+
+    Args:
+        categories: Numbers of categories, 5,5,3, when there is no schema yet.
+        rows: Also what can be read from a release of so many rows.
+        output: Where to write the mechanism; with -, nothing else is on standard output.
     """
     from deniable.design import record
     from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
@@ -108,52 +102,33 @@ def _schema(schema: Path | None, categories: str | None) -> Any:
 @Parameter(name="*", group=groups.TREND)
 @dataclass(frozen=True, kw_only=True)
 class GenotypeOptions:
-    """The study of genotypes that ``plan --trend`` is about."""
+    """The study of genotypes that ``plan --trend`` is about.
 
-    people: Annotated[int | None, Parameter(help="How many people.")] = None
-    snps: Annotated[int | None, Parameter(help="SNPs of each person.")] = None
-    allele: Annotated[float, Parameter(help="Share of the allele among controls.")] = 0.3
-    cases: Annotated[float, Parameter(help="Part of the people that are cases.")] = 0.5
-    coding: Annotated[
-        Literal["carrier", "additive"],
-        Parameter(help="Whether a person carries the allele, or how often."),
-    ] = "carrier"
+    Args:
+        people: How many people.
+        snps: SNPs of each person.
+        allele: Share of the allele among controls.
+        cases: Part of the people that are cases.
+        coding: Whether a person carries the allele, or how often.
+    """
+
+    people: int | None = None
+    snps: int | None = None
+    allele: float = 0.3
+    cases: float = 0.5
+    coding: Literal["carrier", "additive"] = "carrier"
 
 
 @app.command(group=groups.BEFORE)
 def plan(
     *,
     schema: SchemaPath = None,
-    categories: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED, help="Numbers of categories, 5,5,3, when there is no schema yet."
-        ),
-    ] = None,
-    rows: Annotated[
-        int | None, Parameter(group=groups.SHARED, help="How many rows there will be.")
-    ] = None,
-    error: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED,
-            help="Wished standard error of a typical share: 2pt, which is 2% or 0.02.",
-        ),
-    ] = None,
-    epsilon: Annotated[
-        float | None, Parameter(group=groups.SHARED, help="Total for the whole record, in nats.")
-    ] = None,
-    method: Annotated[
-        str | None, Parameter(group=groups.SHARED, help="How the law is found; see design.")
-    ] = None,
-    trend: Annotated[
-        bool,
-        Parameter(
-            group=groups.TREND,
-            negative=(),
-            help="Instead the smallest odds ratio per allele that a study of genotypes finds.",
-        ),
-    ] = False,
+    categories: Annotated[str | None, SHARED] = None,
+    rows: Annotated[int | None, SHARED] = None,
+    error: Annotated[str | None, SHARED] = None,
+    epsilon: Annotated[float | None, SHARED] = None,
+    method: Annotated[str | None, SHARED] = None,
+    trend: Annotated[bool, TREND] = False,
     genotypes: GenotypeOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
@@ -162,6 +137,14 @@ def plan(
     With --trend: what a study of genotypes finds, from people, SNPs and ε.
 
     Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
+
+    Args:
+        categories: Numbers of categories, 5,5,3, when there is no schema yet.
+        rows: How many rows there will be.
+        error: Wished standard error of a typical share: 2pt, which is 2% or 0.02.
+        epsilon: Total for the whole record, in nats.
+        method: How the law is found; see design.
+        trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
     """
     from deniable.cli import options
     from deniable.design import sample_size
@@ -303,21 +286,12 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
 
 @app.command(group=groups.CHECKING)
 def inspect(
-    source: Annotated[
-        Path, Parameter(name="MECHANISM", help="mechanism.json, record.json, or its folder.")
-    ],
+    source: Annotated[Path, Parameter(name="MECHANISM")],
     /,
     *,
-    subset: Annotated[
-        str | None, Parameter(help="Also ε against someone who sees only these columns: a,b.")
-    ] = None,
-    covariance: Annotated[
-        str | None, Parameter(help="Also what is left of the covariance of two attributes: a,b.")
-    ] = None,
-    signed_by: Annotated[
-        Path | None,
-        Parameter(help="Public key that the release is to be signed with, all its files as then."),
-    ] = None,
+    subset: str | None = None,
+    covariance: str | None = None,
+    signed_by: Path | None = None,
     anyway: Anyway = False,
     as_json: AsJson = False,
 ) -> None:
@@ -327,6 +301,12 @@ def inspect(
     --signed-by, who signed it. Of a study's, what was collected.
 
     Example: deniable inspect mechanism.json --subset a1,a2
+
+    Args:
+        source: mechanism.json, record.json, or its folder.
+        subset: Also ε against someone who sees only these columns: a,b.
+        covariance: Also what is left of the covariance of two attributes: a,b.
+        signed_by: Public key that the release is to be signed with, all its files as then.
     """
     from deniable.design import record
     from deniable.design.strata import Designs, read_designs
@@ -426,36 +406,15 @@ def _prediction(mechanism: Any, names: list[str]) -> Any:
 @schema_app.command
 def init(
     source: Annotated[
-        str,
-        Parameter(
-            name="TABLE",
-            allow_leading_hyphen=True,
-            validator=check_inputs,
-            help="A .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods table, or "
-            "a PLINK .bed: a file, which is read twice.",
-        ),
+        str, Parameter(name="TABLE", allow_leading_hyphen=True, validator=check_inputs)
     ],
     /,
     *,
-    output: Annotated[
-        FileOrStream, Parameter(help="Schema file to write, or - for the screen.")
-    ] = "-",
-    codebook: Annotated[
-        Path | None,
-        Parameter(
-            help="What the values are called: CSV with columns name, value, label (and question, "
-            "missing), or DDI-Codebook 2.5 XML."
-        ),
-    ] = None,
+    output: FileOrStream = "-",
+    codebook: Path | None = None,
     show_values: ShowValues = False,
-    force: Annotated[bool, Parameter(negative=(), help="Replace an existing file.")] = False,
-    coding: Annotated[
-        Literal["additive", "carrier"] | None,
-        Parameter(
-            help="Of genotypes: how often a person has the allele (additive), or whether "
-            "(carrier), which tells a test of trend more."
-        ),
-    ] = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
+    coding: Literal["additive", "carrier"] | None = None,
     file: FileOptions | None = None,
 ) -> None:
     """Draft a schema from a table, to be replaced by the public codebook.
@@ -464,6 +423,16 @@ def init(
     codebook; only what neither says is read off the data.
 
     Example: deniable schema init insurance.csv --output draft.toml
+
+    Args:
+        source: A .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods table, or a
+            PLINK .bed: a file, which is read twice.
+        output: Schema file to write, or - for the screen.
+        codebook: What the values are called: CSV with columns name, value, label (and question,
+            missing), or DDI-Codebook 2.5 XML.
+        force: Replace an existing file.
+        coding: Of genotypes: how often a person has the allele (additive), or whether (carrier),
+            which tells a test of trend more.
     """
     from deniable.atomic_files import write_file
     from deniable.tables import is_fileset

@@ -5,11 +5,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from cyclopts import Parameter
-
 from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
+    ASKED,
+    ESTIMATED,
+    SHOWN,
     AnswerFile,
     AsJson,
     ForceFiles,
@@ -32,117 +33,26 @@ def estimate(
     source: ReleaseSource = None,
     /,
     *,
-    of: Annotated[
-        list[str] | None,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Attributes of the table to estimate: a or a,b; may be repeated for several "
-            "tables from one reading of the rows.",
-        ),
-    ] = None,
-    pairs: Annotated[
-        bool,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Also the tables of all pairs of randomized attributes.",
-        ),
-    ] = False,
-    by: Annotated[
-        str | None,
-        Parameter(group=groups.ASKED, help="Attributes or kept columns that form subgroups."),
-    ] = None,
+    of: Annotated[list[str] | None, ASKED] = None,
+    pairs: Annotated[bool, ASKED] = False,
+    by: Annotated[str | None, ASKED] = None,
     rows: RowOptions | None = None,
     weights: Weights = None,
-    mean: Annotated[
-        bool, Parameter(group=groups.ASKED, negative=(), help="Estimate the mean score instead.")
-    ] = False,
-    quantile: Annotated[
-        float | None,
-        Parameter(group=groups.ASKED, help="Estimate a quantile instead: 0.5 is the median."),
-    ] = None,
-    covariance: Annotated[
-        bool,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Estimate the covariance of two attributes instead.",
-        ),
-    ] = False,
-    leverage: Annotated[
-        bool,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Beside shares, how far one liar in a hundred can move each; without --of of all "
-            "randomized attributes.",
-        ),
-    ] = False,
-    scores: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ESTIMATED,
-            help="One number per category, for --mean: 0,1,2; or middle, for the middles of bins; "
-            "for --covariance one of these per attribute: '0,1;middle'. Default: the schema's; "
-            "without them a mean of bins is given by its least and its largest possible value.",
-        ),
-    ] = None,
-    interpolate: Annotated[
-        bool,
-        Parameter(
-            group=groups.ESTIMATED,
-            negative=(),
-            help="With --quantile of bins: a number, as if values were spread evenly within bins.",
-        ),
-    ] = False,
-    compare: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED,
-            help="Differences and ratios between two values of a column, sex=f,m: of its shares if "
-            "it is among --of, else of what is asked for within the two groups.",
-        ),
-    ] = None,
-    method: Annotated[
-        str, Parameter(group=groups.ESTIMATED, help="inversion, em or projected.")
-    ] = "inversion",
-    known: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.ESTIMATED,
-            help="CSV file of shares known exactly, which then hold: columns sex,share.",
-        ),
-    ] = None,
-    smooth: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ESTIMATED,
-            help="pairs: of three attributes or more, the table of the model of all pairs beside "
-            "the unbiased one, with its test; for small groups.",
-        ),
-    ] = None,
-    target: Annotated[
-        str,
-        Parameter(
-            group=groups.ESTIMATED,
-            help="table: the truth of this table; population: of what it was drawn from.",
-        ),
-    ] = "table",
+    mean: Annotated[bool, ASKED] = False,
+    quantile: Annotated[float | None, ASKED] = None,
+    covariance: Annotated[bool, ASKED] = False,
+    leverage: Annotated[bool, ASKED] = False,
+    scores: Annotated[str | None, ESTIMATED] = None,
+    interpolate: Annotated[bool, ESTIMATED] = False,
+    compare: Annotated[str | None, ASKED] = None,
+    method: Annotated[str, ESTIMATED] = "inversion",
+    known: Annotated[Path | None, ESTIMATED] = None,
+    smooth: Annotated[str | None, ESTIMATED] = None,
+    target: Annotated[str, ESTIMATED] = "table",
     level: Level = 0.95,
     output: AnswerFile = None,
-    wide: Annotated[
-        bool,
-        Parameter(
-            group=groups.SHOWN,
-            negative=(),
-            help="With --output: a column per category of the last attribute.",
-        ),
-    ] = False,
-    plot: Annotated[
-        Path | None,
-        Parameter(group=groups.SHOWN, help="Also draw the answer: a .png or .svg file."),
-    ] = None,
+    wide: Annotated[bool, SHOWN] = False,
+    plot: Annotated[Path | None, SHOWN] = None,
     force: ForceFiles = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
@@ -150,8 +60,31 @@ def estimate(
     """Recover a marginal, a joint table, a mean, a quantile or a covariance, with error bars.
 
     Example: deniable estimate release --of race,hhi
+
+    Args:
+        of: Attributes of the table to estimate: a or a,b; may be repeated for several tables from
+            one reading of the rows.
+        pairs: Also the tables of all pairs of randomized attributes.
+        by: Attributes or kept columns that form subgroups.
+        mean: Estimate the mean score instead.
+        quantile: Estimate a quantile instead: 0.5 is the median.
+        covariance: Estimate the covariance of two attributes instead.
+        leverage: Beside shares, how far one liar in a hundred can move each; without --of of all
+            randomized attributes.
+        scores: One number per category, for --mean: 0,1,2; or middle, for the middles of bins; for
+            --covariance one of these per attribute: '0,1;middle'. Default: the schema's; without
+            them a mean of bins is given by its least and its largest possible value.
+        interpolate: With --quantile of bins: a number, as if values were spread evenly within bins.
+        compare: Differences and ratios between two values of a column, sex=f,m: of its shares if it
+            is among --of, else of what is asked for within the two groups.
+        method: inversion, em or projected.
+        known: CSV file of shares known exactly, which then hold: columns sex,share.
+        smooth: pairs: of three attributes or more, the table of the model of all pairs beside the
+            unbiased one, with its test; for small groups.
+        target: table: the truth of this table; population: of what it was drawn from.
+        wide: With --output: a column per category of the last attribute.
+        plot: Also draw the answer: a .png or .svg file.
     """
-    from deniable.atomic_files import write_file
     from deniable.estimate.columns import plot_of
     from deniable.estimate.inference import TARGETS, one_of
     from deniable.estimate.known import read_margins
@@ -212,12 +145,10 @@ def estimate(
             if pairs:
                 tables += combinations([schema.names[i] for i in schema.protected], 2)
             answers = _print_tables([question(names) for names in tables], release, level, as_json)
-    picture = None if plot is None else drawn(lambda: plot_of(answers, level), plot, force=force)
+    picture = drawn(lambda: plot_of(answers, level), plot, force=force)
     if output is not None:
         write_answers(answers, output, level, wide=wide, force=force)
-    if plot is not None and picture is not None:
-        write_file(plot, picture, overwrite=force)
-        console.note(f"The plot is in {plot}")
+    write_plot(plot, picture, force=force)
 
 
 def _print_tables(
@@ -256,16 +187,27 @@ def write_answers(
     console.note(f"The answer is in {output}")
 
 
-def drawn(draw: Callable[[], Any], path: Path, *, force: bool) -> bytes:
-    """Return a plot, or say why there is none before anything is written."""
+def drawn(draw: Callable[[], Any], path: Path | None, *, force: bool) -> bytes:
+    """Return a plot, if a file is named, or say why there is none before anything is written."""
     from deniable.atomic_files import refuse_existing
     from deniable.report.method_styles import figure_bytes
 
+    if path is None:
+        return b""
     kind = path.suffix.removeprefix(".").lower()
     if kind not in ("png", "svg"):
         raise InputError(f"{path}: a plot is a file ending in .png or .svg")
     refuse_existing(path, overwrite=force)
     return figure_bytes(draw(), kind)
+
+
+def write_plot(path: Path | None, picture: bytes, *, force: bool) -> None:
+    """Write what :func:`drawn` returned, if a file is named."""
+    from deniable.atomic_files import write_file
+
+    if path is not None:
+        write_file(path, picture, overwrite=force)
+        console.note(f"The plot is in {path}")
 
 
 def print_answers(
@@ -296,6 +238,7 @@ def _question(
     compare: str | None,
 ) -> "Question[Any]":
     """Return the question that the options ask; ``common`` is what all questions are told."""
+    from deniable.estimate.comparing import Comparison
     from deniable.estimate.covariance import Covariance
     from deniable.estimate.inference import one_of
     from deniable.estimate.leverage import Leverage
@@ -313,7 +256,9 @@ def _question(
             raise InputError("shares and means are compared, by method inversion; nothing else")
         if scores is not None and not mean:
             raise InputError("scores are for a mean; ask for the mean too")
-        return _comparison(of, common, compare, mean, scores)
+        column, values = comparison(compare)
+        told = {"column": column, "values": values, "mean": mean, "scores": _scores(scores)}
+        return Comparison(of, **common, **told)
     if covariance:
         if mean or quantile is not None:
             raise InputError("ask for the covariance, the mean or a quantile, not for two at once")
@@ -335,23 +280,7 @@ def _question(
                 "out (of bins, --interpolate gives a number)"
             )
         return Quantile(of, **common, probability=quantile, interpolate=interpolate)
-    return Mean(of, **common, scores=None if scores is None else _scores(scores))
-
-
-def _comparison(
-    of: tuple[str, ...], common: dict[str, Any], text: str, mean: bool, scores: str | None
-) -> "Question[Any]":
-    from deniable.estimate.comparing import Comparison
-
-    column, compared = comparison(text)
-    return Comparison(
-        of,
-        **common,
-        column=column,
-        values=compared,
-        mean=mean,
-        scores=None if scores is None else _scores(scores),
-    )
+    return Mean(of, **common, scores=_scores(scores))
 
 
 def comparison(text: str) -> tuple[str, tuple[str, str]]:
@@ -367,12 +296,12 @@ def comparison(text: str) -> tuple[str, tuple[str, str]]:
     return column.strip(), (named[0], named[1])
 
 
-def _scores(text: str) -> Any:
+def _scores(text: str | None) -> Any:
     """Return what --scores means for one attribute: numbers, "middle", or None for no text."""
     from deniable.cli import options
 
-    if text.strip() in ("", "middle"):
-        return text.strip() or None
+    if text is None or text.strip() in ("", "middle"):
+        return (text or "").strip() or None
     return options.numbers(text, "--scores")
 
 

@@ -9,6 +9,8 @@ from cyclopts import App, Parameter
 from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
+    SEARCH,
+    SHARED,
     AsJson,
     FileOptions,
     FileOrStream,
@@ -40,28 +42,19 @@ _SHOWN_LEVELS = 10
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class PriorOptions(FileOptions):
-    """Where the shares of the categories come from."""
+    """Where the shares of the categories come from.
 
-    prior: Annotated[
-        list[Path] | None,
-        Parameter(
-            group=groups.SHARED,
-            negative=(),
-            help="JSON list of shares, or object of shares by category; several files merge "
-            "attributes taken as independent.",
-        ),
-    ] = None
-    column: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED,
-            help="Read the shares from a table, data.csv:age; data.csv:sex,age merges two columns, "
-            "which are then randomized as one.",
-        ),
-    ] = None
-    distribution: Annotated[
-        str | None, Parameter(group=groups.SHARED, help="normal,10 or gamma,10 or uniform,10.")
-    ] = None
+    Args:
+        prior: JSON list of shares, or object of shares by category; several files merge attributes
+            taken as independent.
+        column: Read the shares from a table, data.csv:age; data.csv:sex,age merges two columns,
+            which are then randomized as one.
+        distribution: normal,10 or gamma,10 or uniform,10.
+    """
+
+    prior: Annotated[list[Path] | None, SHARED] = None
+    column: Annotated[str | None, SHARED] = None
+    distribution: Annotated[str | None, SHARED] = None
     schema: SchemaPath = None
 
     def read(self) -> Any:
@@ -95,23 +88,15 @@ class PriorOptions(FileOptions):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LevelOptions:
-    """The levels of privacy at which matrices are sought."""
+    """The levels of privacy at which matrices are sought.
 
-    privacy: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED,
-            help="Levels of privacy, 0.3,0.4: how often the best guess of an answer is wrong.",
-        ),
-    ] = None
-    epsilon_ldp: Annotated[
-        str | None,
-        Parameter(
-            group=groups.SHARED,
-            name="--epsilon-ldp",
-            help="Levels of ε-local differential privacy in nats instead, 0.5,1.",
-        ),
-    ] = None
+    Args:
+        privacy: Levels of privacy, 0.3,0.4: how often the best guess of an answer is wrong.
+        epsilon_ldp: Levels of ε-local differential privacy in nats instead, 0.5,1.
+    """
+
+    privacy: Annotated[str | None, SHARED] = None
+    epsilon_ldp: Annotated[str | None, SHARED, Parameter(name="--epsilon-ldp")] = None
 
     def read(self) -> tuple[float, ...] | None:
         """Return the levels; None to have them chosen.
@@ -135,36 +120,29 @@ class LevelOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How long and how widely the search for matrices goes on."""
+    """How long and how widely the search for matrices goes on.
 
-    starts: Annotated[
-        int, Parameter(group=groups.SEARCH, help="Starts of the search for square matrices.")
-    ] = 20
-    generations: Annotated[
-        int, Parameter(group=groups.SEARCH, help="Generations of the search, at most.")
-    ] = 20_000
-    stall: Annotated[
-        int | None,
-        Parameter(
-            group=groups.SEARCH, help="Stop the search after so many generations without a gain."
-        ),
-    ] = None
-    population: Annotated[int, Parameter(group=groups.SEARCH, help="Population of the search.")] = (
-        100
-    )
-    archive: Annotated[int, Parameter(group=groups.SEARCH, help="Archive of the search.")] = 100
-    optimal_set: Annotated[
-        int, Parameter(group=groups.SEARCH, help="Levels of privacy that the search tells apart.")
-    ] = 1000
-    crossover: Annotated[
-        float, Parameter(group=groups.SEARCH, help="Rate of crossover of the search.")
-    ] = 1.0
-    mutation: Annotated[
-        float, Parameter(group=groups.SEARCH, help="Rate of mutation of the search.")
-    ] = 1.0
-    seed: Annotated[
-        int, Parameter(group=groups.SEARCH, help="Of the searches; same seed, same frontier.")
-    ] = 0
+    Args:
+        starts: Starts of the search for square matrices.
+        generations: Generations of the search, at most.
+        stall: Stop the search after so many generations without a gain.
+        population: Population of the search.
+        archive: Archive of the search.
+        optimal_set: Levels of privacy that the search tells apart.
+        crossover: Rate of crossover of the search.
+        mutation: Rate of mutation of the search.
+        seed: Of the searches; same seed, same frontier.
+    """
+
+    starts: Annotated[int, SEARCH] = 20
+    generations: Annotated[int, SEARCH] = 20_000
+    stall: Annotated[int | None, SEARCH] = None
+    population: Annotated[int, SEARCH] = 100
+    archive: Annotated[int, SEARCH] = 100
+    optimal_set: Annotated[int, SEARCH] = 1000
+    crossover: Annotated[float, SEARCH] = 1.0
+    mutation: Annotated[float, SEARCH] = 1.0
+    seed: Annotated[int, SEARCH] = 0
 
     def read(self) -> "Options":
         """Return what the search is told, less the starts and the seed."""
@@ -185,34 +163,27 @@ class SearchOptions:
 def frontier(
     *,
     prior: PriorOptions | None = None,
-    delta: Annotated[
-        float | None,
-        Parameter(
-            group=groups.SHARED, help="Worst posterior: no answer may make anyone surer than that."
-        ),
-    ] = None,
+    delta: Annotated[float | None, SHARED] = None,
     levels: LevelOptions | None = None,
     methods: Annotated[
-        str,
-        Parameter(group=groups.SHARED, help=f"Some of {','.join(METHODS)}."),
+        str, SHARED, Parameter(help=f"Some of {','.join(METHODS)}.")
     ] = "warner,square,bound",
-    records: Annotated[
-        int, Parameter(group=groups.SHARED, help="Number of records N that errors are for.")
-    ] = 10_000,
-    simulations: Annotated[
-        int,
-        Parameter(
-            group=groups.SEARCH, help="Also try the iterative estimate on so many simulated tables."
-        ),
-    ] = 0,
+    records: Annotated[int, SHARED] = 10_000,
+    simulations: Annotated[int, SEARCH] = 0,
     search: SearchOptions | None = None,
-    output: Annotated[Path, Parameter(group=groups.SHARED, help="Folder to make.")],
-    force: Annotated[
-        bool, Parameter(group=groups.SHARED, negative=(), help="Replace an existing folder.")
-    ] = False,
+    output: Annotated[Path, SHARED],
+    force: Annotated[bool, SHARED] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare methods for one attribute, and draw the bound that no mechanism can cross."""
+    """Compare methods for one attribute, and draw the bound that no mechanism can cross.
+
+    Args:
+        delta: Worst posterior: no answer may make anyone surer than that.
+        records: Number of records N that errors are for.
+        simulations: Also try the iterative estimate on so many simulated tables.
+        output: Folder to make.
+        force: Replace an existing folder.
+    """
     from deniable.frontier import folder
     from deniable.frontier.tracing import Request, trace
 
@@ -280,37 +251,29 @@ def _show(rows: list[dict[str, Any]], local: bool) -> None:
 
 @frontier_app.command
 def pick(
-    source: Annotated[Path, Parameter(name="FOLDER", help="A folder made by frontier.")],
+    source: Annotated[Path, Parameter(name="FOLDER")],
     /,
     *,
-    privacy: Annotated[
-        float | None, Parameter(group=groups.SHARED, help="Least privacy of the mechanism.")
-    ] = None,
-    epsilon_ldp: Annotated[
-        float | None,
-        Parameter(
-            group=groups.SHARED, name="--epsilon-ldp", help="Largest ε, if the levels are ε."
-        ),
-    ] = None,
-    method: Annotated[str | None, Parameter(help="Only matrices of this method.")] = None,
-    name: Annotated[
-        str | None,
-        Parameter(help="The column that it is for; of merged columns all, as in a,b."),
-    ] = None,
+    privacy: Annotated[float | None, SHARED] = None,
+    epsilon_ldp: Annotated[float | None, SHARED, Parameter(name="--epsilon-ldp")] = None,
+    method: str | None = None,
+    name: str | None = None,
     schema: SchemaPath = None,
-    output: Annotated[
-        FileOrStream,
-        Parameter(
-            group=groups.SHARED,
-            help="Where to write the mechanism; with -, nothing else is on standard output.",
-        ),
-    ],
+    output: Annotated[FileOrStream, SHARED],
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Take one point of a frontier as a mechanism, after checking its matrix and its proof.
 
     Example: deniable frontier pick frontier --privacy 0.5 --output picked.json
+
+    Args:
+        source: A folder made by frontier.
+        privacy: Least privacy of the mechanism.
+        epsilon_ldp: Largest ε, if the levels are ε.
+        method: Only matrices of this method.
+        name: The column that it is for; of merged columns all, as in a,b.
+        output: Where to write the mechanism; with -, nothing else is on standard output.
     """
     from deniable.design import record
     from deniable.frontier.picking import pick as picked

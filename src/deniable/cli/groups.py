@@ -51,6 +51,7 @@ class Drawn:
         from cyclopts.help.specs import DescriptionRenderer, NameRenderer
         from rich.padding import Padding
         from rich.table import Table
+        from rich.text import Text
 
         if not panel.entries:
             return
@@ -60,7 +61,10 @@ class Drawn:
         table.add_column()
         for name, entry in zip(names, panel.entries, strict=True):
             # That a flag is not set is its default everywhere.
-            told = entry.copy(default=None) if entry.default == "False" else entry
+            default = None if entry.default == "False" else entry.default
+            # Lines of a docstring end where the source's do, not the terminal's.
+            said = " ".join(str(getattr(entry.description, "primary_renderable", "")).split())
+            told = entry.copy(default=default, description=Text(said))
             table.add_row(name, DescriptionRenderer()(told))
         console.print(panel.title, style="bold")
         console.print(Padding(table, (0, 0, 1, 2), expand=False), width=options.max_width)

@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
 from deniable.cli import groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
+    ASKED,
     AnswerFile,
     AsJson,
     ForceFiles,
@@ -28,59 +27,13 @@ def independence(
     source: ReleaseSource = None,
     /,
     *,
-    of: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED,
-            help="Two attributes, a,b; one may be a kept column. With --trend the last is the "
-            "status; with --agreement any.",
-        ),
-    ] = None,
-    trend: Annotated[
-        bool,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Test instead whether scores, such as numbers of alleles, go with a status of two "
-            "values (Cochran–Armitage).",
-        ),
-    ] = False,
-    all_pairs: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED,
-            help="With --trend: this status against all attributes, with p-values adjusted for "
-            "their number.",
-        ),
-    ] = None,
-    scores: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED,
-            help="With --trend: one number per category, 0,1,2. Default: the schema's.",
-        ),
-    ] = None,
-    compare: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED,
-            help="With --trend: the two values of the status, status=case,control.",
-        ),
-    ] = None,
-    agreement: Annotated[
-        bool,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Test instead whether all forms tell of one population.",
-        ),
-    ] = False,
-    by: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED, help="Kept columns; every group of rows is tested by itself."
-        ),
-    ] = None,
+    of: Annotated[str | None, ASKED] = None,
+    trend: Annotated[bool, ASKED] = False,
+    all_pairs: Annotated[str | None, ASKED] = None,
+    scores: Annotated[str | None, ASKED] = None,
+    compare: Annotated[str | None, ASKED] = None,
+    agreement: Annotated[bool, ASKED] = False,
+    by: Annotated[str | None, ASKED] = None,
     rows: RowOptions | None = None,
     level: Level = 0.95,
     output: AnswerFile = None,
@@ -95,6 +48,18 @@ def independence(
     drawn from. With --trend or --agreement another question is answered.
 
     Example: deniable test release --of race,hhi
+
+    Args:
+        of: Two attributes, a,b; one may be a kept column. With --trend the last is the status; with
+            --agreement any.
+        trend: Test instead whether scores, such as numbers of alleles, go with a status of two
+            values (Cochran–Armitage).
+        all_pairs: With --trend: this status against all attributes, with p-values adjusted for
+            their number.
+        scores: With --trend: one number per category, 0,1,2. Default: the schema's.
+        compare: With --trend: the two values of the status, status=case,control.
+        agreement: Test instead whether all forms tell of one population.
+        by: Kept columns; every group of rows is tested by itself.
     """
     rows = rows or RowOptions()
     common: dict[str, Any] = {

@@ -8,6 +8,9 @@ from cyclopts import Parameter
 from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
+    ASKED,
+    ESTIMATED,
+    SHOWN,
     AnswerFile,
     AsJson,
     ForceFiles,
@@ -29,75 +32,21 @@ if TYPE_CHECKING:
 @app.command(group=groups.READING)
 def model(
     source: ReleaseSource = None,
-    formula: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED,
-            name="FORMULA",
-            help="As in R and statsmodels: 'income ~ sex + race'; '~ sex*income' is log-linear.",
-        ),
-    ] = None,
+    formula: Annotated[str | None, ASKED, Parameter(name="FORMULA")] = None,
     /,
     *,
-    collapse: Annotated[
-        list[str] | None,
-        Parameter(
-            group=groups.ASKED,
-            negative=(),
-            help="Merge categories in the model: 'race=White|*', levels with | between them, the "
-            "reference first, * for all others; may be repeated.",
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED, help="Another formula, to test against; one has to hold the other."
-        ),
-    ] = None,
-    prior: Annotated[
-        bool,
-        Parameter(
-            group=groups.ESTIMATED,
-            negative="--no-prior",
-            help="Use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.",
-        ),
-    ] = True,
-    known: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.ESTIMATED,
-            help="CSV file of shares known exactly, of a census: columns sex,share.",
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        Parameter(
-            group=groups.ASKED, help="Kept columns; a model is fitted to every group of rows."
-        ),
-    ] = None,
+    collapse: Annotated[list[str] | None, ASKED] = None,
+    against: Annotated[str | None, ASKED] = None,
+    prior: Annotated[bool, ESTIMATED, Parameter(negative="--no-prior")] = True,
+    known: Annotated[Path | None, ESTIMATED] = None,
+    by: Annotated[str | None, ASKED] = None,
     rows: RowOptions | None = None,
     weights: Weights = None,
     level: Level = 0.95,
-    odds_ratios: Annotated[
-        bool,
-        Parameter(group=groups.SHOWN, negative=(), help="Odds ratios instead of their logarithms."),
-    ] = False,
-    predict: Annotated[
-        bool,
-        Parameter(
-            group=groups.SHOWN,
-            negative=(),
-            help="Instead of coefficients what is predicted for every combination of covariates.",
-        ),
-    ] = False,
+    odds_ratios: Annotated[bool, SHOWN] = False,
+    predict: Annotated[bool, SHOWN] = False,
     output: AnswerFile = None,
-    plot: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.SHOWN,
-            help="Also draw the odds ratios with their intervals: a .png or .svg file.",
-        ),
-    ] = None,
+    plot: Annotated[Path | None, SHOWN] = None,
     force: ForceFiles = False,
     show_values: ShowValues = False,
     as_json: AsJson = False,
@@ -109,9 +58,21 @@ def model(
     A column of numbers that is released as it is, as response, gives least squares.
 
     Example: deniable model release "insured ~ sex + race"
+
+    Args:
+        formula: As in R and statsmodels: 'income ~ sex + race'; '~ sex*income' is log-linear.
+        collapse: Merge categories in the model: 'race=White|*', levels with | between them, the
+            reference first, * for all others; may be repeated.
+        against: Another formula, to test against; one has to hold the other.
+        prior: Use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
+        known: CSV file of shares known exactly, of a census: columns sex,share.
+        by: Kept columns; a model is fitted to every group of rows.
+        odds_ratios: Odds ratios instead of their logarithms.
+        predict: Instead of coefficients what is predicted for every combination of covariates.
+        plot: Also draw the odds ratios with their intervals: a .png or .svg file.
     """
     from deniable.cli import options
-    from deniable.cli.estimating import drawn
+    from deniable.cli.estimating import drawn, write_plot
     from deniable.estimate.known import read_margins
     from deniable.models.question import ModelQuestion
 
@@ -138,7 +99,7 @@ def model(
         models = question.ask(release)
     if plot is not None and len(models) > 1:
         raise InputError("a plot is of one model; select a group of rows with --where")
-    picture = None if plot is None else drawn(models[0].plot, plot, force=force)
+    picture = drawn(models[0].plot, plot, force=force)
     tables = [_rows(each, odds_ratios=odds_ratios, predict=predict) for each in models]
     if as_json:
         console.print_json(question.to_plain(models))
@@ -147,11 +108,7 @@ def model(
             _show(each, table, level)
     if output is not None:
         _write(models, tables, output, level, force=force)
-    if plot is not None and picture is not None:
-        from deniable.atomic_files import write_file
-
-        write_file(plot, picture, overwrite=force)
-        console.note(f"The plot is in {plot}")
+    write_plot(plot, picture, force=force)
 
 
 def _rows(model: "Model", *, odds_ratios: bool, predict: bool) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 Every option that takes one value per attribute accepts a list in the schema's order
 (``1,2,1.5``), pairs (``age=1,sex=0.5``), or ``@file`` with either of them, commas or line breaks
-between the values, or JSON (a list or an object).
+between the values, or JSON (a list or an object). ``option`` is everywhere the option's name, for
+the error message.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,6 @@ def listed(text: str, option: str, names: Sequence[str] | None = None) -> Number
 
     Args:
         text: what the user wrote.
-        option: the option's name, for the error message.
         names: the names that there are; None if any will do.
 
     Raises:
@@ -71,7 +71,6 @@ def number_or_numbers(
         text: ``0.5``; one number per attribute in the order of ``names``; ``name=0.5`` for some of
             them; or ``@file`` with any of these.
         names: the protected attributes.
-        option: the option's name, for the error message.
 
     Raises:
         InputError: as :func:`listed`, or if there are more or fewer plain values than attributes.
@@ -258,7 +257,6 @@ def preserved(
     Args:
         texts: ``a:b=0.4`` each, several separated by commas, or ``@file``.
         names: the protected attributes; a name may contain a colon.
-        option: the option's name, for the error message.
 
     Raises:
         InputError: if an entry is something else, or an attribute is unknown.
@@ -298,7 +296,6 @@ def matrices(
         texts: ``name=file.json``; the file is a list of rows, and row x holds the probabilities of
             all answers to x, as in Ruiz's paper.
         names: the protected attributes.
-        option: the option's name, for the error message.
 
     Raises:
         InputError: if an attribute is unknown or given twice, or a file holds no such matrix.

@@ -4,11 +4,16 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, InputTable, PublishOptions, StrengthOptions
+from deniable.cli.arguments import (
+    SHARED,
+    STRENGTH,
+    AsJson,
+    InputTable,
+    PublishOptions,
+    StrengthOptions,
+)
 from deniable.cli.releasing import bits_from, repeatable
 
 
@@ -17,47 +22,14 @@ def pram(
     source: InputTable,
     /,
     *,
-    schema: Annotated[Path, Parameter(group=groups.SHARED, help="Schema file (TOML).")],
-    output: Annotated[Path, Parameter(group=groups.SHARED, help="Folder to make.")],
+    schema: Annotated[Path, SHARED],
+    output: Annotated[Path, SHARED],
     strengths: StrengthOptions | None = None,
-    invariant: Annotated[
-        bool,
-        Parameter(
-            group=groups.STRENGTH,
-            negative=(),
-            help="Keep the table's frequencies in expectation. Uses the data: no differential "
-            "privacy.",
-        ),
-    ] = False,
-    alpha: Annotated[
-        float,
-        Parameter(
-            group=groups.STRENGTH,
-            help="With --invariant: a value is left as it is with probability 1 - alpha.",
-        ),
-    ] = 1.0,
-    by: Annotated[
-        str | None,
-        Parameter(
-            group=groups.STRENGTH,
-            help="Kept column whose values form strata with matrices of their own.",
-        ),
-    ] = None,
-    per_stratum: Annotated[
-        Path | None,
-        Parameter(
-            group=groups.STRENGTH,
-            help='JSON file with strengths of single strata: {"south": {"lambda": 0.5}, ...}.',
-        ),
-    ] = None,
-    numeric: Annotated[
-        str | None,
-        Parameter(
-            group=groups.STRENGTH,
-            help="Columns of numbers to pull towards their mean, name=0.9,...: no differential "
-            "privacy; the schema must not declare or keep them.",
-        ),
-    ] = None,
+    invariant: Annotated[bool, STRENGTH] = False,
+    alpha: Annotated[float, STRENGTH] = 1.0,
+    by: Annotated[str | None, STRENGTH] = None,
+    per_stratum: Annotated[Path | None, STRENGTH] = None,
+    numeric: Annotated[str | None, STRENGTH] = None,
     publish: PublishOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,6 +37,17 @@ def pram(
 
     Example: deniable pram insurance.csv --schema insurance.toml \\
     --lambda 0.8 --invariant --output pram
+
+    Args:
+        schema: Schema file (TOML).
+        output: Folder to make.
+        invariant: Keep the table's frequencies in expectation. Uses the data: no differential
+            privacy.
+        alpha: With --invariant: a value is left as it is with probability 1 - alpha.
+        by: Kept column whose values form strata with matrices of their own.
+        per_stratum: JSON file with strengths of single strata: {"south": {"lambda": 0.5}, ...}.
+        numeric: Columns of numbers to pull towards their mean, name=0.9,...: no differential
+            privacy; the schema must not declare or keep them.
     """
     from deniable.cli import options
     from deniable.release import curator, release

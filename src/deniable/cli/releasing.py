@@ -14,22 +14,18 @@ from cyclopts import Parameter
 from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
-    AcceptDrafted,
+    LARGE,
+    SHARED,
+    SHOWN,
     AsJson,
     Curve,
     DesignOptions,
-    DropOthers,
-    FileOptions,
     FileOrStream,
-    Force,
     InputTable,
     InputTables,
-    InsecureSeed,
-    Jobs,
-    LedgerOptions,
     PublishOptions,
+    ReleaseOptions,
     SchemaPath,
-    ShowValues,
     SignOptions,
 )
 from deniable.cli.designing import account_of, find_design
@@ -47,46 +43,30 @@ def share(
     /,
     *,
     schema: SchemaPath = None,
-    output: Annotated[Path, Parameter(group=groups.SHARED, help="Folder to make.")],
-    mechanism: Annotated[
-        Path | None,
-        Parameter(group=groups.SHARED, help="A mechanism that is there, instead of a schema."),
-    ] = None,
+    output: Annotated[Path, SHARED],
+    mechanism: Annotated[Path | None, SHARED] = None,
     request: DesignOptions | None = None,
     curve: Curve = False,
     publish: PublishOptions | None = None,
-    jobs: Jobs = None,
-    resume: Annotated[
-        bool,
-        Parameter(
-            group=groups.LARGE,
-            negative=(),
-            help="Continue a release in parts that was begun: parts that are made stay as they "
-            "are. Say it again with --resume, or name nothing but --output.",
-        ),
-    ] = False,
-    only_begin: Annotated[
-        bool,
-        Parameter(
-            group=groups.LARGE,
-            negative=(),
-            help="Compare the tables with the schema and prepare the parts, for deniable work.",
-        ),
-    ] = False,
-    verbose: Annotated[
-        bool,
-        Parameter(
-            group=groups.SHOWN,
-            negative=(),
-            help="Also the table of attributes and what other methods cost; the report has them.",
-        ),
-    ] = False,
+    jobs: Annotated[int | None, LARGE] = None,
+    resume: Annotated[bool, LARGE] = False,
+    only_begin: Annotated[bool, LARGE] = False,
+    verbose: Annotated[bool, SHOWN] = False,
     as_json: AsJson = False,
 ) -> None:
     """Randomize a table and write a folder to publish (docs/howto/steward.md).
 
     Example: deniable share insurance.csv --schema insurance.toml \\
     --epsilon 4 --output release
+
+    Args:
+        output: Folder to make.
+        mechanism: A mechanism that is there, instead of a schema.
+        jobs: Processes that work on the parts; default: one for every core.
+        resume: Continue a release in parts that was begun: parts that are made stay as they are.
+            Say it again with --resume, or name nothing but --output.
+        only_begin: Compare the tables with the schema and prepare the parts, for deniable work.
+        verbose: Also the table of attributes and what other methods cost; the report has them.
     """
     from deniable.engines import processes
     from deniable.release import release
@@ -341,18 +321,15 @@ def work(
     path: JobPath,
     /,
     *,
-    part: Annotated[
-        str,
-        Parameter(
-            group=groups.LARGE,
-            help="Which share of the units: 3/40 is the third of 40, for array jobs.",
-        ),
-    ] = "1/1",
+    part: Annotated[str, LARGE] = "1/1",
     as_json: AsJson = False,
 ) -> None:
     """Work on a release in parts that was begun: for batch systems. May be run again, and at once.
 
     Example: deniable work .release.job --part 1/2
+
+    Args:
+        part: Which share of the units: 3/40 is the third of 40, for array jobs.
     """
     from deniable.engines.processes import resumed
     from deniable.release import parts
@@ -469,46 +446,27 @@ def randomize(
     source: InputTable,
     /,
     *,
-    mechanism: Annotated[
-        Path, Parameter(group=groups.SHARED, help="mechanism.json, record.json, or its folder.")
-    ],
-    output: Annotated[
-        FileOrStream,
-        Parameter(group=groups.SHARED, help="Output table, or - for CSV on standard output."),
-    ] = "-",
-    drop_other_columns: DropOthers = False,
-    accept_drafted: AcceptDrafted = False,
-    force: Force = False,
-    show_values: ShowValues = False,
-    insecure_seed: InsecureSeed = None,
-    memory: LedgerOptions | None = None,
-    file: FileOptions | None = None,
+    mechanism: Annotated[Path, SHARED],
+    output: Annotated[FileOrStream, SHARED] = "-",
+    given: ReleaseOptions | None = None,
 ) -> None:
     """Randomize a table, or one row, with a mechanism. Streams.
 
     Example: deniable randomize insurance.csv --mechanism release --output out.csv
+
+    Args:
+        mechanism: mechanism.json, record.json, or its folder.
+        output: Output table, or - for CSV on standard output.
     """
     from deniable.design import record
     from deniable.release import release
 
     design = record.read_design(mechanism)
-    population = (memory or LedgerOptions()).remember(seeded=insecure_seed is not None)
+    given = given or ReleaseOptions()
+    options = given.options()
+    bits = bits_from(given.insecure_seed)
     with console.progress("Randomizing") as advance:
-        release.randomize_table(
-            source,
-            design.mechanism,
-            output,
-            release.Options(
-                drop_other_columns=drop_other_columns,
-                accept_drafted=accept_drafted,
-                overwrite=force,
-                show_values=show_values,
-                population=population,
-                file_format=(file or FileOptions()).file_format(),
-            ),
-            bits_from(insecure_seed),
-            advance,
-        )
+        release.randomize_table(source, design.mechanism, output, options, bits, advance)
 
 
 def bits_from(insecure_seed: int | None) -> Any:

@@ -25,29 +25,27 @@ def _studies() -> Any:
 
 @app.command(group=groups.CHECKING)
 def reproduce(
-    study: Annotated[
-        str | None,
-        Parameter(name="STUDY", help="A study's name, or all; without one, the list of them."),
-    ] = None,
+    study: Annotated[str | None, Parameter(name="STUDY")] = None,
     /,
     *,
-    quick: Annotated[
-        bool, Parameter(negative=(), help="Fewer draws and smaller sizes: seconds, not minutes.")
-    ] = False,
-    adult: Annotated[
-        Path | None,
-        Parameter(help="adult.data of the UCI repository, or its folder, for the Adult studies."),
-    ] = None,
-    seed: Annotated[int, Parameter(help="Of everything random; same seed, same numbers.")] = 0,
-    output: Annotated[Path | None, Parameter(help="Folder to make.")] = None,
-    force: Annotated[
-        bool, Parameter(negative=(), help="Replace the folder of an earlier run.")
-    ] = False,
+    quick: Annotated[bool, Parameter(negative=())] = False,
+    adult: Path | None = None,
+    seed: int = 0,
+    output: Path | None = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make the tables and figures of the papers again, with a verdict for every claim.
 
     Example: deniable reproduce lambda --quick --output lambda-study
+
+    Args:
+        study: A study's name, or all; without one, the list of them.
+        quick: Fewer draws and smaller sizes: seconds, not minutes.
+        adult: adult.data of the UCI repository, or its folder, for the Adult studies.
+        seed: Of everything random; same seed, same numbers.
+        output: Folder to make.
+        force: Replace the folder of an earlier run.
     """
     studies = _studies()
     if study is None:

@@ -8,7 +8,7 @@ again, and lose what it returned.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from deniable.design.account import Design
 from deniable.design.record import read_design
@@ -30,18 +30,50 @@ _ROUNDS = 3
 """How often work is handed out that comes back undone, since another process was at it."""
 
 
-class Asked(TypedDict, total=False):
-    """How a release is made; all as of :func:`deniable.share`."""
+class Releasing(TypedDict, total=False):
+    """What is left out and accepted, and where a release is counted; as of :func:`deniable.share`,
+    as is what follows."""
 
-    shuffle: bool
-    person: str | None
     drop_other_columns: bool
     accept_drafted: bool
-    overwrite: bool
-    sign: str | Path | None
     ledger: str | Path | None
     population: str
     new_population: bool
+
+
+class Asked(Releasing, total=False):
+    """How a folder to publish is made."""
+
+    shuffle: bool
+    person: str | None
+    overwrite: bool
+    sign: str | Path | None
+
+
+class Publishing(Asked, total=False):
+    """How one is made that is not of parts."""
+
+    also: Sequence[str]
+
+
+def options_of(
+    command: str,
+    *,
+    also: Sequence[str] = (),
+    sign: str | Path | None = None,
+    ledger: str | Path | None = None,
+    population: str = EVERYBODY,
+    new_population: bool = False,
+    **told: Any,
+) -> Options:
+    """Return what a release is told; ``command`` is how its record says it was made.
+
+    Raises:
+        InputError: if the key or the ledger cannot be used.
+    """
+    whose = population_of(ledger, population, new=new_population)
+    signer = None if sign is None else read_signer(sign)
+    return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)
 
 
 def do_unit(folder: str, stage: Stage, number: int) -> str:
@@ -65,12 +97,7 @@ def share_by(
     plan: Design | str | Path,
     output: str | Path,
     command: str,
-    *,
-    sign: str | Path | None = None,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
-    **asked: Any,
+    **asked: Unpack[Asked],
 ) -> dict[str, Any]:
     """Randomize tables by the workers of an engine, and write a folder to publish.
 
@@ -83,7 +110,7 @@ def share_by(
         plan: a design, or the file or folder that has it.
         output: the folder to make.
         command: how the record says it was made.
-        sign, ledger, population, new_population, asked: see :class:`Asked`.
+        asked: as of :func:`deniable.share`.
 
     Returns:
         All that is told of the release (:func:`~deniable.release.record.explained`). What was
@@ -93,12 +120,7 @@ def share_by(
         InputError: as :func:`deniable.share`. What was begun by then is continued by ``deniable
             share --resume``.
     """
-    options = Options(
-        command=command,
-        signer=None if sign is None else read_signer(sign),
-        population=population_of(ledger, population, new=new_population),
-        **asked,
-    )
+    options = options_of(command, **asked)
     design = plan if isinstance(plan, Design) else read_design(plan)
     files: Source = source if callable(source) else files_of(source) or [Path(source)]
     job = prepare(files, design, Path(output), options, lambda job: _all(run, job, "look"))

@@ -13,23 +13,20 @@ are adjusted by Holm (1979), whatever goes with what.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.independence import FEW_EXPECTED, one_stratum
-from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
+from deniable.estimate.question import Question, refuse_randomized_groups
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel
-
-Floats = NDArray[np.float64]
 
 _ROUNDS = 3
 """Fits, each with the θ of the one before; the second decides, as the first is consistent."""
@@ -92,15 +89,7 @@ class FormAgreement(Presented):
         """Return a row per attribute, its p-value also adjusted for their number."""
         adjusted = holm(np.array([test.p_value for test in self.tests]))
         return [
-            dict(self.group)
-            | {
-                "attribute": test.attribute,
-                "forms": test.forms,
-                "statistic": test.statistic,
-                "degrees_of_freedom": test.degrees_of_freedom,
-                "p_value": test.p_value,
-                "p_holm": p_holm,
-            }
+            dict(self.group) | asdict(test) | {"p_value": test.p_value, "p_holm": p_holm}
             for test, p_holm in zip(self.tests, adjusted.tolist(), strict=True)
         ]
 
@@ -168,10 +157,6 @@ class Agreement(Question[FormAgreement]):
     def answer(self, counts: Counts) -> list[FormAgreement]:
         """Return the test of one attribute, from counts by every form."""
         return [self.agreement(self.of, [counts])]
-
-    def to_plain(self, answers: Sequence[FormAgreement]) -> dict[str, Any]:
-        """Return the test of one group as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
     def agreement(self, names: Sequence[str], counted: Sequence[Counts]) -> FormAgreement:
         """Return the test of one group of rows.

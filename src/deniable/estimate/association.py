@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from math import prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.estimate.chi_square import interaction_influence
+from deniable.estimate.tabulate import Floats
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
@@ -66,7 +66,7 @@ class Association:
 
 
 def association(
-    frequencies: NDArray[np.float64], inverse: TableMap | StackedMap, n_records: float
+    frequencies: Floats, inverse: TableMap | StackedMap, n_records: float
 ) -> Association:
     """Estimate V² from the frequencies of released pairs.
 
@@ -115,11 +115,7 @@ def _found_from(free: int) -> float:
     return float(chndtrinc(chdtri(free, LEVEL), free, 1 - POWER))
 
 
-def less_mean(
-    influence: NDArray[np.float64],
-    frequencies: NDArray[np.float64],
-    inverse: TableMap | StackedMap,
-) -> NDArray[np.float64]:
+def less_mean(influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap) -> Floats:
     """Return what released values add to linear functions, less the mean of it.
 
     Under forms the mean is that of the form's rows: how many there are of each form is known, so

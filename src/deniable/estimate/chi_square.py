@@ -23,10 +23,10 @@ continuity correction. Derivations: docs/proofs/estimation.md, section 5.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.simplex import project_to_simplex
+from deniable.estimate.tabulate import Floats
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
@@ -54,9 +54,7 @@ class ChiSquare:
 
 
 def chi_square(
-    counts: NDArray[np.float64],
-    forward: TableMap | StackedMap | None,
-    inverse: TableMap | StackedMap,
+    counts: Floats, forward: TableMap | StackedMap | None, inverse: TableMap | StackedMap
 ) -> ChiSquare:
     """Test independence of two attributes from counts of released pairs.
 
@@ -90,7 +88,7 @@ def randomized_together(forward: TableMap) -> bool:
     return bool(abs(values[1, 1] - separate) > 1e-12 * abs(values[1, 1]))
 
 
-def released_chi_square(counts: NDArray[np.float64]) -> ChiSquare:
+def released_chi_square(counts: Floats) -> ChiSquare:
     """Test independence of the released values themselves: Pearson's test, nothing corrected.
 
     Raises:
@@ -100,7 +98,7 @@ def released_chi_square(counts: NDArray[np.float64]) -> ChiSquare:
     return _separately(counts, TableMap(shape, (), np.ones(()), {}))
 
 
-def _separately(counts: NDArray[np.float64], forward: TableMap) -> ChiSquare:
+def _separately(counts: Floats, forward: TableMap) -> ChiSquare:
     n = counts.sum()
     bases, margins = [], []
     for axis in range(2):
@@ -126,7 +124,7 @@ def _separately(counts: NDArray[np.float64], forward: TableMap) -> ChiSquare:
     return ChiSquare(statistic, degrees, float(n * product.min()))
 
 
-def _matrix(forward: TableMap, axis: int) -> NDArray[np.float64]:
+def _matrix(forward: TableMap, axis: int) -> Floats:
     """Return M_a of a channel that is M_a ⊗ M_b."""
     if axis in forward.matrices:
         return forward.matrices[axis]
@@ -140,9 +138,7 @@ def _matrix(forward: TableMap, axis: int) -> NDArray[np.float64]:
 
 
 def _together(
-    counts: NDArray[np.float64],
-    forward: TableMap | StackedMap,
-    inverse: TableMap | StackedMap,
+    counts: Floats, forward: TableMap | StackedMap, inverse: TableMap | StackedMap
 ) -> ChiSquare:
     n = float(counts.sum())
     observed = counts / n
@@ -174,17 +170,14 @@ def _together(
     return ChiSquare(max(statistic, 0.0), degrees, n * float(expected.min()))
 
 
-def _start(margin: NDArray[np.float64], n: float) -> NDArray[np.float64]:
+def _start(margin: Floats, n: float) -> Floats:
     # Inside the simplex, off its edge: every θ⁰ is positive even if the law never changes both.
     nearest = project_to_simplex(margin)
     return np.asarray(nearest * (1 - 0.5 / n) + 0.5 / (n * len(margin)))
 
 
 def _reachable(
-    observed: NDArray[np.float64],
-    expected: NDArray[np.float64],
-    forward: TableMap | StackedMap,
-    shape: tuple[int, int],
+    observed: Floats, expected: Floats, forward: TableMap | StackedMap, shape: tuple[int, int]
 ) -> float:
     """Return Σ (θ − θ⁰)²/θ⁰ of the part of θ − θ⁰ that M reaches."""
     residual = ((observed - expected) / np.sqrt(expected)).ravel()
@@ -198,12 +191,12 @@ def _reachable(
 
 
 def _score(
-    observed: NDArray[np.float64],
-    expected: NDArray[np.float64],
+    observed: Floats,
+    expected: Floats,
     forward: TableMap | StackedMap,
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-) -> tuple[float, NDArray[np.float64]]:
+    first: Floats,
+    second: Floats,
+) -> tuple[float, Floats]:
     """Return the scores' quadratic form (over n) and the Fisher scoring step of (α, β)."""
     a, b = len(first), len(second)
     # Along e_i − e_last, for either margin; one image under M each.
@@ -219,7 +212,7 @@ def _score(
     return float(score @ step), moved
 
 
-def _by_estimates(counts: NDArray[np.float64], inverse: TableMap | StackedMap) -> ChiSquare:
+def _by_estimates(counts: Floats, inverse: TableMap | StackedMap) -> ChiSquare:
     n = float(counts.sum())
     table, influence = interaction_influence(counts / n, inverse)
     a, b = table.shape
@@ -235,8 +228,8 @@ def _by_estimates(counts: NDArray[np.float64], inverse: TableMap | StackedMap) -
 
 
 def interaction_influence(
-    frequencies: NDArray[np.float64], inverse: TableMap | StackedMap
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    frequencies: Floats, inverse: TableMap | StackedMap
+) -> tuple[Floats, Floats]:
     """Return π̂, and what one released record adds to n Ĉ: u, shape (a, b, outputs)."""
     table = inverse.apply(frequencies)
     first, second = table.sum(axis=1), table.sum(axis=0)

@@ -15,7 +15,6 @@ from math import exp, hypot, isfinite, log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.design.expected_accuracy import LARGEST_ERROR
 from deniable.errors import InputError
@@ -24,7 +23,7 @@ from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.privacy import finite_or_none
 
@@ -117,7 +116,7 @@ class Difference(Presented):
         )
 
 
-_Side = tuple[Inference, NDArray[np.float64], NDArray[np.float64]]
+_Side = tuple[Inference, Floats, Floats]
 """One side of a comparison: an estimated table, and the weights of a numerator and a denominator,
 which broadcast to its shape."""
 
@@ -234,7 +233,7 @@ class Comparison(Question[Difference]):
 
     def _functionals(
         self, inference: Inference, skip: int | None
-    ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64], NDArray[np.float64]]]:
+    ) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats, Floats]]:
         """Yield what is compared: its name, and over the table weights and what counts."""
         shape = inference.values.shape
         variables = inference.channel.variables

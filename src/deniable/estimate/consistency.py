@@ -31,16 +31,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError, Notice
-from deniable.estimate.counting import Rows
+from deniable.estimate.counting import NOT_AS_ASKED, Rows
 from deniable.estimate.source import Release
+from deniable.estimate.tabulate import Floats
 from deniable.laws.form import Form
 from deniable.laws.forms import PublishedForms
 from deniable.laws.law import Law, PatternLaw
 from deniable.laws.matrix import MatrixChannel
 from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Mechanism
-
-Floats = NDArray[np.float64]
 
 REFUSED_BELOW = 1e-6
 WARNED_BELOW = 1e-3
@@ -87,9 +86,7 @@ class Origin:
         if self.row is not None:
             return (
                 "the table is not what this mechanism releases: in data row "
-                f"{self.row}, column '{self.where[0]}', the cell is empty though the row's form "
-                "asks it, or filled though it does not, or names a set of categories where the "
-                "form asks for one, or one for a set"
+                f"{self.row}, column '{self.where[0]}', {NOT_AS_ASKED}"
             )
         return (
             f"the table is not what this mechanism releases: {' and '.join(self.where)} "

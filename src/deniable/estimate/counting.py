@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.tabulate import Counts, Tabulation, Tabulator, refuse_randomized
+from deniable.estimate.tabulate import Counts, Floats, Tabulation, Tabulator, refuse_randomized
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, WrongFormError, channel_of
@@ -17,6 +17,11 @@ from deniable.schema import Attribute
 from deniable.tables import Batch, open_table
 from deniable.tables.reading import as_it_was, column_names
 from deniable.tables.rows import groups_of, numbers_of
+
+NOT_AS_ASKED = (
+    "the cell is empty though the row's form asks it, or filled though it does not, or names a set "
+    "of categories where the form asks for one, or one for a set"
+)
 
 MAX_GROUPS = 10_000
 """Groups of rows; each has a table of its own and a result that somebody is to read."""
@@ -195,7 +200,7 @@ def count_tables(
     ) as reader:
         for batch in reader:
 
-            def numbers(name: str | None, batch: Batch = batch) -> NDArray[np.float64] | None:
+            def numbers(name: str | None, batch: Batch = batch) -> Floats | None:
                 if name is None:
                     return None
                 return numbers_of(batch.kept[name], name, reader.table, batch.first_row)
@@ -256,9 +261,9 @@ class _Tally:
         values: tuple[str, ...],
         codes: Mapping[int, NDArray[Any]],
         rows: NDArray[np.intp] | slice,
-        weight: NDArray[np.float64] | None,
-        records: NDArray[np.float64] | None,
-        squares: NDArray[np.float64] | None,
+        weight: Floats | None,
+        records: Floats | None,
+        squares: Floats | None,
         table: str,
     ) -> None:
         """Count some rows of a batch, all of one group."""
@@ -306,9 +311,8 @@ def _wrong_form(
 ) -> InputError:
     row = error.row if isinstance(rows, slice) else int(rows[error.row])
     return InputError(
-        f"{table}, data row {batch.first_row + row}, column '{error.name}': the cell is empty "
-        "though the row's form asks it, or filled though it does not, or names a set of categories "
-        "where the form asks for one, or one for a set; the row is not of this release"
+        f"{table}, data row {batch.first_row + row}, column '{error.name}': {NOT_AS_ASKED}; the "
+        "row is not of this release"
     )
 
 
@@ -350,7 +354,7 @@ class Rows:
 
     names: tuple[str, ...]
     codes: list[NDArray[Any]]
-    counts: NDArray[np.float64] | None = None
+    counts: Floats | None = None
     forms: NDArray[np.int64] | None = None
 
     def where(self, chosen: NDArray[np.bool_] | slice) -> "Rows":
@@ -364,11 +368,7 @@ class Rows:
 
 
 def first_rows(
-    source: Any,
-    strata: Strata,
-    names: Sequence[str],
-    most: int,
-    count: str | None = None,
+    source: Any, strata: Strata, names: Sequence[str], most: int, count: str | None = None
 ) -> dict[str, Rows]:
     """Read the first rows of a released table.
 
@@ -438,7 +438,7 @@ class KeptRows:
 
     codes: dict[int, NDArray[Any]]
     texts: dict[str, tuple[NDArray[np.int64], list[str]]]
-    numbers: dict[str, NDArray[np.float64]]
+    numbers: dict[str, Floats]
 
     @property
     def n_rows(self) -> int:
@@ -484,7 +484,7 @@ def read_rows(
     n_rows = 0
     found: dict[str, list[NDArray[np.int64]]] = {name: [] for name in texts}
     labels: dict[str, dict[str, int]] = {name: {} for name in texts}
-    values: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
+    values: dict[str, list[Floats]] = {name: [] for name in numbers}
     with open_table(
         source, cells.attributes, columns, other_columns="drop", show_values=show_values
     ) as reader:

@@ -13,19 +13,17 @@ cross-table of the release, read as it stands, misleads. Under response matrices
 The estimate is unbiased by docs/proofs/estimation.md, Theorem 6.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import Inference, normal_quantile
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, single_scores
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
 from deniable.mechanism.published import PublishedChannel
 
@@ -34,7 +32,7 @@ PairScores = tuple[Scores, Scores]
 schema's."""
 
 
-def indicator_covariance(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def indicator_covariance(table: Floats) -> Floats:
     """Return π − αβᵀ of a table of frequencies, shape (a, b)."""
     return table - np.outer(table.sum(axis=1), table.sum(axis=0))
 
@@ -215,10 +213,6 @@ class Covariance(Question[CovarianceEstimate]):
             level=self.level,
         )
         return [estimate]
-
-    def to_plain(self, answers: Sequence[CovarianceEstimate]) -> dict[str, Any]:
-        """Return one covariance as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
 
 def _common_prediction(

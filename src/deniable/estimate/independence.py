@@ -10,7 +10,6 @@ from math import prod, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.association import Association, association, less_mean
@@ -22,9 +21,9 @@ from deniable.estimate.chi_square import (
 )
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
+from deniable.estimate.question import Question, refuse_randomized_groups
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.tabulate import Counts, Floats, Tabulation
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel, channel_of
@@ -138,10 +137,7 @@ class IndependenceTest(Presented):
 
 
 def independence(
-    counts: Counts,
-    of: Sequence[str],
-    *,
-    kept_values: Sequence[str] = (),
+    counts: Counts, of: Sequence[str], *, kept_values: Sequence[str] = ()
 ) -> IndependenceTest:
     """Test whether two attributes are independent, from counts of released pairs.
 
@@ -263,10 +259,6 @@ class Independence(Question[IndependenceTest]):
         """Return the test of one group of rows."""
         return [replace(independence(counts, self.of), level=self.level)]
 
-    def to_plain(self, answers: Sequence[IndependenceTest]) -> dict[str, Any]:
-        """Return one test as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
-
 
 def _refuse_but_two(of: Sequence[str]) -> None:
     if len(of) != 2 or of[0] == of[1]:
@@ -303,7 +295,7 @@ def _as_it_is(channel: TableMap | StackedMap, axis: int) -> bool:
     return not (shared or axis in channel.pattern_axes or axis in channel.matrices)
 
 
-def _refuse_one_value(counts: NDArray[np.float64], names: Sequence[str]) -> None:
+def _refuse_one_value(counts: Floats, names: Sequence[str]) -> None:
     for axis, name in enumerate(names):
         seen = np.count_nonzero(counts.sum(axis=1 - axis))
         if seen < 2 and (counts.shape[axis] > 1 or counts.size == 1):
@@ -313,7 +305,7 @@ def _refuse_one_value(counts: NDArray[np.float64], names: Sequence[str]) -> None
 
 
 def _association(
-    counts: NDArray[np.float64],
+    counts: Floats,
     inverse: TableMap | StackedMap,
     names: Sequence[str],
     labels: Sequence[Sequence[str]],

@@ -38,7 +38,7 @@ from deniable.design.expected_accuracy import (
     LARGEST_HALF_WIDTH,
 )
 from deniable.errors import InputError
-from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.estimate.tabulate import Counts, Floats, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target, cell_variance_range
 from deniable.mechanism.published import PublishedChannel, channel_of
@@ -47,7 +47,7 @@ UNCERTAIN_ERRORS = HALF_WIDTH_ERRORS
 """An estimated frequency that is not this many of its standard errors above zero (a relative
 standard error above 50 %, or a negative estimate) is marked as uncertain."""
 
-Linear = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Linear = Callable[[Floats], Floats]
 """A linear function of tables."""
 
 UNCERTAIN_TEXT = (
@@ -89,19 +89,19 @@ class Part:
         self.channel.check(self.tabulation.n_effective)
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """π̂ = Lθ, unbiased; sums to 1, may be negative."""
         return self.channel.inverse.apply(self.tabulation.frequencies)
 
     @cached_property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Floats:
         """Lθ₂, the unbiased estimate of Σ_r (w_r/W)² 1[x_r]."""
         if self.tabulation.squares is None:
             return self.values / self.tabulation.total
         return self.channel.inverse.apply(self.tabulation.square_frequencies)
 
     @cached_property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """Estimated variance of every cell given the true table, (L∘L)θ₂ − Lθ₂.
 
         Where noise would put it outside what it can be for any true table
@@ -114,7 +114,7 @@ class Part:
         per_record = 1.0 / self.tabulation.n_effective
         return np.asarray(np.clip(second - self.squares, low * per_record, high * per_record))
 
-    def influence(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def influence(self, weights: Floats) -> Floats:
         """Return ℓ = Lᵀc over the released table, for weights c over the true one."""
         return self.channel.inverse.transposed().apply(weights)
 
@@ -141,7 +141,7 @@ class Part:
         return Part(channel, self.tabulation.mapped(lambda table: mine.regrouped(table, channel)))
 
     @cached_property
-    def form_means(self) -> tuple[tuple[float, NDArray[np.float64]], ...]:
+    def form_means(self) -> tuple[tuple[float, Floats], ...]:
         """Per group of forms q_f, its rows' squared weights over W², and E_f, what a row of it adds
         in the mean: a table. Empty without forms."""
         if not isinstance(self.channel, PublishedChannel):
@@ -152,7 +152,7 @@ class Part:
             for piece, mean in zip(pieces, self.channel.means, strict=True)
         )
 
-    def between_forms(self, first: Linear, second: Linear | None = None) -> NDArray[np.float64]:
+    def between_forms(self, first: Linear, second: Linear | None = None) -> Floats:
         """Return the spread over forms of what their rows add in the mean to a linear function of
         the table, Σ q_f E_f² − q E²; it is no error, as the number of rows of each form is known.
 
@@ -169,7 +169,7 @@ class Part:
             total = total + weight * first(mean) * second(mean)
         return np.asarray(total)
 
-    def mean_square(self, weights: NDArray[np.float64]) -> float:
+    def mean_square(self, weights: Floats) -> float:
         """Return Σ_r (w_r/W)² ℓ(y_r)² less the spread between forms, for a linear function of the
         table whose value is near zero (as in a ratio's error). Where few rows make the difference
         negative, nothing is taken off.
@@ -181,9 +181,7 @@ class Part:
         between = self.between_forms(lambda table: np.asarray((weights * table).sum()))
         return float(less_known(np.asarray(square), between))
 
-    def fraction_mean_square(
-        self, fraction: NDArray[np.float64], margin: "Part"
-    ) -> NDArray[np.float64]:
+    def fraction_mean_square(self, fraction: Floats, margin: "Part") -> Floats:
         """Return, per cell, Σ (w_r/W)² D(y_r)² with D a record's influence on a cell's fraction of
         its subgroup, times π(b).
 
@@ -209,9 +207,7 @@ class Part:
             - self.between_forms(lambda table: table - fraction * table.sum(axis=inside))
         )
 
-    def known_of_fraction(
-        self, fraction: NDArray[np.float64], margin: "Part"
-    ) -> NDArray[np.float64]:
+    def known_of_fraction(self, fraction: Floats, margin: "Part") -> Floats:
         """Return, per cell, the estimate of Σ (w_r/W)² (1[(a, b)] − R 1[b])²."""
         return np.asarray((1 - 2 * fraction) * self.squares + fraction**2 * margin.squares)
 
@@ -260,17 +256,17 @@ class Inference:
         return max(part.channel.condition for _, part in self.parts)
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """π̂ = Σ W_h π̂_h, unbiased; sums to 1, may be negative."""
         return self._over_strata(1, (part.values for _, part in self.parts))
 
     @cached_property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Floats:
         """The unbiased estimate of Σ_r (w_r/W)² 1[x_r]."""
         return self._over_strata(2, (part.squares for _, part in self.parts))
 
     @cached_property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """Estimated variance of every cell, the shape of the table.
 
         For the table the sum over strata of W_h² Var_h, as they are randomized independently; for
@@ -284,9 +280,7 @@ class Inference:
             variance = variance + np.maximum(sampling, 0.0)
         return variance
 
-    def _over_strata(
-        self, power: int, arrays: Iterable[NDArray[np.float64]]
-    ) -> NDArray[np.float64]:
+    def _over_strata(self, power: int, arrays: Iterable[Floats]) -> Floats:
         """Return Σ_h W_h^power array_h; of one stratum its array, which may be large, uncopied."""
         first, *others = arrays
         if not others:
@@ -296,15 +290,15 @@ class Inference:
         return np.asarray(sum(weight * array for weight, array in terms))
 
     @cached_property
-    def standard_error(self) -> NDArray[np.float64]:
+    def standard_error(self) -> Floats:
         """Square root of :attr:`variance`."""
         return np.sqrt(self.variance)
 
-    def linear(self, weights: NDArray[np.float64]) -> Value:
+    def linear(self, weights: Floats) -> Value:
         """Return Σ weights·π̂ and its standard error; ``weights`` broadcasts to the table."""
         return self.ratio(weights, np.ones(()))
 
-    def ratio(self, numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> Value:
+    def ratio(self, numerator: Floats, denominator: Floats) -> Value:
         """Return (Σ numerator·π̂)/(Σ denominator·π̂) and its delta-method standard error; NaN if the
         denominator is not positive.
 
@@ -314,9 +308,7 @@ class Inference:
         estimate, weights = self.linearized(numerator, denominator)
         return Value(estimate, self.error_of(weights))
 
-    def linearized(
-        self, numerator: NDArray[np.float64], denominator: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def linearized(self, numerator: Floats, denominator: Floats) -> tuple[float, Floats]:
         """Return a ratio R̂ and the weights c of its error, to first order c·(π̂ − π).
 
         c = (numerator − R̂ denominator)/(Σ denominator·π̂), so that c·π̂ = 0. The weights of several
@@ -329,7 +321,7 @@ class Inference:
         weights = np.asarray(numerator - estimate * denominator) / below
         return estimate, np.broadcast_to(weights, self.values.shape)
 
-    def error_of(self, weights: NDArray[np.float64]) -> float:
+    def error_of(self, weights: Floats) -> float:
         """Return the standard error of Σ weights·π̂ where that is 0, as of :meth:`linearized`."""
         if not np.all(np.isfinite(weights)):
             return float("nan")
@@ -340,7 +332,7 @@ class Inference:
             variance = less_known(variance, np.asarray((self.squares * weights**2).sum()))
         return math.sqrt(variance)
 
-    def covariance(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def covariance(self, weights: Floats) -> Floats:
         """Return the estimated covariances of several linear functions Σ weights·π̂, shape (m, m).
 
         Args:
@@ -361,7 +353,7 @@ class Inference:
             total -= (flat * self.squares.ravel()) @ flat.T
         return total
 
-    def within(self, n_by: int) -> tuple[NDArray[np.float64], NDArray[np.float64], "Inference"]:
+    def within(self, n_by: int) -> tuple[Floats, Floats, "Inference"]:
         """Return each cell's fraction of its subgroup, with standard errors.
 
         Args:
@@ -384,9 +376,7 @@ class Inference:
             variance = less_known(variance, known)
         return within, np.sqrt(variance) / below, margin
 
-    def subgroups(
-        self, first: int
-    ) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64]]]:
+    def subgroups(self, first: int) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats]]:
         """Yield each combination of categories of the attributes from the ``first`` axis on, by
         name, and its indicator over these axes; without such attributes everybody."""
         names, variables = self.attributes[first:], self.channel.variables[first:]
@@ -408,7 +398,7 @@ class Inference:
         return Inference(counts, attributes, self.target)
 
 
-def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.float64]:
+def less_known(around_zero: Floats, known: Floats) -> Floats:
     """Return a mean square less what is known: the variance given the true table."""
     # The known part is the square of what is known of each record. Where noise in a rare subgroup
     # makes the difference negative, the mean square itself, which estimates the larger variance of
@@ -420,9 +410,7 @@ def less_known(around_zero: NDArray[np.float64], known: NDArray[np.float64]) -> 
     return np.asarray(np.where(np.abs(difference) <= rounding, 0.0, limited))
 
 
-def uncertain(
-    shares: NDArray[np.float64], standard_errors: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def uncertain(shares: Floats, standard_errors: Floats) -> NDArray[np.bool_]:
     """Return which estimated shares are not to be used by themselves: those that are hardly above
     zero for their errors, far above one, or with an error so large that nothing can be read."""
     far = UNCERTAIN_ERRORS * standard_errors

@@ -29,10 +29,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.estimate.inference import Inference, Part, normal_quantile
 from deniable.estimate.simplex import project_to_simplex
+from deniable.estimate.tabulate import Floats
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import cell_variance_range, published_share_variance
 from deniable.mechanism.published import PublishedChannel
@@ -57,13 +57,13 @@ class ShareVariance:
             where forms differ in it; broadcasts to the shape of the table.
     """
 
-    nobody: NDArray[np.float64]
-    everybody: NDArray[np.float64]
+    nobody: Floats
+    everybody: Floats
     sampling: float
     n_records: float
-    step: NDArray[np.float64]
+    step: Floats
 
-    def at(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def at(self, shares: Floats) -> Floats:
         """Return V at one share per cell; outside [0, 1] the same polynomial, which may be
         negative."""
         slope = self._slope
@@ -71,9 +71,7 @@ class ShareVariance:
             (self.nobody + slope * shares - self.sampling * shares**2) / self.n_records
         )
 
-    def interval(
-        self, estimates: NDArray[np.float64], level: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def interval(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
         """Return the ends of each cell's interval, between 0 and 1.
 
         Args:
@@ -92,9 +90,7 @@ class ShareVariance:
         _, above = self.score_interval(estimates + outwards, quantile)
         return np.minimum(low, below), np.maximum(high, above)
 
-    def score_interval(
-        self, estimates: NDArray[np.float64], quantile: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def score_interval(self, estimates: Floats, quantile: float) -> tuple[Floats, Floats]:
         """Return the ends of each cell's score interval, whatever the steps.
 
         Args:
@@ -113,7 +109,7 @@ class ShareVariance:
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     @property
-    def _slope(self) -> NDArray[np.float64]:
+    def _slope(self) -> Floats:
         return np.asarray(self.everybody - self.nobody + self.sampling)
 
 
@@ -163,7 +159,7 @@ def share_variance(inference: Inference) -> ShareVariance:
     return ShareVariance(nobody, everybody, sampling, tabulation.total, step)
 
 
-def _step_under_forms(channel: PublishedChannel, sampling: float) -> NDArray[np.float64]:
+def _step_under_forms(channel: PublishedChannel, sampling: float) -> Floats:
     """Return δ where the records of each form have steps of their own, Σ f δ³/Σ f δ².
 
     What a normal distribution misses of a sum of steps is its third moment over its second. The
@@ -175,9 +171,7 @@ def _step_under_forms(channel: PublishedChannel, sampling: float) -> NDArray[np.
     return np.asarray(third / second)
 
 
-def _length(
-    ends: tuple[NDArray[np.float64], NDArray[np.float64]], sampling: float
-) -> NDArray[np.float64]:
+def _length(ends: tuple[Floats, Floats], sampling: float) -> Floats:
     """Return δ from the ends of what a record adds: how much one can change by answering otherwise,
     or by being someone else."""
     low, high = ends
@@ -256,7 +250,7 @@ def _followed(channel: PublishedChannel) -> list[float]:
     return followed
 
 
-def _own_moments(channel: Channel) -> NDArray[np.float64]:
+def _own_moments(channel: Channel) -> Floats:
     # u(x, x): a product over the factors of the channel; 1 on an axis that is released as it is.
     moments = channel.second_moments
     m = len(channel.attributes)

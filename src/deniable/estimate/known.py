@@ -15,9 +15,9 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.tabulate import Floats
 
 SUM_TOLERANCE = 1e-3
 """By so much shares of a margin may miss 1, as they are printed rounded; they are scaled to it."""
@@ -101,7 +101,7 @@ def read_margins(path: str | Path) -> Margins:
 
 def margin_members(
     known: Margins, categories: Mapping[str, Sequence[str]]
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+) -> list[tuple[Floats, Floats]]:
     """Return the margins that are of some attributes as sums of cells.
 
     Args:
@@ -150,11 +150,8 @@ def margin_members(
 
 
 def imposed(
-    values: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    members: NDArray[np.float64],
-    shares: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values: Floats, covariance: Floats, members: Floats, shares: Floats
+) -> tuple[Floats, Floats]:
     """Return an estimate with known sums, and its covariance.
 
     Args:

@@ -15,24 +15,20 @@ which is at most (e^ε − 1)/(e^ε + 1), and its mean over forms is 1 for an x 
 outside.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod, tanh
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import Inference
-from deniable.estimate.question import Question, one_or_groups
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.question import Question
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel
-
-Floats = NDArray[np.float64]
 
 LIARS = 0.01
 """The fraction of rows that are liars': leverage is told in points for one in a hundred."""
@@ -223,7 +219,3 @@ class Leverage(Question[LeverageOfLiars]):
             counts.group,
         )
         return [found]
-
-    def to_plain(self, answers: Sequence[LeverageOfLiars]) -> dict[str, Any]:
-        """Return one table as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])

@@ -7,7 +7,6 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text
@@ -20,7 +19,7 @@ from deniable.estimate.inference import (
 )
 from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.schema import Attribute
 
@@ -178,6 +177,16 @@ class _OfOneAttribute(Question[Summary]):
         inference = Inference(counts, (*self.of, *self.subgroups(counts.schema)), self.target)
         return inference, counts.schema.variable(self.of[0]).attribute
 
+    def _summary(
+        self,
+        statistic: Literal["mean", "quantile"],
+        counts: Counts,
+        group: tuple[tuple[str, str], ...],
+        **found: Any,
+    ) -> Summary:
+        about = counts.schema.variable(self.of[0]).attribute.name, group, counts.n_records
+        return Summary(statistic, *about, self.target, level=self.level, **found)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(_OfOneAttribute):
@@ -238,18 +247,7 @@ class Mean(_OfOneAttribute):
                     found |= exact[0]._asdict()
                 found |= {"low": low, "high": high, "uncertain": bool(few or whole)}
                 found |= {"lowest": bottom, "highest": top}
-            summaries.append(
-                Summary(
-                    "mean",
-                    attribute.name,
-                    group,
-                    counts.n_records,
-                    self.target,
-                    scores=scored.source,
-                    level=self.level,
-                    **found,
-                )
-            )
+            summaries.append(self._summary("mean", counts, group, scores=scored.source, **found))
         return summaries
 
 
@@ -326,19 +324,9 @@ class Quantile(_OfOneAttribute):
                     found["confidence"] = likely[int(middle)]
                     found["bounds"] = scale.bounds(int(low), int(high))
                 found["uncertain"] = bool(few or whole)
-            summaries.append(
-                Summary(
-                    "quantile",
-                    attribute.name,
-                    group,
-                    counts.n_records,
-                    self.target,
-                    scores="interpolated" if self.interpolate else None,
-                    probability=probability,
-                    level=self.level,
-                    **found,
-                )
-            )
+            found["scores"] = "interpolated" if self.interpolate else None
+            found["probability"] = probability
+            summaries.append(self._summary("quantile", counts, group, **found))
         return summaries
 
 
@@ -347,9 +335,7 @@ def _is_far_outside(mean: Value, bottom: float, top: float) -> bool:
     return not bottom - far <= mean.estimate <= top + far
 
 
-def _confidence(
-    cumulative: NDArray[np.float64], errors: NDArray[np.float64], probability: float
-) -> list[float]:
+def _confidence(cumulative: Floats, errors: Floats, probability: float) -> list[float]:
     # The quantile is at or below category j if the cumulative share F_j reaches the probability,
     # which by its normal error has probability Φ((F_j − p)/σ_j); made to rise with j, and to 1 at
     # the last one, these are a distribution over the categories.
@@ -388,16 +374,16 @@ class _Scale:
                 "can be interpolated; ask for the bin that contains the quantile"
             )
 
-    def up_to(self) -> Iterator[NDArray[np.float64]]:
+    def up_to(self) -> Iterator[Floats]:
         """Yield the indicator of "at or below" for each category but the last."""
         for position in np.flatnonzero(self.counted)[:-1]:
             yield np.where(np.arange(len(self.counted)) <= position, self.counted, 0.0)
 
-    def place(self, cumulative: NDArray[np.float64], probability: float) -> float:
+    def place(self, cumulative: Floats, probability: float) -> float:
         """Return the first category at which a non-decreasing curve reaches the probability."""
         return float(np.argmax(cumulative >= probability))
 
-    def interpolated(self, cumulative: NDArray[np.float64], probability: float) -> float:
+    def interpolated(self, cumulative: Floats, probability: float) -> float:
         """Return where a non-decreasing curve, linear within each bin, reaches the probability."""
         assert self._edges is not None
         place = int(self.place(cumulative, probability))
@@ -412,9 +398,7 @@ class _Scale:
         return None if self._edges is None else (self._edges[first], self._edges[last + 1])
 
 
-def _subgroups(
-    inference: Inference,
-) -> Iterator[tuple[tuple[tuple[str, str], ...], NDArray[np.float64], bool]]:
+def _subgroups(inference: Inference) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats, bool]]:
     # Each subgroup's name, after that of the group of rows it lies in; its indicator over the axes
     # of ``by``; and whether its size is too uncertain to divide by.
     for names, member in inference.subgroups(1):

@@ -11,7 +11,7 @@ The questions themselves stand with what answers them: :class:`~deniable.estimat
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Tabular
@@ -26,8 +26,8 @@ Answer = TypeVar("Answer", bound=Tabular)
 class Question(ABC, Generic[Answer]):
     """A question about some attributes, to be asked of a release.
 
-    A new kind of question is a class that says how it answers from counts (:meth:`answer`) and how
-    its answers become plain values (:meth:`to_plain`).
+    A new kind of question is a class that says how it answers from counts (:meth:`answer`), and
+    how its answers become plain values (:meth:`to_plain`) if not by their own ``to_plain(level)``.
 
     Args:
         of: the attributes it is about; parts of merged attributes count as attributes.
@@ -65,9 +65,9 @@ class Question(ABC, Generic[Answer]):
             InputError: if the question does not fit the release.
         """
 
-    @abstractmethod
     def to_plain(self, answers: Sequence[Answer]) -> dict[str, Any]:
-        """Return all answers as plain values for strict JSON."""
+        """Return one answer as plain values for strict JSON, and several under ``groups``."""
+        return one_or_groups([cast(Any, answer).to_plain(self.level) for answer in answers])
 
     def ask(self, release: Release) -> Answers[Answer]:
         """Return the answers for every group of rows, in the order of the groups' values.

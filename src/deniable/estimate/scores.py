@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.tabulate import Floats
 from deniable.schema import Attribute
 
 Scores = Sequence[float] | Literal["middle"] | None
@@ -47,10 +47,10 @@ class CategoryScores:
     """
 
     source: ScoreSource
-    values: NDArray[np.float64] | None
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
-    counted: NDArray[np.float64]
+    values: Floats | None
+    least: Floats
+    most: Floats
+    counted: Floats
 
 
 def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
@@ -95,9 +95,7 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
     return CategoryScores("edges", None, least, most, _counted(bounds))
 
 
-def single_scores(
-    attribute: Attribute, wanted: Scores = None
-) -> tuple[ScoreSource, NDArray[np.float64]]:
+def single_scores(attribute: Attribute, wanted: Scores = None) -> tuple[ScoreSource, Floats]:
     """Return one number for every category, shape (a,), and where they are from.
 
     Raises:
@@ -122,9 +120,9 @@ def _exact(source: ScoreSource, scores: Sequence[float | None]) -> CategoryScore
     return CategoryScores(source, values, values, values, _counted(scores))
 
 
-def _ends(ranges: Sequence[tuple[float, float] | None], end: Literal[0, 1]) -> NDArray[np.float64]:
+def _ends(ranges: Sequence[tuple[float, float] | None], end: Literal[0, 1]) -> Floats:
     return np.array([0.0 if one is None else one[end] for one in ranges])
 
 
-def _counted(values: Sequence[object]) -> NDArray[np.float64]:
+def _counted(values: Sequence[object]) -> Floats:
     return np.array([value is not None for value in values], dtype=float)

@@ -1,6 +1,6 @@
 """From counts of released records to estimated shares with error bars."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -20,7 +20,7 @@ from deniable.estimate.inference import (
 )
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.estimate.known import Margins, imposed, margin_members
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.question import Question
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
@@ -343,10 +343,6 @@ class Shares(Question[Estimate]):
             known=known.applied(estimate.attributes),
             covariances=covariances,
         )
-
-    def to_plain(self, answers: Sequence[Estimate]) -> dict[str, Any]:
-        """Return one table as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
 
 def _most_likely(inference: Inference) -> tuple[NDArray[np.float64], bool]:

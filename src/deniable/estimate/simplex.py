@@ -6,8 +6,8 @@ The proofs are in docs/proofs/estimation.md, section 4.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deniable.estimate.tabulate import Floats
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
@@ -27,14 +27,14 @@ class MaximumLikelihood:
         converged: whether the gap is within the tolerance.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     gap: float
     iterations: int
     converged: bool
 
 
 def maximum_likelihood(
-    frequencies: NDArray[np.float64],
+    frequencies: Floats,
     forward: TableMap | StackedMap,
     n_records: float,
     *,
@@ -64,7 +64,7 @@ def maximum_likelihood(
     """
     seen, transposed = frequencies > 0, forward.transposed()
 
-    def likelihood(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def likelihood(values: Floats) -> tuple[float, Floats]:
         # ℓ(p) and g. Released values that were seen have probabilities of about 1/n; rounding in
         # the transform is 1e-16 and could make a zero negative.
         expected = forward.apply(values)
@@ -104,16 +104,16 @@ def maximum_likelihood(
         height, ratio = likelihood(values)
 
 
-def _step(values: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+def _step(values: Floats, ratio: Floats) -> Floats:
     values = np.maximum(values * ratio, _SMALLEST)
     return np.asarray(values / values.sum())
 
 
-def _log(ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log(ratio: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(ratio, 1e-20)))
 
 
-def project_to_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def project_to_simplex(values: Floats) -> Floats:
     """Return the distribution nearest to a table in the Euclidean distance, the same shape.
 
     It is max(values − t, 0) for the one t that makes the sum 1. With v₁ ≥ v₂ ≥ … the entries, t is

@@ -19,6 +19,8 @@ from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
 
+Floats = NDArray[np.float64]
+
 MAX_CELLS = 1 << 28
 """Above this one table alone takes 2 GiB, and estimation holds several."""
 
@@ -36,8 +38,8 @@ class Tabulation:
         InputError: if there are no records, or a count is negative or not finite.
     """
 
-    counts: NDArray[np.float64]
-    squares: NDArray[np.float64] | None
+    counts: Floats
+    squares: Floats | None
     n_records: int
 
     def __post_init__(self) -> None:
@@ -66,12 +68,12 @@ class Tabulation:
         return float(self.counts.sum())
 
     @property
-    def frequencies(self) -> NDArray[np.float64]:
+    def frequencies(self) -> Floats:
         """θ: fraction of the total weight per cell."""
         return self.counts / self.total
 
     @property
-    def square_frequencies(self) -> NDArray[np.float64]:
+    def square_frequencies(self) -> Floats:
         """θ₂: sum of squared weights per cell over the squared total weight; θ/n if unweighted."""
         squares = self.counts if self.squares is None else self.squares
         return np.asarray(squares / self.total**2)
@@ -83,7 +85,7 @@ class Tabulation:
             return self.total
         return float(self.total**2 / self.squares.sum())
 
-    def mapped(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> "Tabulation":
+    def mapped(self, change: Callable[[Floats], Floats]) -> "Tabulation":
         """Return the same records with their counts, and the squares, put into another table."""
         squares = None if self.squares is None else change(self.squares)
         return Tabulation(change(self.counts), squares, self.n_records)
@@ -162,7 +164,7 @@ class Counts:
         return sum(fraction**2 / part.n_effective for fraction, (_, part) in parts)
 
     @property
-    def frequencies(self) -> NDArray[np.float64]:
+    def frequencies(self) -> Floats:
         """Fraction of the total weight per released cell."""
         parts = zip(self.fractions, self.parts, strict=True)
         return np.asarray(sum(fraction * part.frequencies for fraction, (_, part) in parts))
@@ -211,10 +213,10 @@ class Tabulator:
     def add(
         self,
         columns: Sequence[NDArray[Any]],
-        weights: NDArray[np.float64] | None = None,
+        weights: Floats | None = None,
         *,
-        records: NDArray[np.float64] | None = None,
-        squares: NDArray[np.float64] | None = None,
+        records: Floats | None = None,
+        squares: Floats | None = None,
     ) -> None:
         """Count one batch.
 
@@ -254,12 +256,7 @@ class Tabulator:
         self._accumulate(self._counts, cells, weights)
         self._accumulate(self._squares, cells, weights**2 if squares is None else squares)
 
-    def _accumulate(
-        self,
-        totals: NDArray[np.float64],
-        cells: NDArray[np.int64],
-        weights: NDArray[np.float64] | None,
-    ) -> None:
+    def _accumulate(self, totals: Floats, cells: NDArray[np.int64], weights: Floats | None) -> None:
         if self._cells <= 4 * len(cells):
             totals += np.bincount(cells, weights, minlength=self._cells)
             return

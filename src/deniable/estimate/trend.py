@@ -28,25 +28,22 @@ from math import erfc, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.association import less_mean
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.independence import one_stratum
 from deniable.estimate.inference import normal_quantile
-from deniable.estimate.question import Question, one_or_groups, refuse_randomized_groups
+from deniable.estimate.question import Question, refuse_randomized_groups
 from deniable.estimate.scores import scores_of
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts
+from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 from deniable.schema import Attribute
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -219,10 +216,6 @@ class Trend(Question[TrendTests]):
         """Return the test of one attribute from counts by it and by the status, an attribute."""
         (name,) = self.of
         return [self.tested({name: [counts]})]
-
-    def to_plain(self, answers: Sequence[TrendTests]) -> dict[str, Any]:
-        """Return the tests of one group as such, and several under ``groups``."""
-        return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
     def tested(self, counted: Mapping[str, list[Counts]]) -> TrendTests:
         """Return the tests of one group of rows.

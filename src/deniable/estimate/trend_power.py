@@ -20,11 +20,11 @@ from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.estimate.inference import check_between, one_of
+from deniable.estimate.tabulate import Floats
 from deniable.estimate.trend import variance_within
 from deniable.laws import Identity, ProductLaw
 from deniable.mechanism.channel import Channel
@@ -50,15 +50,8 @@ class TrendPlan:
     """What a study of genotypes finds.
 
     Args:
-        people: how many there are.
-        snps: k, how many SNPs a record has.
-        epsilon: of the record, in nats; inf without privacy.
-        allele: share of the allele among controls.
-        cases: part of the people that are cases.
-        coding: ``carrier`` or ``additive``.
-        method: how the law is found.
-        power: with which the odds ratio is found.
-        level: of all tests together, by Bonferroni.
+        people, snps, epsilon, allele, cases, coding, method, power, level: as they were given to
+            :func:`plan_trend`; ε is inf without privacy.
         odds_ratio: per allele, the smallest that is found; None if none is.
         worth: the number of people whose genotypes, seen as they are, would find as much.
     """
@@ -179,7 +172,7 @@ def _noncentrality(channel: Channel | PublishedChannel, plan: TrendPlan, log_rat
     return told if isfinite(told) else 0.0
 
 
-def _genotypes(allele: float, log_ratio: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _genotypes(allele: float, log_ratio: float) -> tuple[Floats, Floats]:
     """Return the shares of 0, 1 and 2 alleles among controls and among cases."""
     controls = np.array([(1 - allele) ** 2, 2 * allele * (1 - allele), allele**2])
     tilted = controls * np.exp(log_ratio * np.arange(3))
