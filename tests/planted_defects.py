@@ -198,7 +198,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("models/least_squares", "unit/models/least_squares unit/models/question"): [
         ("told.swapaxes(1, 2) @ parameters", "told @ parameters"),
         ("channel.inverse.transposed().apply", "channel.inverse.apply"),
-        ("places = places * size + column", "places = places + column"),
+        ("[*released, *codes]", "[*codes, *released]"),
     ],
     ("models/model", "unit/models/model unit/models/question unit/models/smoothing"): [
         ("score - crossed @ (inner", "score + crossed @ (inner"),

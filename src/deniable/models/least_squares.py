@@ -12,7 +12,6 @@ Names: w_r the rows' weights, 1 without.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,41 +20,8 @@ from deniable.errors import InputError
 from deniable.estimate.counting import KeptRows
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
-
-CHUNK = 1 << 15
-"""Rows whose influences are held at once."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """Some columns of a design, as functions of a few variables.
-
-    Args:
-        attributes: those that are randomized.
-        columns: those that are released as they are.
-        values: shape (*categories of the attributes, *values of the columns, columns of the
-            design).
-    """
-
-    attributes: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: NDArray[np.float64]
-
-    def times(self, other: "Term") -> "Term":
-        """Return the products of all columns of one with all of the other, the latter fastest."""
-        attributes = tuple(dict.fromkeys([*self.attributes, *other.attributes]))
-        columns = tuple(dict.fromkeys([*self.columns, *other.columns]))
-        both = [*attributes, *columns]
-        first, second = self._over(both), other._over(both)
-        product = first[..., :, None] * second[..., None, :]
-        return Term(attributes, columns, product.reshape(*product.shape[:-2], -1))
-
-    def _over(self, names: Sequence[str]) -> NDArray[np.float64]:
-        own = [*self.attributes, *self.columns]
-        order = sorted(range(len(own)), key=lambda axis: names.index(own[axis]))
-        moved = np.transpose(self.values, (*order, len(own)))
-        sizes = iter(moved.shape[:-1])
-        return moved.reshape(*(next(sizes) if n in own else 1 for n in names), moved.shape[-1])
+from deniable.models.cells import Cells
+from deniable.models.formula import Term
 
 
 @dataclass(frozen=True)
@@ -76,12 +42,6 @@ class Stratum:
     response: NDArray[np.float64]
     weights: NDArray[np.float64]
 
-    @property
-    def groups(self) -> NDArray[np.int64]:
-        """The form of every row, zeros without forms."""
-        form = self.rows.codes.get(len(self.mechanism.schema.attributes))
-        return np.zeros(len(self.response), dtype=np.int64) if form is None else form
-
 
 @dataclass(frozen=True)
 class _Read:
@@ -100,170 +60,113 @@ class _Read:
         return np.asarray(np.bincount(self.places, weights, minlength=len(self.table)) @ self.table)
 
 
-def _read(stratum: Stratum, term: Term) -> _Read:
+def _read(stratum: Stratum, term: Term, cells: Cells) -> _Read:
     """Return the unbiased estimates of a term's columns by row.
 
     Raises:
         InputError: if the randomization has wiped out how the attributes go together.
     """
-    sizes = term.values.shape[len(term.attributes) : -1]
-    kept = np.zeros(len(stratum.response), dtype=np.int64)
-    for name, size in zip(term.columns, sizes, strict=True):
-        kept = kept * size + stratum.kept[name]
-    columns = term.values.shape[-1]
-    if not term.attributes:
-        return _Read(kept, term.values.reshape(-1, columns))
-    channel = channel_of(stratum.mechanism, term.attributes)
-    codes = channel.released_codes(stratum.rows.codes)
-    places = np.zeros(len(kept), dtype=np.int64)
-    for column, size in zip(codes, channel.n_outputs, strict=True):
-        places = places * size + column
-    if isinstance(channel, PublishedChannel):
-        counts = np.bincount(places, stratum.weights, minlength=prod(channel.n_outputs))
-        channel = channel.of_rows(counts.astype(np.float64))
-    channel.check(stratum.weights.sum() ** 2 / (stratum.weights**2).sum())
-    shape = term.values.shape[: len(term.attributes)]
-    table = channel.inverse.transposed().apply(term.values.reshape(*shape, -1))
-    return _Read(places * prod(sizes) + kept, table.reshape(-1, columns))
-
-
-@dataclass(frozen=True)
-class LeastSquaresFit:
-    """A linear model fitted by least squares.
-
-    Args:
-        parameters: β, shape (p,).
-        covariance: of them, shape (p, p).
-    """
-
-    parameters: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    attributes = [cells.axes[i].name for i in term.axes if i < cells.n_attributes]
+    columns = [cells.axes[i].name for i in term.axes if i >= cells.n_attributes]
+    table = term.values
+    sizes = [1, *table.shape[len(attributes) : -1]]
+    codes = [np.zeros(len(stratum.response), dtype=np.int64), *(stratum.kept[n] for n in columns)]
+    if attributes:
+        channel = channel_of(stratum.mechanism, attributes)
+        released = channel.released_codes(stratum.rows.codes)
+        sizes, codes = [*channel.n_outputs, *sizes], [*released, *codes]
+        if isinstance(channel, PublishedChannel):
+            (answers,) = released
+            counts = np.bincount(answers, stratum.weights, minlength=channel.n_outputs[0])
+            channel = channel.of_rows(counts.astype(np.float64))
+        channel.check(stratum.weights.sum() ** 2 / (stratum.weights**2).sum())
+        flat = table.reshape(*table.shape[: len(attributes)], -1)
+        table = channel.inverse.transposed().apply(flat)
+    places = np.ravel_multi_index(tuple(codes), tuple(sizes))
+    return _Read(places, table.reshape(-1, term.values.shape[-1]))
 
 
 def fit_least_squares(
-    strata: Sequence[Stratum], terms: Sequence[Term], names: Sequence[str]
-) -> LeastSquaresFit:
+    strata: Sequence[Stratum], terms: Sequence[Term], cells: Cells
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fit a linear model of a number released as it is.
 
     Args:
         strata: the rows, by what randomized them.
         terms: of the design; their columns together are its columns.
-        names: of the columns, shape (p,).
+        cells: whose axes the terms are about.
+
+    Returns:
+        β, shape (p,), and its covariance, shape (p, p).
 
     Raises:
         InputError: if the randomization has wiped out a pair of terms, or what is left of the
             covariates is too noisy to tell a column from the others; naming it.
     """
-    sizes = [term.values.shape[-1] for term in terms]
-    ends = np.cumsum(sizes)
-    spans = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-    pairs = [(i, j) for i in range(len(terms)) for j in range(i + 1)]
-    p, total = int(ends[-1]), float(sum(stratum.weights.sum() for stratum in strata))
+    names = [name for term in terms for name in term.names]
+    p, ends = len(names), np.cumsum([len(term.names) for term in terms])
+    spans = [slice(end - len(term.names), end) for end, term in zip(ends, terms, strict=True)]
+    total = float(sum(stratum.weights.sum() for stratum in strata))
     moments, with_response = np.zeros((p, p)), np.zeros(p)
     read = []
     for stratum in strata:
-        squares = {(i, j): _read(stratum, terms[i].times(terms[j])) for i, j in pairs}
-        single = [_read(stratum, term) for term in terms]
-        for (i, j), entries in squares.items():
-            block = entries.total(stratum.weights).reshape(sizes[i], sizes[j]) / total
-            moments[spans[i], spans[j]] += block
-            if i != j:
-                moments[spans[j], spans[i]] += block.T
+        single = [_read(stratum, term, cells) for term in terms]
+        pairs = {
+            (i, j): _read(stratum, terms[i].times(terms[j]), cells)
+            for i in range(len(terms))
+            for j in range(i + 1)
+        }
         for span, entries in zip(spans, single, strict=True):
             with_response[span] += entries.total(stratum.weights * stratum.response) / total
-        read.append((stratum, squares, single))
+        for (i, j), entries in pairs.items():
+            block = entries.total(stratum.weights) / total
+            moments[spans[i], spans[j]] += block.reshape(moments[spans[i], spans[j]].shape)
+        read.append((stratum, single, pairs))
+    moments = np.tril(moments) + np.tril(moments, -1).T
     scale = 1 / np.sqrt(np.maximum(np.diag(moments), 1e-300))
     values, vectors = np.linalg.eigh(moments * np.outer(scale, scale))
-    weakest = vectors[:, 0] * scale
-    if values[0] > 0:
-        inverse = np.linalg.inv(moments)
-        parameters = inverse @ with_response
-    else:
-        inverse, parameters = np.zeros((p, p)), np.zeros(p)
-    influence_squares, weakest_square = np.zeros((p, p)), 0.0
-    for stratum, squares, single in read:
-        weights, groups = stratum.weights, stratum.groups
-        sums = _Sums.of(int(groups.max(initial=0)) + 1, p + 1)
-        for start in range(0, len(weights), CHUNK):
-            chosen = slice(start, start + CHUNK)
-            influence = np.zeros((len(weights[chosen]), p + 1))
-            for span, entries in zip(spans, single, strict=True):
-                told = entries.table[entries.places[chosen]]
-                influence[:, span] += told * stratum.response[chosen, None]
-            for (i, j), entries in squares.items():
-                told = entries.table.reshape(-1, sizes[i], sizes[j])
-                mine, theirs = (
-                    told @ parameters[spans[j]],
-                    told.swapaxes(1, 2) @ parameters[spans[i]],
-                )
-                weak = np.einsum("nij,i,j->n", told, weakest[spans[i]], weakest[spans[j]])
-                places = entries.places[chosen]
-                influence[:, spans[i]] -= mine[places]
-                influence[:, p] += (1 if i == j else 2) * weak[places]
-                if i != j:
-                    influence[:, spans[j]] -= theirs[places]
-            sums.add(influence, weights[chosen], groups[chosen])
-        squared = sums.squares(within=stratum.mechanism.forms is not None) / total**2
-        influence_squares += squared[:p, :p]
-        weakest_square += squared[p, p] - (
-            0.0 if stratum.mechanism.forms else values[0] ** 2 / total
-        )
-    if values[0] < max(2 * np.sqrt(max(weakest_square, 0.0)), 1e-10):
-        worst = names[int(np.argmax(abs(vectors[:, 0])))]
-        raise InputError(
-            f"the release is too noisy to tell '{worst}' from the other columns of the model; "
-            "leave out terms, or collapse categories"
-        )
-    return LeastSquaresFit(parameters, inverse @ influence_squares @ inverse)
+    least, weakest = values[0], vectors[:, 0] * scale
+    too_noisy = InputError(
+        f"the release is too noisy to tell '{names[int(np.argmax(abs(vectors[:, 0])))]}' from the "
+        "other columns of the model; leave out terms, or collapse categories"
+    )
+    if least < 1e-10:
+        raise too_noisy
+    inverse = np.linalg.inv(moments)
+    parameters = inverse @ with_response
+    squares = np.zeros((p + 1, p + 1))
+    for stratum, single, pairs in read:
+        # Of every row b_r − A_r β, and last what it adds to the least eigenvalue of A.
+        influence = np.zeros((len(stratum.response), p + 1))
+        for span, entries in zip(spans, single, strict=True):
+            influence[:, span] += entries.table[entries.places] * stratum.response[:, None]
+        for (i, j), entries in pairs.items():
+            told = entries.table.reshape(-1, len(terms[i].names), len(terms[j].names))
+            influence[:, spans[i]] -= (told @ parameters[spans[j]])[entries.places]
+            weak = np.einsum("nij,i,j->n", told, weakest[spans[i]], weakest[spans[j]])
+            influence[:, p] += (1 if i == j else 2) * weak[entries.places]
+            if i != j:
+                theirs = told.swapaxes(1, 2) @ parameters[spans[i]]
+                influence[:, spans[j]] -= theirs[entries.places]
+        squares += _squares(influence, stratum) / total**2
+        if stratum.mechanism.forms is None:
+            squares[p, p] -= least**2 / total
+    if least < 2 * np.sqrt(max(squares[p, p], 0.0)):
+        raise too_noisy
+    return parameters, inverse @ squares[:p, :p] @ inverse
 
 
-@dataclass
-class _Sums:
-    """Sums over rows, by form, of what makes squares about the forms' means."""
-
-    first: NDArray[np.float64]
-    weighted: NDArray[np.float64]
-    second: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    square_weights: NDArray[np.float64]
-    n_rows: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, groups: int, p: int) -> "_Sums":
-        def wide() -> NDArray[np.float64]:
-            return np.zeros((groups, p))
-
-        def one() -> NDArray[np.float64]:
-            return np.zeros(groups)
-
-        return cls(wide(), wide(), np.zeros((groups, p, p)), one(), one(), one())
-
-    def add(
-        self,
-        influence: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        groups: NDArray[np.int64],
-    ) -> None:
-        for group in np.unique(groups):
-            mine, w = influence[groups == group], weights[groups == group]
-            self.first[group] += w @ mine
-            self.weighted[group] += w**2 @ mine
-            self.second[group] += (mine * (w**2)[:, None]).T @ mine
-            self.weights[group] += w.sum()
-            self.square_weights[group] += (w**2).sum()
-            self.n_rows[group] += len(w)
-
-    def squares(self, *, within: bool) -> NDArray[np.float64]:
-        """Return Σ w²ψψᵀ; within forms, less their means, with n/(n − 1) for what the means took.
-        A form with one row keeps its square."""
-        total = np.zeros(self.second.shape[1:])
-        for group in np.flatnonzero(self.n_rows):
-            square = self.second[group]
-            if within and self.n_rows[group] > 1:
-                mean = self.first[group] / self.weights[group]
-                crossed = np.outer(self.weighted[group], mean)
-                square = square - crossed - crossed.T
-                square = square + self.square_weights[group] * np.outer(mean, mean)
-                square = square * self.n_rows[group] / (self.n_rows[group] - 1)
-            total += square
-        return total
+def _squares(influence: NDArray[np.float64], stratum: Stratum) -> NDArray[np.float64]:
+    """Return Σ w²ψψᵀ; within forms, less their means, with n/(n − 1) for what the means took. A
+    form with one row keeps its square."""
+    weights = stratum.weights
+    if stratum.mechanism.forms is not None:
+        form = stratum.rows.codes[len(stratum.mechanism.schema.attributes)]
+        for one in np.unique(form):
+            mine = form == one
+            n = int(mine.sum())
+            if n > 1 and weights[mine].sum() > 0:
+                off = influence[mine] - np.average(influence[mine], axis=0, weights=weights[mine])
+                influence[mine] = off * np.sqrt(n / (n - 1))
+    weighted = influence * weights[:, None]
+    return np.asarray(weighted.T @ weighted)

@@ -276,12 +276,12 @@ class LogLinearFit:
 
     def standard_errors_of_cells(self) -> NDArray[np.float64]:
         """Return the standard errors of the cells' probabilities, the shape of the table."""
-        jacobian = self.jacobian()
-        return np.sqrt(_quadratic(jacobian, self.covariance)).reshape(self.shape)
+        return errors_along(self.jacobian(), self.covariance).reshape(self.shape)
 
 
-def _quadratic(rows: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.maximum(((rows @ matrix) * rows).sum(axis=1), 0.0))
+def errors_along(rows: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard errors of combinations of parameters, a row for each."""
+    return np.asarray(np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1), 0.0)))
 
 
 def probabilities_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:

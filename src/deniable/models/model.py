@@ -15,7 +15,8 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
 from deniable.models.cells import Cells, Columns
-from deniable.models.likelihood import LogLinearFit, fit_log_linear
+from deniable.models.formula import INTERCEPT
+from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear
 from deniable.models.merging import shares_within
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
@@ -236,7 +237,7 @@ class Model(Presented):
             if not len(self.design):
                 raise InputError("the covariates have too many combinations to list them all")
             estimate = self.design @ self.coefficients
-            error = _errors(self.design, self.covariance)
+            error = errors_along(self.design, self.covariance)
             low, high = estimate - z * error, estimate + z * error
         else:
             group = self._covariates
@@ -246,7 +247,7 @@ class Model(Presented):
                 [np.bincount(group, estimate * column, n_groups) for column in self.design.T]
             )
             of_log_odds = (self.design - means[group]) / np.maximum(1 - estimate, 1e-12)[:, None]
-            on_scale = _errors(of_log_odds, self.covariance)
+            on_scale = errors_along(of_log_odds, self.covariance)
             error = on_scale * estimate * (1 - estimate)
             with np.errstate(divide="ignore"):
                 log_odds = np.log(estimate) - np.log1p(-estimate)
@@ -459,16 +460,11 @@ class Model(Presented):
         )
 
 
-INTERCEPT = "(Intercept)"
 _NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
 
 
 def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in dict(group)}
-
-
-def _errors(rows: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1), 0.0)))
 
 
 def _text(value: Any) -> str:
