@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -59,6 +60,11 @@ class Test:
         from scipy.special import gammaincc  # only here: loading it takes a while
 
         return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
+
+    @property
+    def text(self) -> str:
+        """Statistic, degrees of freedom and p-value in words."""
+        return f"χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, p {self.p_value:.3g}."
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
@@ -166,30 +172,31 @@ class Model(Presented):
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        z = normal_quantile(self.level if level is None else level)
-        rows = []
-        for name, value, error, share in zip(
-            self.names, self.coefficients, self.standard_errors, self.data_share, strict=True
-        ):
-            said = share >= HALF
-            numbers = (
-                value,
-                error,
-                value / error if error > 0 else np.inf * np.sign(value),
-                math.erfc(abs(value) / error / math.sqrt(2)) if error > 0 else 0.0,
-                value - z * error,
-                value + z * error,
+        z = normal_quantile(self._level(level))
+        value, error = self.coefficients, self.standard_errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = value / error
+        p_value = [math.erfc(each / math.sqrt(2)) for each in abs(statistic)]
+        numbers: list[Any] = [
+            value,
+            error,
+            statistic,
+            p_value,
+            value - z * error,
+            value + z * error,
+        ]
+        return [
+            dict(self.group)
+            | {"term": name}
+            | dict(zip(_NUMBERS, row if share >= HALF else [None] * 6, strict=True))
+            | {"data_share": share, "remark": "" if share >= HALF else CANNOT_SAY}
+            for name, share, row in zip(
+                self.names,
+                self.data_share.tolist(),
+                np.stack(numbers, axis=1).tolist(),
+                strict=True,
             )
-            rows.append(
-                dict(self.group)
-                | {"term": name}
-                | {
-                    key: float(number) if said else None
-                    for key, number in zip(_NUMBERS, numbers, strict=True)
-                }
-                | {"data_share": float(share), "remark": "" if said else CANNOT_SAY}
-            )
-        return rows
+        ]
 
     def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return ``term``, ``odds_ratio``, ``low``, ``high`` and ``p_value`` of every coefficient
@@ -200,11 +207,6 @@ class Model(Presented):
         """
         if self.kind == "linear":
             raise InputError("a linear model has no odds ratios; its coefficients are differences")
-        rows = [
-            row
-            for row, term in zip(self.table(level), self.terms, strict=True)
-            if term != INTERCEPT
-        ]
         return [
             dict(self.group)
             | {"term": row["term"]}
@@ -213,8 +215,12 @@ class Model(Presented):
                 for new, old in (("odds_ratio", "estimate"), ("low", "low"), ("high", "high"))
             }
             | {"p_value": row["p_value"], "remark": row["remark"]}
-            for row in rows
+            for row in self._without_intercepts(level)
         ]
+
+    def _without_intercepts(self, level: float | None) -> list[dict[str, Any]]:
+        rows = zip(self.table(level), self.terms, strict=True)
+        return [row for row, term in rows if term != INTERCEPT]
 
     def tidy(self, level: float | None = None) -> Any:
         """Return the coefficients as a pandas dataframe, with the columns of :meth:`table`."""
@@ -232,7 +238,7 @@ class Model(Presented):
             InputError: if the level is not between 0 and 1, or a linear model has too many
                 combinations to list.
         """
-        z = normal_quantile(self.level if level is None else level)
+        z = normal_quantile(self._level(level))
         if self.kind == "linear":
             if not len(self.design):
                 raise InputError("the covariates have too many combinations to list them all")
@@ -240,33 +246,23 @@ class Model(Presented):
             error = errors_along(self.design, self.covariance)
             low, high = estimate - z * error, estimate + z * error
         else:
-            group = self._covariates
-            n_groups = int(group.max()) + 1
-            estimate = shares_within(self.design @ self.coefficients, group, n_groups)
-            means = np.column_stack(
-                [np.bincount(group, estimate * column, n_groups) for column in self.design.T]
-            )
-            of_log_odds = (self.design - means[group]) / np.maximum(1 - estimate, 1e-12)[:, None]
+            others = [i for i in range(len(self.levels.axes)) if i != self.response]
+            group = self.levels.merged_into([] if self.response is None else others)
+            estimate, centred = shares_within(self.design, self.coefficients, group)
+            of_log_odds = centred / np.maximum(1 - estimate, 1e-12)[:, None]
             on_scale = errors_along(of_log_odds, self.covariance)
             error = on_scale * estimate * (1 - estimate)
             with np.errstate(divide="ignore"):
                 log_odds = np.log(estimate) - np.log1p(-estimate)
             low, high = (1 / (1 + np.exp(-(log_odds + s * z * on_scale))) for s in (-1, 1))
-        places = zip(*self.levels.indices, strict=True)
+        numbers = (of.tolist() for of in (estimate, error, low, high))
+        keys = ("estimate", "std_error", "low", "high")
+        places = product(*(axis.levels for axis in self.levels.axes))
+        names = tuple(self.levels.categories)
         return [
-            dict(self.group)
-            | {a.name: a.levels[i] for a, i in zip(self.levels.axes, place, strict=True)}
-            | {"estimate": float(e), "std_error": float(s), "low": float(lo), "high": float(hi)}
-            for place, e, s, lo, hi in zip(places, estimate, error, low, high, strict=True)
+            dict(self.group) | dict(zip(names + keys, place + row, strict=True))
+            for place, row in zip(places, zip(*numbers, strict=True), strict=True)
         ]
-
-    @cached_property
-    def _covariates(self) -> NDArray[np.int64]:
-        """Which combination of covariates every cell has; zeros for a log-linear model."""
-        if self.response is None:
-            return np.zeros(self.levels.n_cells, dtype=np.int64)
-        others = [i for i in range(len(self.levels.axes)) if i != self.response]
-        return self.levels.merged_into(others)
 
     @property
     def merged(self) -> bool:
@@ -281,20 +277,20 @@ class Model(Presented):
         terms = [term for term in dict.fromkeys(self.terms) if term != INTERCEPT]
         if self.fit is None or self.columns is None or self.merged:
             return tuple(self._wald(term, np.array(self.terms) == term) for term in terms)
-        if self.fit.design.size > MOST_TESTED:
+        fit = self.fit
+        if fit.design.size > MOST_TESTED:
             return ()
         tests = []
         for term in terms:
-            kept = np.array(self.columns.terms) != term
+            kept = np.flatnonzero(np.array(self.columns.terms) != term)
             smaller = fit_log_linear(
-                self.fit.likelihood,
-                self.fit.design[:, kept],
-                [n for n, keep in zip(self.fit.names, kept, strict=True) if keep],
-                self.fit.precision[kept],
-                self.fit.parameters[kept],
+                fit.likelihood,
+                fit.design[:, kept],
+                [fit.names[i] for i in kept],
+                fit.precision[kept],
+                fit.parameters[kept],
             )
-            statistic = max(0.0, 2 * (self.fit.objective - smaller.objective))
-            tests.append(Test(term, statistic, int((~kept).sum()), "likelihood ratio"))
+            tests.append(_ratio_test(term, fit, smaller))
         return tuple(tests)
 
     def _wald(self, of: str, chosen: NDArray[np.bool_]) -> Test:
@@ -311,21 +307,22 @@ class Model(Presented):
             InputError: if neither formula holds the other.
         """
         larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
-        if self.fit is None or other.fit is None or self.merged:
-            extra = np.array([name not in smaller.names for name in larger.names])
-            if extra.sum() != len(larger.names) - len(smaller.names) or not extra.any():
-                raise _not_nested(self, other)
-            test = larger._wald(other.formula, extra)
-            return replace(self, against=test)
         big, small = larger.fit, smaller.fit
-        assert big is not None
-        assert small is not None
-        found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
-        degrees = len(big.names) - len(small.names)
-        if degrees == 0 or abs(big.design @ found - small.design).max(initial=0.0) > 1e-6:
-            raise _not_nested(self, other)
-        statistic = max(0.0, 2 * (big.objective - small.objective))
-        return replace(self, against=Test(other.formula, statistic, degrees, "likelihood ratio"))
+        if big is None or small is None or self.merged:
+            extra = np.array([name not in smaller.names for name in larger.names])
+            nested = 0 < extra.sum() == len(larger.names) - len(smaller.names)
+        else:
+            found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
+            off = abs(big.design @ found - small.design).max(initial=0.0)
+            nested = len(big.names) > len(small.names) and off < 1e-6
+        if not nested:
+            raise InputError(
+                f"neither of '{self.formula}' and '{other.formula}' holds the other, so no test "
+                "compares them; name a formula with more terms, or with fewer"
+            )
+        if big is None or small is None or self.merged:
+            return replace(self, against=larger._wald(other.formula, extra))
+        return replace(self, against=_ratio_test(other.formula, big, small))
 
     @cached_property
     def deviance(self) -> float | None:
@@ -359,28 +356,23 @@ class Model(Presented):
 
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what was fitted."""
-        shown = self.level if level is None else level
         prior = "weak prior N(0, 3²) on main effects, N(0, 2.5²) on associations"
         fitted = "least squares" if self.kind == "linear" else prior if self.prior else "no prior"
         known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
         return (
             f"{self.kind.capitalize()} model {self.formula}{where_text(self.group)}: "
             f"{rows_text(self.n_records)}, of {target_text('population')}; {fitted}{known}; "
-            f"{100 * shown:g} % intervals"
+            f"{100 * self._level(level):g} % intervals"
         )
 
     def summary(self, level: float | None = None) -> str:
         """Return all of it as text to read."""
-        rows = self.table(level)
         heads = ("term", *_NUMBERS, "data_share", "remark")
-        cells = [
-            [*heads],
-            *(["" if row[h] is None else _text(row[h]) for h in heads] for row in rows),
-        ]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+        rows = [heads, *([_text(row[head]) for head in heads] for row in self.table(level))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
-            "  ".join(t.rjust(w) if i else t.ljust(w) for i, (t, w) in enumerate(pairs)).rstrip()
-            for pairs in (list(zip(row, widths, strict=True)) for row in cells)
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+            for row in rows
         ]
         return "\n".join([self.caption(level), "", *lines, "", *self.remarks()])
 
@@ -404,13 +396,14 @@ class Model(Presented):
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
         fit = self.goodness_of_fit
+        predicted = self.predict(level) if len(self.design) else []
         return {
             "formula": self.formula,
             "kind": self.kind,
             "group": dict(self.group),
             "n": self.n_records,
             "target": "population",
-            "level": self.level if level is None else level,
+            "level": self._level(level),
             "prior": {"main": 3.0, "association": 2.5} if self.prior else None,
             "known": list(self.known),
             "coefficients": [_without(row, self.group) for row in self.table(level)],
@@ -419,12 +412,8 @@ class Model(Presented):
             "against": None if self.against is None else self.against.to_plain(),
             "deviance": self.deviance,
             "goodness_of_fit": None if fit is None else fit.to_plain(),
-            "predictions": [_without(row, self.group) for row in self._listed_predictions(level)],
+            "predictions": [_without(row, self.group) for row in predicted],
         }
-
-    def _listed_predictions(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return :meth:`predict`, or nothing where there are too many to list."""
-        return [] if self.kind == "linear" and not len(self.design) else self.predict(level)
 
     def plot(self, level: float | None = None) -> Any:
         """Draw the coefficients with their intervals, odds ratios on a logarithmic scale (a forest
@@ -438,17 +427,16 @@ class Model(Presented):
         """
         from deniable.report.estimate_plot import draw_intervals
 
+        ratios = self.kind != "linear"
+        rows = self.odds_ratios(level) if ratios else self._without_intercepts(level)
+        value = "odds_ratio" if ratios else "estimate"
         rows = [
-            row | {"uncertain": False}
-            for row, term in zip(self.table(level), self.terms, strict=True)
-            if term != INTERCEPT and row["estimate"] is not None
+            row | {"estimate": row[value], "uncertain": False}
+            for row in rows
+            if row[value] is not None
         ]
         if not rows:
             raise InputError("there is nothing to draw: no coefficient that the release can say")
-        ratios = self.kind != "linear"
-        if ratios:
-            for row in rows:
-                row.update({k: float(np.exp(row[k])) for k in ("estimate", "low", "high")})
         return draw_intervals(
             [str(row["term"]) for row in rows],
             rows,
@@ -468,21 +456,16 @@ def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[s
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
+    return "" if value is None else value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _sentence(test: Test, what: str) -> str:
-    return (
-        f"{test.kind.capitalize()} test {what}: χ² {test.statistic:.2f}, "
-        f"{test.degrees_of_freedom} df, p {test.p_value:.3g}."
-    )
+    return f"{test.kind.capitalize()} test {what}: {test.text}"
 
 
-def _not_nested(one: Model, other: Model) -> InputError:
-    return InputError(
-        f"neither of '{one.formula}' and '{other.formula}' holds the other, so no test compares "
-        "them; name a formula with more terms, or with fewer"
-    )
+def _ratio_test(of: str, larger: LogLinearFit, smaller: LogLinearFit) -> Test:
+    statistic = max(0.0, 2 * (larger.objective - smaller.objective))
+    return Test(of, statistic, len(larger.names) - len(smaller.names), "likelihood ratio")
 
 
 def goodness_of_fit(fit: LogLinearFit) -> Test | None:

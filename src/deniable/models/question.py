@@ -29,7 +29,7 @@ from deniable.models.formula import (
     spec_of,
     terms_of,
 )
-from deniable.models.least_squares import Stratum, fit_least_squares
+from deniable.models.least_squares import fit_least_squares
 from deniable.models.likelihood import (
     Likelihood,
     LogLinearFit,
@@ -352,34 +352,15 @@ class ModelQuestion:
         found = {name: rows.texts[name] for name in kept}
         values = {n: {labels[i] for i in np.unique(codes)} for n, (codes, labels) in found.items()}
         cells = self._cells(axes, values)
-        places = {
-            name: dict(zip(c, range(len(c)), strict=True)) for name, c in cells.categories.items()
-        }
-        columns = {
-            name: np.array([places[name].get(label, 0) for label in labels])[codes]
-            for name, (codes, labels) in found.items()
-        }
-        response = rows.numbers[str(self.formulas[0].response)]
-        strata = []
-        column = release.strata.column
-        codes, labels = (np.zeros(rows.n_rows, int), [""]) if column is None else rows.texts[column]
-        for i in np.unique(codes):
-            mine = codes == i
-            strata.append(
-                Stratum(
-                    release.strata.mechanism_of(labels[i]),
-                    rows.where(mine),
-                    {name: of_row[mine] for name, of_row in columns.items()},
-                    response[mine],
-                    weights[mine],
-                )
-            )
+        response = str(self.formulas[0].response)
         models = []
         for formula in self.formulas:
             used = [axis for axis in cells.axes if axis.name in formula.names]
             table = Cells(tuple(used), sum(axis in used for axis in axes))
             terms = terms_of(spec_of(formula, table), table)
-            parameters, covariance = fit_least_squares(strata, terms, table)
+            parameters, covariance = fit_least_squares(
+                rows, release.strata, response, self.weights, terms, table
+            )
             names = tuple(name for term in terms for name in term.names)
             design = np.zeros((0, len(names)))
             if table.levels.n_cells <= MOST_LISTED:
