@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -68,13 +68,7 @@ class Test:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "of": self.of,
-            "statistic": self.statistic,
-            "degrees_of_freedom": self.degrees_of_freedom,
-            "p_value": self.p_value,
-            "kind": self.kind,
-        }
+        return asdict(self) | {"p_value": self.p_value}
 
 
 @dataclass(frozen=True)
@@ -177,25 +171,14 @@ class Model(Presented):
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = value / error
         p_value = [math.erfc(each / math.sqrt(2)) for each in abs(statistic)]
-        numbers: list[Any] = [
-            value,
-            error,
-            statistic,
-            p_value,
-            value - z * error,
-            value + z * error,
-        ]
+        low, high = value - z * error, value + z * error
+        numbers = zip(value, error, statistic, p_value, low, high, strict=True)
         return [
             dict(self.group)
             | {"term": name}
-            | dict(zip(_NUMBERS, row if share >= HALF else [None] * 6, strict=True))
+            | dict(zip(_NUMBERS, map(float, row) if share >= HALF else [None] * 6, strict=True))
             | {"data_share": share, "remark": "" if share >= HALF else CANNOT_SAY}
-            for name, share, row in zip(
-                self.names,
-                self.data_share.tolist(),
-                np.stack(numbers, axis=1).tolist(),
-                strict=True,
-            )
+            for name, share, row in zip(self.names, self.data_share.tolist(), numbers, strict=True)
         ]
 
     def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
@@ -332,16 +315,13 @@ class Model(Presented):
             return None
         best = 0.0
         for each in self.fit.likelihood.observed:
-            total = float(each.counts.sum())
-            if total <= 0:
-                continue
-            weight = total / self.fit.likelihood.total
-            n = self.fit.n_records * weight
-            frequencies = each.counts / total
-            found = maximum_likelihood(frequencies, each.forward, n, tolerance=0.05)
-            expected = each.forward.apply(found.values)
-            some = frequencies > 0
-            best += n * float(frequencies[some] @ np.log(weight * expected[some]))
+            weight = float(each.counts.sum()) / self.fit.likelihood.total
+            if weight > 0:
+                n, some = self.fit.n_records * weight, each.counts > 0
+                frequencies = each.counts / each.counts.sum()
+                found = maximum_likelihood(frequencies, each.forward, n, tolerance=0.05)
+                expected = weight * each.forward.apply(found.values)
+                best += n * float(frequencies[some] @ np.log(expected[some]))
         return max(0.0, 2 * (best - self.fit.log_likelihood))
 
     @cached_property
@@ -367,14 +347,9 @@ class Model(Presented):
 
     def summary(self, level: float | None = None) -> str:
         """Return all of it as text to read."""
-        heads = ("term", *_NUMBERS, "data_share", "remark")
-        rows = [heads, *([_text(row[head]) for head in heads] for row in self.table(level))]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in rows
-        ]
-        return "\n".join([self.caption(level), "", *lines, "", *self.remarks()])
+        rows = self.tidy(level).drop(columns=[name for name, _ in self.group])
+        shown = rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
+        return "\n".join([self.caption(level), "", shown, "", *self.remarks()])
 
     def remarks(self) -> list[str]:
         """Return sentences: tests, deviance, and what owes its value to the prior."""
@@ -382,10 +357,8 @@ class Model(Presented):
         if self.against is not None:
             said.append(_sentence(self.against, f"against {self.against.of}"))
         if (fit := self.goodness_of_fit) is not None:
-            deviance = self.deviance
-            said.append(
-                _sentence(fit, "against the saturated model") + f" The deviance is {deviance:.1f}."
-            )
+            text = _sentence(fit, "against the saturated model")
+            said.append(f"{text} The deviance is {self.deviance:.1f}.")
         if any(share < HALF for share in self.data_share):
             said.append(
                 f"{CANNOT_SAY}: the prior has more than half of the information on it; collapse "
@@ -453,10 +426,6 @@ _NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
 
 def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in dict(group)}
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _sentence(test: Test, what: str) -> str:

@@ -1,6 +1,6 @@
 """From a formula and a release to a fitted model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -18,7 +18,8 @@ from deniable.estimate.question import one_or_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
-from deniable.models.cells import Axis, Cells, Columns
+from deniable.mechanism.strata import Strata
+from deniable.models.cells import Axis, Cells
 from deniable.models.formula import (
     Formula,
     check_size,
@@ -39,7 +40,6 @@ from deniable.models.likelihood import (
 )
 from deniable.models.merging import describe
 from deniable.models.model import NOTHING, Kind, Model
-from deniable.schema import Schema
 
 Group = tuple[tuple[str, str], ...]
 """Columns released as they are and the values that a group of rows has in common."""
@@ -104,10 +104,16 @@ class ModelQuestion:
         normal_quantile(self.level)
         schema = release.strata.schema
         names = list(dict.fromkeys(name for f in self.formulas for name in f.variables))
-        for name in names:
-            if name not in schema.keep:
-                _known_name(schema, name, self.formula)
-        columns = [n for n in names if n not in schema.names and n not in schema.columns]
+        declared = (*schema.names, *schema.columns)
+        columns = [n for n in names if n in schema.keep and n not in declared]
+        attributes = [name for name in names if name not in columns]
+        try:
+            variables = schema.variables(attributes)
+        except InputError as error:
+            raise InputError(
+                f"formula '{self.formula}': {error}; a name with other characters than letters, "
+                "digits and _ stands between backticks"
+            ) from None
         for name in self.by:
             if name not in schema.keep:
                 schema.variables([name])
@@ -121,50 +127,42 @@ class ModelQuestion:
                 )
         if unknown := [name for name in self.collapse if name not in names]:
             raise InputError(f"`collapse` names '{unknown[0]}', which is not in '{self.formula}'")
-        axes = [
-            self._axis(name, schema.variables([name])[0].attribute.categories)
-            for name in names
-            if name not in columns
-        ]
-        if not axes:
+        if not attributes:
             raise InputError(
                 f"all columns of '{self.formula}' are released as they are; any tool fits it"
             )
-        if self.formulas[0].response in columns and self._is_number(release):
-            return self._linear(release, axes, columns)
+        axes = [
+            self._axis(name, variable.attribute.categories)
+            for name, variable in zip(attributes, variables, strict=True)
+        ]
+        response = self.formulas[0].response
+        if response in columns and release.counts is None:
+            _, labels = release.read_rows((), texts=[response]).texts[response]
+            if len(labels) > 2 and _numbers(labels) is not None:
+                return self._linear(release, response, axes, columns)
         return self._log_linear(release, axes, columns)
 
     def to_plain(self, answers: Sequence[Model]) -> dict[str, Any]:
         """Return one model as such, and several under ``groups``."""
         return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
-    def _is_number(self, release: Release) -> bool:
-        """Whether the response, a column released as it is, holds numbers, more than two."""
-        response = str(self.formulas[0].response)
-        if release.counts is not None:
-            return False
-        _, labels = release.read_rows((), texts=[response]).texts[response]
-        return len(labels) > 2 and _numbers(labels) is not None
-
     def _axis(self, name: str, categories: Sequence[str]) -> Axis:
         axis = Axis(name, tuple(categories))
         return axis.collapsed(self.collapse[name]) if name in self.collapse else axis
 
-    def _cells(self, axes: Sequence[Axis], values: Mapping[str, set[str]]) -> Cells:
+    def _cells(self, axes: Sequence[Axis], values: Mapping[str, Iterable[str]]) -> Cells:
         """Return the cells of attributes, and of columns released as they are with the values that
         occur: numbers as numbers, unless they are the response."""
         kept = []
-        for name, texts in values.items():
-            numbers = None
-            if name != self.formulas[0].response and name not in self.collapse:
-                numbers = _numbers(sorted(texts))
-            if numbers is None:
-                kept.append(self._axis(name, sorted(texts)))
+        for name, occurring in values.items():
+            texts = sorted(set(occurring))
+            numbers = _numbers(texts)
+            if numbers is None or name == self.formulas[0].response or name in self.collapse:
+                kept.append(self._axis(name, texts))
             else:
-                pairs = sorted(zip(numbers, sorted(texts), strict=True))
-                kept.append(
-                    Axis(name, tuple(t for _, t in pairs), numbers=tuple(n for n, _ in pairs))
-                )
+                pairs = sorted(zip(numbers, texts, strict=True))
+                of_axis = tuple(text for _, text in pairs), tuple(number for number, _ in pairs)
+                kept.append(Axis(name, of_axis[0], numbers=of_axis[1]))
         return Cells((*axes, *kept), len(axes))
 
     # Log-linear models and regressions of categories
@@ -173,49 +171,39 @@ class ModelQuestion:
         self, release: Release, axes: Sequence[Axis], columns: Sequence[str]
     ) -> Answers[Model]:
         check_size(Cells(tuple(axes), len(axes)), 0, self.formula)
-        by = [name for name in self.by if name not in columns]
-        strata = release.strata.column
+        by = [*self.by, *columns]
         groups: dict[Group, list[Counts]] = {}
         for counts in release.count(
-            [axis.name for axis in axes],
-            by=[*by, *columns],
-            where=self.where,
-            weights=self.weights,
+            [axis.name for axis in axes], by=by, where=self.where, weights=self.weights
         ):
             own = counts.group[: len(counts.group) - len(columns)]
             groups.setdefault(own, []).append(counts)
-        if strata not in (None, *columns, *by, *self.where):
+        if (strata := release.strata.column) not in (None, *by, *self.where):
             raise InputError(
                 f"the strata of '{strata}' were randomized by mechanisms of their own; put it into "
                 f"the formula, or fit a model within each (by '{strata}')"
             )
-        return Answers(
-            self.of_counts(members, axes, columns, group) for group, members in groups.items()
-        )
+        return Answers(self.of_counts(counts, axes, columns) for counts in groups.values())
 
     def of_counts(
-        self,
-        members: Sequence[Counts],
-        axes: Sequence[Axis],
-        columns: Sequence[str] = (),
-        group: Group = (),
+        self, members: Sequence[Counts], axes: Sequence[Axis], columns: Sequence[str] = ()
     ) -> Model:
         """Return the log-linear model or regression of one group of rows.
 
         Args:
-            members: its rows, counted for each combination of the columns' values, which stand last
-                in the groups of the counts.
+            members: the rows, counted for each combination of values of ``columns``, which stand
+                last in the groups of the counts.
             axes: the attributes.
             columns: those of the formula that are released as they are.
-            group: what the rows have in common.
 
         Raises:
             InputError: as :meth:`ask`.
         """
-        response = self.formulas[0].response
-        values = [tuple(v for _, v in m.group)[len(m.group) - len(columns) :] for m in members]
-        cells = self._cells(axes, {n: {v[i] for v in values} for i, n in enumerate(columns)})
+        n_own = len(members[0].group) - len(columns)
+        values = [[value for _, value in counts.group[n_own:]] for counts in members]
+        cells = self._cells(axes, {name: [v[i] for v in values] for i, name in enumerate(columns)})
         check_size(cells, 0, self.formula)
+        response = self.formulas[0].response
         if response is not None and len(cells.categories[response]) < 2:
             raise InputError(f"all rows have the same '{response}', so there is nothing to model")
         attributes = [axis.name for axis in axes]
@@ -225,29 +213,20 @@ class ModelQuestion:
             for axis, text in zip(cells.axes[len(axes) :], texts, strict=True):
                 place = place * len(axis.categories) + axis.categories.index(text)
             for mechanism, seen in counts.parts:
-                for formula in self.formulas:
-                    for together in formula.together(attributes):
-                        channel_of(mechanism, together).check(seen.n_effective)
+                for together in (names for f in self.formulas for names in f.together(attributes)):
+                    channel_of(mechanism, together).check(seen.n_effective)
                 channel = channel_of(mechanism, attributes, seen.counts)
                 observed.append(Observed(channel.forward, seen.counts, seen.squares, place))
-        likelihood = Likelihood(
-            cells.shape, tuple(observed), known_shares(self.known, cells.categories)
-        )
+        known = known_shares(self.known, cells.categories)
+        likelihood = Likelihood(cells.shape, tuple(observed), known)
         n_records = sum(counts.n_records for counts in members)
+        group = members[0].group[:n_own]
         return _compared(
-            [
-                self._fitted(formula, cells, likelihood, n_records, group)
-                for formula in self.formulas
-            ]
+            [self._fitted(f, cells, likelihood, n_records, group) for f in self.formulas]
         )
 
     def _fitted(
-        self,
-        formula: Formula,
-        cells: Cells,
-        likelihood: Likelihood,
-        n_records: int,
-        group: Group,
+        self, formula: Formula, cells: Cells, likelihood: Likelihood, n_records: int, group: Group
     ) -> Model:
         columns = design_of(formula, cells)
         m = sum(term != "" for term in columns.terms)  # those of the formula stand first
@@ -256,26 +235,37 @@ class ModelQuestion:
             precision = np.where(np.arange(len(precision)) < m, 0.0, RIDGE)
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
         response = None if formula.response is None else cells.place(formula.response)
-        shown = Columns(columns.values[:, :m], columns.names[:m], (), columns.terms[:m])
+        names, terms, design = columns.names[:m], columns.terms[:m], columns.values[:, :m]
         values, covariance, share = fit.parameters[:m], fit.covariance[:m, :m], fit.data_share[:m]
-        if cells.levels.shape != cells.shape:
+        if any(axis.merged for axis in cells.axes):
             shown = columns_of(formula, cells.levels)
-            values, covariance, share = _merged(fit, cells, shown.values, response)
-        self._check(shown.names, values, np.sqrt(np.diag(covariance)), share)
+            names, terms, design = shown.names, shown.terms, shown.values
+            values, covariance, share = _merged(fit, cells, design, response)
+        if (lost := np.flatnonzero(share < NOTHING)).size:
+            raise InputError(
+                f"the release tells nothing of '{names[int(lost[0])]}' in '{self.formula}': all "
+                "that is known of it is the prior; leave it out, or collapse categories"
+            )
+        far = np.flatnonzero((abs(values) > SEPARATED) | (np.diag(covariance) > 1000**2))
+        if far.size and not self.prior:
+            raise InputError(
+                f"'{names[int(far[0])]}' in '{self.formula}' is infinite in the fit: some "
+                "combination of categories does not occur (separation); collapse categories, or "
+                "fit with the prior"
+            )
         kind: Kind = "log-linear"
         if response is not None:
-            n_levels = len(cells.axes[response].levels)
-            kind = "logistic" if n_levels == 2 else "multinomial"
+            kind = "logistic" if len(cells.axes[response].levels) == 2 else "multinomial"
         return Model(
             formula=formula.text,
             kind=kind,
-            names=shown.names,
-            terms=shown.terms,
+            names=names,
+            terms=terms,
             coefficients=values,
             covariance=covariance,
             data_share=share,
             levels=cells.levels,
-            design=shown.values,
+            design=design,
             response=response,
             n_records=n_records,
             n_effective=likelihood.n_effective,
@@ -287,40 +277,19 @@ class ModelQuestion:
             columns=columns,
         )
 
-    def _check(
-        self,
-        names: Sequence[str],
-        values: NDArray[np.float64],
-        errors: NDArray[np.float64],
-        share: NDArray[np.float64],
-    ) -> None:
-        if (lost := np.flatnonzero(share < NOTHING)).size:
-            raise InputError(
-                f"the release tells nothing of '{names[int(lost[0])]}' in '{self.formula}': all "
-                "that is known of it is the prior; leave it out, or collapse categories"
-            )
-        far = np.flatnonzero((abs(values) > SEPARATED) | (errors > 1000))
-        if far.size and not self.prior:
-            raise InputError(
-                f"'{names[int(far[0])]}' in '{self.formula}' is infinite in the fit: some "
-                "combination of categories does not occur (separation); collapse categories, or "
-                "fit with the prior"
-            )
-
     # Numbers released as they are
 
     def _linear(
-        self, release: Release, axes: Sequence[Axis], columns: Sequence[str]
+        self, release: Release, response: str, axes: Sequence[Axis], columns: Sequence[str]
     ) -> Answers[Model]:
         if self.known is not None:
             raise InputError("known margins are for models of categories, not of a number")
-        response, strata = str(self.formulas[0].response), release.strata.column
+        strata = release.strata
         kept = [name for name in columns if name != response]
+        of_strata = [] if strata.column is None else [strata.column]
         rows = release.read_rows(
             [axis.name for axis in axes],
-            texts=list(
-                dict.fromkeys([*kept, *self.by, *self.where, *([strata] if strata else [])])
-            ),
+            texts=list(dict.fromkeys([*kept, *self.by, *self.where, *of_strata])),
             numbers=[response, *([] if self.weights is None else [self.weights])],
         )
         models = []
@@ -330,62 +299,61 @@ class ModelQuestion:
             for name, value in group:
                 codes, labels = rows.texts[name]
                 chosen &= np.array([label == value for label in labels])[codes]
-            if chosen.any():
-                part = rows.where(chosen)
-                models.append(self._of_rows(release, axes, kept, part, group))
+            if not chosen.any():
+                continue
+            part = rows.where(chosen)
+            found = {name: part.texts[name] for name in kept}
+            occurring = {
+                n: [labels[i] for i in np.unique(codes)] for n, (codes, labels) in found.items()
+            }
+            cells = self._cells(axes, occurring)
+            fits = [
+                self._least_squares(f, response, cells, part, strata, group) for f in self.formulas
+            ]
+            models.append(_compared(fits))
         if not models:
             raise InputError("there is no row to estimate from")
         return Answers(sorted(models, key=lambda model: model.group))
 
-    def _of_rows(
+    def _least_squares(
         self,
-        release: Release,
-        axes: Sequence[Axis],
-        kept: Sequence[str],
+        formula: Formula,
+        response: str,
+        cells: Cells,
         rows: KeptRows,
+        strata: Strata,
         group: Group,
     ) -> Model:
-        """Return the linear model of one group of rows."""
         weights = np.ones(rows.n_rows) if self.weights is None else rows.numbers[self.weights]
         if weights.min() < 0 or weights.sum() <= 0:
             raise InputError(f"a weight in '{self.weights}' is negative, or all are 0")
-        found = {name: rows.texts[name] for name in kept}
-        values = {n: {labels[i] for i in np.unique(codes)} for n, (codes, labels) in found.items()}
-        cells = self._cells(axes, values)
-        response = str(self.formulas[0].response)
-        models = []
-        for formula in self.formulas:
-            used = [axis for axis in cells.axes if axis.name in formula.names]
-            table = Cells(tuple(used), sum(axis in used for axis in axes))
-            terms = terms_of(spec_of(formula, table), table)
-            parameters, covariance = fit_least_squares(
-                rows, release.strata, response, self.weights, terms, table
-            )
-            names = tuple(name for term in terms for name in term.names)
-            design = np.zeros((0, len(names)))
-            if table.levels.n_cells <= MOST_LISTED:
-                shown = terms_of(spec_of(formula, table.levels), table.levels)
-                design = np.hstack([term.on(table.levels) for term in shown])
-            models.append(
-                Model(
-                    formula=formula.text,
-                    kind="linear",
-                    names=names,
-                    terms=tuple(term.name for term in terms for _ in term.names),
-                    coefficients=parameters,
-                    covariance=covariance,
-                    data_share=np.ones(len(names)),
-                    levels=table.levels,
-                    design=design,
-                    response=None,
-                    n_records=rows.n_rows,
-                    n_effective=float(weights.sum() ** 2 / (weights**2).sum()),
-                    group=group,
-                    level=self.level,
-                    prior=False,
-                )
-            )
-        return _compared(models)
+        used = [i for i, axis in enumerate(cells.axes) if axis.name in formula.names]
+        table = Cells(tuple(cells.axes[i] for i in used), sum(i < cells.n_attributes for i in used))
+        terms = terms_of(spec_of(formula, table), table)
+        parameters, covariance = fit_least_squares(
+            rows, strata, response, self.weights, terms, table
+        )
+        design = np.zeros((0, len(parameters)))
+        if table.levels.n_cells <= MOST_LISTED:
+            shown = terms_of(spec_of(formula, table.levels), table.levels)
+            design = np.hstack([term.on(table.levels) for term in shown])
+        return Model(
+            formula=formula.text,
+            kind="linear",
+            names=tuple(name for term in terms for name in term.names),
+            terms=tuple(term.name for term in terms for _ in term.names),
+            coefficients=parameters,
+            covariance=covariance,
+            data_share=np.ones(len(parameters)),
+            levels=table.levels,
+            design=design,
+            response=None,
+            n_records=rows.n_rows,
+            n_effective=float(weights.sum() ** 2 / (weights**2).sum()),
+            group=group,
+            level=self.level,
+            prior=False,
+        )
 
 
 def _compared(models: Sequence[Model]) -> Model:
@@ -417,13 +385,3 @@ def _numbers(values: Sequence[str]) -> list[float] | None:
     except ValueError:
         return None
     return numbers if np.all(np.isfinite(numbers)) else None
-
-
-def _known_name(schema: Schema, name: str, formula: str) -> None:
-    try:
-        schema.variables([name])
-    except InputError as error:
-        raise InputError(
-            f"formula '{formula}': {error}; a name with other characters than letters, digits and "
-            "_ stands between backticks"
-        ) from None
