@@ -46,11 +46,8 @@ class Axis:
         return len(self.levels) < len(self.categories)
 
     def collapsed(self, text: str) -> "Axis":
-        """Return the axis with merged categories.
-
-        Args:
-            text: the levels with ``|`` between them, the reference first; each a category, several
-                with commas between them, or ``*`` for all others.
+        """Return the axis with merged categories: levels with ``|`` between them, the reference
+        first; each a category, several with commas between them, or ``*`` for all others.
 
         Raises:
             InputError: if a category is unknown, in two levels, or in none.
@@ -62,16 +59,14 @@ class Axis:
         where = f"`collapse` '{self.name}={text}'"
         groups = [split_names(part) for part in text.split("|")]
         named = [name for group in groups for name in group if name != "*"]
+        rest = [name for name in self.categories if name not in named]
         if unknown := [name for name in named if name not in self.categories]:
-            raise InputError(
-                f"{where}: '{self.name}' has no category '{unknown[0]}' "
-                f"(it has {', '.join(self.categories)})"
-            )
+            known = f"(it has {', '.join(self.categories)})"
+            raise InputError(f"{where}: '{self.name}' has no category '{unknown[0]}' {known}")
         if twice := [name for name in named if named.count(name) > 1]:
             raise InputError(f"{where}: '{twice[0]}' is named twice")
-        rest = [name for name in self.categories if name not in named]
-        stars = sum(group == ["*"] for group in groups)
-        if not all(groups) or stars > 1 or any("*" in group and len(group) > 1 for group in groups):
+        stars = sum("*" in group for group in groups)
+        if not all(groups) or stars > 1 or (stars and ["*"] not in groups):
             raise InputError(f"{where}: expected levels such as 'a|b,c|*', with * at most once")
         if rest and not stars:
             raise InputError(f"{where}: '{rest[0]}' is in no level; add |* for all others")
@@ -137,22 +132,27 @@ class Cells:
         """Return a pandas frame with a row per cell: levels, or numbers, under the axes' names."""
         import pandas
 
-        columns: dict[str, Any] = {}
-        for axis, index in zip(self.axes, self.indices, strict=True):
-            if axis.numbers is not None:
-                columns[axis.name] = np.array(axis.numbers)[index]
-            else:
-                codes = np.array(axis.level_of)[index]
-                columns[axis.name] = pandas.Categorical.from_codes(codes, pandas.Index(axis.levels))
-        return pandas.DataFrame(columns, index=range(self.n_cells))
+        of_axis = {
+            axis.name: pandas.Categorical.from_codes(axis.level_of, pandas.Index(axis.levels))
+            if axis.numbers is None
+            else np.array(axis.numbers)
+            for axis in self.axes
+        }
+        return pandas.DataFrame(
+            {
+                name: of[index]
+                for (name, of), index in zip(of_axis.items(), self.indices, strict=True)
+            },
+            index=range(self.n_cells),
+        )
 
     def merged_into(self, axes: Sequence[int]) -> NDArray[np.int64]:
         """Return, for every cell, the place of its combination of levels of some axes, the last
         fastest; shape (cells,)."""
         place = np.zeros(self.n_cells, dtype=np.int64)
         for i in axes:
-            axis = self.axes[i]
-            place = place * len(axis.levels) + np.array(axis.level_of)[self.indices[i]]
+            level_of = np.array(self.axes[i].level_of)
+            place = place * len(self.axes[i].levels) + level_of[self.indices[i]]
         return place
 
 
@@ -164,8 +164,7 @@ class Columns:
         values: shape (cells, columns).
         names: of the columns.
         order: how many variables each brings together: 1 for a main effect.
-        terms: the term of a formula that each belongs to; empty for what is only there for the
-            joint distribution of the covariates.
+        terms: the term of a formula that each belongs to; empty for what is there beside it.
     """
 
     values: NDArray[np.float64]

@@ -99,17 +99,14 @@ def read_formula(text: str) -> Formula:
     if not hasattr(right, "required_variables"):
         raise InputError(f"formula '{text}': the right side has one part, without |")
     response = None if left is None else known[0]
-    return Formula(text, response, right, _in_order(right, text, response))
-
-
-def _in_order(right: Any, text: str, response: str | None) -> tuple[str, ...]:
     names = {str(name) for name in right.required_variables} - {"Treatment", "Sum", "contr"}
     if response in names:
         raise InputError(f"formula '{text}': '{response}' stands on both sides")
     if not names:
         raise InputError(f"formula '{text}': name at least one column on the right side")
     after = text[text.index("~") :]
-    return tuple(sorted(names, key=lambda name: (after.find(name), name)))
+    in_order = sorted(names, key=lambda name: (after.find(name), name))
+    return Formula(text, response, right, tuple(in_order))
 
 
 def _plain(error: Exception) -> str:
@@ -175,12 +172,8 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
 
 
 def terms_of(spec: Any, cells: Cells) -> list[Term]:
-    """Return a formula's terms, each on all combinations of its own variables.
-
-    Args:
-        spec: of the formula (:func:`spec_of`) on these cells.
-        cells: of the model.
-    """
+    """Return a formula's terms, each on all combinations of its own variables, from
+    :func:`spec_of` the same cells."""
     terms = []
     for term in spec.terms:
         variables = set(map(str, spec.term_variables[term]))
@@ -199,7 +192,7 @@ def check_size(cells: Cells, parameters: int, text: str) -> None:
     Raises:
         InputError: saying its size and the limit.
     """
-    sizes = " × ".join(f"{len(a.categories)} ({a.name})" for a in cells.axes)
+    sizes = " × ".join(f"{len(axis.categories)} ({axis.name})" for axis in cells.axes)
     if cells.n_cells > MOST_CELLS:
         raise InputError(
             f"formula '{text}': its table has {cells.n_cells:,} cells, {sizes}, and a model at "
@@ -242,11 +235,8 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
 
 
 def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
-    """Return the columns of a formula alone, for a model that has so many others.
-
-    Raises:
-        InputError: if the formula cannot be evaluated, or the model is too large.
-    """
+    """Return the columns of a formula alone, for a model that has ``n_joint`` others. Raises as
+    :func:`design_of`."""
     spec = spec_of(formula, cells)
     response = None if formula.response is None else cells.place(formula.response)
     answers = ("", "") if response is None else cells.axes[response].categories

@@ -23,10 +23,6 @@ from deniable.mechanism.strata import Strata
 from deniable.models.cells import Cells
 from deniable.models.formula import Term
 
-_Read = tuple[NDArray[np.int64], NDArray[np.float64]]
-"""What every row tells of the columns of a term: its place in a table, shape (n,), and the table,
-shape (places, columns)."""
-
 
 def fit_least_squares(
     rows: KeptRows,
@@ -121,12 +117,9 @@ def _strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[
 
 def _read(
     mechanism: Mechanism, rows: KeptRows, weights: NDArray[np.float64], term: Term, cells: Cells
-) -> _Read:
-    """Return the unbiased estimates of a term's columns by row.
-
-    Raises:
-        InputError: if the randomization has wiped out how the attributes go together.
-    """
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the unbiased estimates of a term's columns by row: each row's place in a table, shape
+    (n,), and the table, shape (places, columns)."""
     axes = [cells.axes[i] for i in term.axes]
     attributes = [axis.name for axis in axes[: sum(i < cells.n_attributes for i in term.axes)]]
     table, sizes = term.values, [1]

@@ -41,6 +41,8 @@ MOST_STEPS = 200
 _NEAR = 1e-18
 """A fit has converged when the squared step, in standard errors, is below this."""
 _SMALLEST = 1e-300
+CERTAIN = 1e6
+"""So many times the rows at hand stand behind every known margin: it holds to six digits more."""
 
 
 @dataclass(frozen=True)
@@ -86,18 +88,10 @@ class KnownShares:
 def known_shares(
     known: Margins | None, categories: Mapping[str, Sequence[str]]
 ) -> tuple[KnownShares, ...]:
-    """Return those margins that are of some attributes, by the cells of their table.
-
-    Raises:
-        InputError: as :func:`~deniable.estimate.known.margin_members`.
-    """
+    """Return those margins that are of some attributes, by the cells of their table; raises as
+    :func:`~deniable.estimate.known.margin_members`."""
     found = [] if known is None else margin_members(known, categories)
     return tuple(KnownShares(members, shares) for members, shares in found)
-
-
-CERTAIN = 1e6
-"""So many times the rows at hand stand behind every known margin: it then holds to six digits more
-than they could tell."""
 
 
 class Derivatives(NamedTuple):
@@ -144,9 +138,8 @@ class Likelihood:
         table = probabilities.reshape(*self.shape, 1)
         height = 0.0
         for each, counts in self._counted():
-            expected = each.seen(table)[:, 0]
-            some = counts > 0
-            height += float(counts[some] @ np.log(np.maximum(expected[some], _SMALLEST)))
+            logarithms = np.log(np.maximum(each.seen(table)[:, 0], _SMALLEST))
+            height += float(counts @ logarithms)
         return height
 
     def distance_from_known(self, probabilities: NDArray[np.float64]) -> float:
@@ -376,11 +369,8 @@ def _newton_step(
 
 
 def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
-    """Return the inverse, scaled to a unit diagonal first.
-
-    Raises:
-        InputError: if it is singular, naming the parameter on which there is least.
-    """
+    """Return the inverse, scaled to a unit diagonal first; if it is singular, an error names the
+    parameter on which there is least."""
     diagonal = np.diag(information)
     scale = 1 / np.sqrt(np.maximum(diagonal, _SMALLEST))
     values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
@@ -390,5 +380,4 @@ def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[
             f"the release cannot tell '{names[worst]}' from the rest of the model: leave it out, "
             "collapse categories, or fit with the prior"
         )
-    inverse = (vectors / values) @ vectors.T
-    return np.asarray(inverse * np.outer(scale, scale))
+    return np.asarray((vectors / values) @ vectors.T * np.outer(scale, scale))
