@@ -155,6 +155,12 @@ class Cells:
             place = place * len(self.axes[i].levels) + level_of[self.indices[i]]
         return place
 
+    def covariates(self, response: int | None) -> NDArray[np.int64]:
+        """Return, for every cell, the combination of levels of all axes but the response's, from 0;
+        zeros for a log-linear model, which has no response."""
+        axes = range(len(self.axes))
+        return self.merged_into([i for i in axes if response not in (None, i)])
+
 
 @dataclass(frozen=True)
 class Columns:

@@ -23,17 +23,13 @@ from deniable.models.merging import shares_within
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
 
 CANNOT_SAY = "the release cannot say"
-HALF = 0.5
-"""Below this share of the data in a coefficient's information it is not shown."""
+HALF, NOTHING = 0.5, 0.01
+"""Below the first share of the data in a coefficient's information it is not shown; below the
+second a model with it is refused."""
 
-NOTHING = 0.01
-"""Below this the release tells nothing of a coefficient, and a model with it is refused."""
-
-MOST_TESTED = 1_000_000
-"""Cells times parameters up to which every term is tested: each test is another fit."""
-
-MOST_SATURATED = 1_000
-"""Cells up to which a model is tested against the saturated one."""
+MOST_TESTED, MOST_SATURATED = 1_000_000, 1_000
+"""Cells times parameters up to which every term is tested, each by another fit; cells up to which a
+model is tested against the saturated one."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +57,11 @@ class Test:
 
         return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
 
-    @property
-    def text(self) -> str:
-        """Statistic, degrees of freedom and p-value in words."""
-        return f"χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, p {self.p_value:.3g}."
+    def sentence(self, what: str) -> str:
+        """Return it in words, after what was done."""
+        return (
+            f"{what}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, p {self.p_value:.3g}."
+        )
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
@@ -86,20 +83,17 @@ class Model(Presented):
         terms: of the formula that each belongs to.
         coefficients: shape (q,).
         covariance: of the coefficients, shape (q, q).
-        data_share: how much of the information on each is the data's, from 0 to 1; the rest is the
-            prior's.
+        data_share: the data's part of the information on each, 0 to 1; the rest is the prior's.
         levels: the table that the formula speaks of, categories merged as asked.
         design: Z, the columns of the coefficients on it, shape (cells of levels, q).
-        response: the axis of the response; None for a log-linear model. Of a linear model its name
-            is in the formula alone, and this is None.
+        response: its axis; None for a log-linear model, and a linear one.
         n_records: rows behind it.
         n_effective: the number of rows without weights that is worth as much.
         group: columns released as they are and the values that the rows were selected by.
         level: of the intervals, unless another is asked for.
         prior: whether the weak prior was used.
         known: margins that were known exactly, in words.
-        fit: the log-linear model behind it, with its cells, design, parameters and covariance; None
-            for a linear model.
+        fit: the log-linear model behind it; None for a linear model.
         columns: of that model's design.
         against: the test against another formula, if one was asked for.
 
@@ -229,8 +223,7 @@ class Model(Presented):
             error = errors_along(self.design, self.covariance)
             low, high = estimate - z * error, estimate + z * error
         else:
-            others = [i for i in range(len(self.levels.axes)) if i != self.response]
-            group = self.levels.merged_into([] if self.response is None else others)
+            group = self.levels.covariates(self.response)
             estimate, centred = shares_within(self.design, self.coefficients, group)
             of_log_odds = centred / np.maximum(1 - estimate, 1e-12)[:, None]
             on_scale = errors_along(of_log_odds, self.covariance)
@@ -238,13 +231,12 @@ class Model(Presented):
             with np.errstate(divide="ignore"):
                 log_odds = np.log(estimate) - np.log1p(-estimate)
             low, high = (1 / (1 + np.exp(-(log_odds + s * z * on_scale))) for s in (-1, 1))
-        numbers = (of.tolist() for of in (estimate, error, low, high))
-        keys = ("estimate", "std_error", "low", "high")
-        places = product(*(axis.levels for axis in self.levels.axes))
-        names = tuple(self.levels.categories)
+        names = (*self.levels.categories, "estimate", "std_error", "low", "high")
+        places = product(*self.levels.categories.values())
+        numbers = np.stack([estimate, error, low, high], axis=1).tolist()
         return [
-            dict(self.group) | dict(zip(names + keys, place + row, strict=True))
-            for place, row in zip(places, zip(*numbers, strict=True), strict=True)
+            dict(self.group) | dict(zip(names, (*place, *row), strict=True))
+            for place, row in zip(places, numbers, strict=True)
         ]
 
     @property
@@ -257,30 +249,28 @@ class Model(Presented):
         """A test of every term of the formula: by the ratio of likelihoods (with their prior) of
         models with and without it; of merged categories and of a linear model by the coefficients'
         covariance (Wald). Empty for a model so large that it would take long."""
-        terms = [term for term in dict.fromkeys(self.terms) if term != INTERCEPT]
-        if self.fit is None or self.columns is None or self.merged:
-            return tuple(self._wald(term, np.array(self.terms) == term) for term in terms)
-        fit = self.fit
-        if fit.design.size > MOST_TESTED:
+        fit, tests = self.fit, []
+        if fit is not None and not self.merged and fit.design.size > MOST_TESTED:
             return ()
-        tests = []
-        for term in terms:
-            kept = np.flatnonzero(np.array(self.columns.terms) != term)
-            smaller = fit_log_linear(
-                fit.likelihood,
-                fit.design[:, kept],
-                [fit.names[i] for i in kept],
-                fit.precision[kept],
-                fit.parameters[kept],
+        for term in dict.fromkeys(self.terms):
+            chosen = np.flatnonzero(np.array(self.terms) == term)  # they stand first in the design
+            if term == INTERCEPT:
+                continue
+            if fit is None or self.merged:
+                tests.append(self._wald(term, chosen))
+                continue
+            names, precision, start = (
+                np.delete(of, chosen) for of in (fit.names, fit.precision, fit.parameters)
             )
+            design = np.delete(fit.design, chosen, axis=1)
+            smaller = fit_log_linear(fit.likelihood, design, names.tolist(), precision, start)
             tests.append(_ratio_test(term, fit, smaller))
         return tuple(tests)
 
-    def _wald(self, of: str, chosen: NDArray[np.bool_]) -> Test:
-        values = self.coefficients[chosen]
-        covariance = self.covariance[np.ix_(chosen, chosen)]
+    def _wald(self, of: str, chosen: Sequence[int] | NDArray[np.int64]) -> Test:
+        values, covariance = self.coefficients[chosen], self.covariance[chosen][:, chosen]
         statistic = float(values @ np.linalg.solve(covariance, values))
-        return Test(of, statistic, int(chosen.sum()), "Wald")
+        return Test(of, statistic, len(chosen), "Wald")
 
     def tested_against(self, other: "Model") -> "Model":
         """Return the model with its test against another of the same rows, one of which holds the
@@ -292,20 +282,17 @@ class Model(Presented):
         larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
         big, small = larger.fit, smaller.fit
         if big is None or small is None or self.merged:
-            extra = np.array([name not in smaller.names for name in larger.names])
-            nested = 0 < extra.sum() == len(larger.names) - len(smaller.names)
-        else:
+            extra = [i for i, name in enumerate(larger.names) if name not in smaller.names]
+            if 0 < len(extra) == len(larger.names) - len(smaller.names):
+                return replace(self, against=larger._wald(other.formula, extra))
+        elif len(big.names) > len(small.names):
             found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
-            off = abs(big.design @ found - small.design).max(initial=0.0)
-            nested = len(big.names) > len(small.names) and off < 1e-6
-        if not nested:
-            raise InputError(
-                f"neither of '{self.formula}' and '{other.formula}' holds the other, so no test "
-                "compares them; name a formula with more terms, or with fewer"
-            )
-        if big is None or small is None or self.merged:
-            return replace(self, against=larger._wald(other.formula, extra))
-        return replace(self, against=_ratio_test(other.formula, big, small))
+            if abs(big.design @ found - small.design).max(initial=0.0) < 1e-6:
+                return replace(self, against=_ratio_test(other.formula, big, small))
+        raise InputError(
+            f"neither of '{self.formula}' and '{other.formula}' holds the other, so no test "
+            "compares them; name a formula with more terms, or with fewer"
+        )
 
     @cached_property
     def deviance(self) -> float | None:
@@ -326,12 +313,9 @@ class Model(Presented):
 
     @cached_property
     def goodness_of_fit(self) -> Test | None:
-        """The score test of the fitted log-linear model against the saturated one; None for a
-        linear model, a saturated one, or more than 1,000 cells.
-
-        The deviance has no χ² law: the largest likelihood of any table most often lies where some
-        shares are 0. See :func:`goodness_of_fit`.
-        """
+        """The score test against the saturated model (:func:`goodness_of_fit`); None for a linear
+        model, a saturated one, or more than 1,000 cells. The deviance has no χ² law: the largest
+        likelihood of any table most often lies where some shares are 0."""
         return None if self.fit is None else goodness_of_fit(self.fit)
 
     def caption(self, level: float | None = None) -> str:
@@ -353,12 +337,15 @@ class Model(Presented):
 
     def remarks(self) -> list[str]:
         """Return sentences: tests, deviance, and what owes its value to the prior."""
-        said = [_sentence(test, f"without {test.of}") for test in self.tests]
+        said = [
+            test.sentence(f"{test.kind.capitalize()} test without {test.of}") for test in self.tests
+        ]
         if self.against is not None:
-            said.append(_sentence(self.against, f"against {self.against.of}"))
+            kind = self.against.kind.capitalize()
+            said.append(self.against.sentence(f"{kind} test against {self.against.of}"))
         if (fit := self.goodness_of_fit) is not None:
-            text = _sentence(fit, "against the saturated model")
-            said.append(f"{text} The deviance is {self.deviance:.1f}.")
+            tested = fit.sentence("Score test against the saturated model")
+            said.append(f"{tested} The deviance is {self.deviance:.1f}.")
         if any(share < HALF for share in self.data_share):
             said.append(
                 f"{CANNOT_SAY}: the prior has more than half of the information on it; collapse "
@@ -402,17 +389,12 @@ class Model(Presented):
 
         ratios = self.kind != "linear"
         rows = self.odds_ratios(level) if ratios else self._without_intercepts(level)
-        value = "odds_ratio" if ratios else "estimate"
-        rows = [
-            row | {"estimate": row[value], "uncertain": False}
-            for row in rows
-            if row[value] is not None
-        ]
+        rows = [row | {"uncertain": False} for row in rows if row["p_value"] is not None]
         if not rows:
             raise InputError("there is nothing to draw: no coefficient that the release can say")
         return draw_intervals(
             [str(row["term"]) for row in rows],
-            rows,
+            [row | {"estimate": row["odds_ratio"]} for row in rows] if ratios else rows,
             caption=self.caption(level),
             axis=self.axis,
             in_percent=False,
@@ -426,10 +408,6 @@ _NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
 
 def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in dict(group)}
-
-
-def _sentence(test: Test, what: str) -> str:
-    return f"{test.kind.capitalize()} test {what}: {test.text}"
 
 
 def _ratio_test(of: str, larger: LogLinearFit, smaller: LogLinearFit) -> Test:

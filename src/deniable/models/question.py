@@ -365,11 +365,9 @@ def _merged(
     fit: LogLinearFit, cells: Cells, design: NDArray[np.float64], response: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return coefficients, covariance and data's share of a formula on merged categories."""
-    levels, axes = cells.levels, range(len(cells.axes))
-    place = cells.merged_into(axes)
-    table = np.bincount(place, fit.probabilities.ravel(), levels.n_cells).astype(np.float64)
-    group = levels.merged_into([] if response is None else [i for i in axes if i != response])
-    values, change = describe(table, design, group)
+    place = cells.merged_into(range(len(cells.axes)))
+    table = np.bincount(place, fit.probabilities.ravel(), len(design)).astype(np.float64)
+    values, change = describe(table, design, cells.levels.covariates(response))
     linear = change[:, place] @ fit.jacobian()
     covariance = linear @ fit.covariance @ linear.T
     share = np.ones(len(values))

@@ -66,12 +66,12 @@ class Smoothed(Presented):
     @property
     def values(self) -> NDArray[np.float64]:
         """The model's shares, one axis per attribute."""
-        return self.fit.probabilities.reshape(tuple(map(len, self.categories)))
+        return self.fit.probabilities[..., 0]
 
     @property
     def standard_error(self) -> NDArray[np.float64]:
         """Of the model's shares if the model holds."""
-        return self.fit.standard_errors_of_cells().reshape(tuple(map(len, self.categories)))
+        return self.fit.standard_errors_of_cells()[..., 0]
 
     @cached_property
     def goodness_of_fit(self) -> Test | None:
@@ -89,25 +89,23 @@ class Smoothed(Presented):
         z = normal_quantile(self._level(level))
         share, error = self.values.ravel(), self.standard_error.ravel()
         ratio = np.exp(np.minimum(z * error / share, 700.0))
-        numbers = {
+        known = self.unbiased
+        columns: dict[str, list[Any]] = {
             "estimate": share.tolist(),
             "standard_error": error.tolist(),
             "low": (share / ratio).tolist(),
             "high": np.minimum(1.0, share * ratio).tolist(),
             "uncertain": (error > share / 2).tolist(),
-            "unbiased": [None] * share.size,
-            "unbiased_standard_error": [None] * share.size,
+            "unbiased": known.unbiased.ravel().tolist() if known else [None] * share.size,
+            "unbiased_standard_error": known.standard_error.ravel().tolist()
+            if known
+            else [None] * share.size,
         }
-        if self.unbiased is not None:
-            numbers["unbiased"] = self.unbiased.unbiased.ravel().tolist()
-            numbers["unbiased_standard_error"] = self.unbiased.standard_error.ravel().tolist()
-        names = (*dict(self.group), *self.attributes, *numbers)
-        of_group = tuple(dict(self.group).values())
+        names = (*self.attributes, *columns)
+        numbers = zip(*columns.values(), strict=True)
         return [
-            dict(zip(names, (*of_group, *labels, *row), strict=True))
-            for labels, row in zip(
-                product(*self.categories), zip(*numbers.values(), strict=True), strict=True
-            )
+            dict(self.group) | dict(zip(names, (*labels, *row), strict=True))
+            for labels, row in zip(product(*self.categories), numbers, strict=True)
         ]
 
     def caption(self, level: float | None = None) -> str:
@@ -128,7 +126,7 @@ class Smoothed(Presented):
             if test.p_value < 0.05
             else "Nothing speaks against the model."
         )
-        return [f"All pairs against the saturated model: {test.text} {verdict}"]
+        return [f"{test.sentence('All pairs against the saturated model')} {verdict}"]
 
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
