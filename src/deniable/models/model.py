@@ -17,7 +17,7 @@ from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
 from deniable.models.cells import Cells, Columns
 from deniable.models.formula import INTERCEPT
-from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear
+from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear, jacobian_of
 from deniable.models.merging import shares_within
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
@@ -420,23 +420,33 @@ def goodness_of_fit(fit: LogLinearFit) -> Test | None:
     fit, any direction of the table that the channel leaves would raise the likelihood.
 
     With s and K score and information of all cells' logarithms, and K X(XᵀKX)⁻¹Xᵀ taken off both
-    for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom.
+    for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom. Known
+    margins leave the directions that do not move them.
 
     Returns:
         None for a saturated model, or one of more than 1,000 cells.
     """
+    from scipy.linalg import null_space  # only here: loading it takes a while
+
     if fit.design.shape[0] > MOST_SATURATED:
         return None
     probabilities = fit.probabilities.ravel()
-    saturated = fit.likelihood.derivatives(probabilities, np.eye(probabilities.size))
-    crossed = saturated.information @ fit.design
-    inner = np.linalg.pinv(fit.design.T @ crossed, hermitian=True)
-    score = saturated.score - crossed @ (inner @ (fit.design.T @ saturated.score))
-    left = saturated.information - crossed @ inner @ crossed.T
+    cells = np.eye(probabilities.size)
+    saturated = replace(fit.likelihood, known=()).derivatives(probabilities, cells)
     scale = 1 / np.sqrt(fit.n_records * probabilities)
-    values, vectors = np.linalg.eigh(left * np.outer(scale, scale))
+    free, design = cells, fit.design / scale[:, None]
+    if fit.likelihood.known:
+        moved = np.vstack([known.members for known in fit.likelihood.known])
+        moved = moved @ jacobian_of(cells, probabilities) * scale
+        free, design = null_space(moved), design @ null_space(moved @ design)
+    score = free.T @ (scale * saturated.score)
+    information = free.T @ (saturated.information * np.outer(scale, scale)) @ free
+    fitted = free.T @ design
+    crossed = information @ fitted
+    inner = np.linalg.pinv(fitted.T @ crossed, hermitian=True)
+    values, vectors = np.linalg.eigh(information - crossed @ inner @ crossed.T)
     some = values > 1e-9
     if not some.any():
         return None
-    along = vectors[:, some].T @ (scale * score)
+    along = vectors[:, some].T @ (score - crossed @ (inner @ (fitted.T @ score)))
     return Test("the model", float((along**2 / values[some]).sum()), int(some.sum()), "score")

@@ -171,6 +171,12 @@ def test_least_squares_of_a_kept_number_is_the_ordinary_one() -> None:
     np.testing.assert_allclose(
         by[1].coefficients, smf.ols("hours ~ a", part).fit().params, atol=1e-8
     )
+    # Failed before: rows could not be selected by the response.
+    whole = released(
+        as_it_is(), pa.Table.from_pandas(FRAME.round({"hours": 0}), preserve_index=False)
+    )
+    chosen = ask("hours ~ b", whole, where={"hours": "30.0"})
+    assert chosen.coefficients[0] == pytest.approx(30)
     nested = ask("hours ~ a + b", against="hours ~ a").against
     assert nested is not None
     assert (nested.kind, nested.degrees_of_freedom) == ("Wald", 1)
@@ -241,6 +247,7 @@ def test_known_margins_are_imposed() -> None:
     assert model.fit is not None
     np.testing.assert_allclose(model.fit.probabilities.sum(axis=(0, 2)), 0.5, atol=1e-6)
     assert "known exactly: b" in model.caption()
+    assert model.goodness_of_fit is None  # failed before: it is saturated, whatever is known
     with pytest.raises(InputError, match="known margins are for models of categories"):
         ask("hours ~ a", known=margins)
 

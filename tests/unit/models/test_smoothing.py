@@ -87,6 +87,9 @@ def test_rows_captions_and_plain_values() -> None:
     assert sum(row["estimate"] for row in rows if row["b"] == "f") == pytest.approx(0.5, abs=1e-6)
     assert sum(row["unbiased"] for row in rows if row["b"] == "f") == pytest.approx(0.5, abs=1e-9)
     assert "known exactly: b" in found.caption()
+    # Failed before: rounding of the margin's weight counted as degrees of freedom.
+    assert found.goodness_of_fit is not None
+    assert found.goodness_of_fit.degrees_of_freedom == 2
     assert found.table(0.99)[0]["low"] < rows[0]["low"] < rows[0]["estimate"] < rows[0]["high"]
     assert len(found.to_plain()["cells"]) == 12
     assert len(found.to_pandas()) == 12
