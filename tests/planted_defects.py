@@ -193,17 +193,17 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("scale = self.n_effective / self.total\n", "scale = 1.0\n"),
     ],
     ("models/merging", "unit/models/merging unit/models/question"): [
-        ("centred = design - means[group]", "centred = design + means[group]"),
+        ("design - means[group]", "design + means[group]"),
     ],
     ("models/least_squares", "unit/models/least_squares unit/models/question"): [
         ("told.swapaxes(1, 2) @ parameters", "told @ parameters"),
         ("channel.inverse.transposed().apply", "channel.inverse.apply"),
-        ("places = places * size + column", "places = places + column"),
+        ("sizes += channel.n_outputs", "sizes += channel.n_outputs[::-1]"),
     ],
     ("models/model", "unit/models/model unit/models/question unit/models/smoothing"): [
         ("score - crossed @ (inner", "score + crossed @ (inner"),
         ("low, high = estimate - z * error", "low, high = estimate + z * error"),
-        ("2 * (self.fit.objective - smaller", "(self.fit.objective - smaller"),
+        ("2 * (larger.objective - smaller", "(larger.objective - smaller"),
     ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
         ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),

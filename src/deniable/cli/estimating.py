@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
@@ -113,7 +113,7 @@ def estimate(
             from deniable.models.smoothing import Smooth
 
             asked = {key: value for key, value in common.items() if key != "target"}
-            return cast("Question[Any]", Smooth(names, **asked, known=margins))
+            return Smooth(names, **asked, known=margins)
         return _question(
             names,
             common if margins is None else common | {"known": margins},

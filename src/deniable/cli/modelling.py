@@ -24,8 +24,6 @@ from deniable.errors import InputError
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from deniable.models.model import Model
 
 
@@ -75,6 +73,7 @@ def model(
     from deniable.cli.estimating import drawn, write_plot
     from deniable.estimate.known import read_margins
     from deniable.models.question import ModelQuestion
+    from deniable.tables.answers import write_columns
 
     if formula is None and source is not None and "~" in source:
         source, formula = None, source
@@ -100,21 +99,26 @@ def model(
     if plot is not None and len(models) > 1:
         raise InputError("a plot is of one model; select a group of rows with --where")
     picture = drawn(models[0].plot, plot, force=force)
-    tables = [_rows(each, odds_ratios=odds_ratios, predict=predict) for each in models]
+    if predict:
+        tables = [each.predict() for each in models]
+    else:
+        tables = [each.odds_ratios() if odds_ratios else each.table() for each in models]
     if as_json:
         console.print_json(question.to_plain(models))
     else:
         for each, table in zip(models, tables, strict=True):
             _show(each, table, level)
     if output is not None:
-        _write(models, tables, output, level, force=force)
+        rows_of_all = [
+            row | {"n": each.n_records, "level": level}
+            for each, table in zip(models, tables, strict=True)
+            for row in table
+        ]
+        names = dict.fromkeys(name for row in rows_of_all for name in row)
+        columns = {name: [row.get(name) for row in rows_of_all] for name in names}
+        write_columns(output, columns, models[0].caption(level), overwrite=force)
+        console.note(f"The answer is in {output}")
     write_plot(plot, picture, force=force)
-
-
-def _rows(model: "Model", *, odds_ratios: bool, predict: bool) -> list[dict[str, Any]]:
-    if predict:
-        return model.predict()
-    return model.odds_ratios() if odds_ratios else model.table()
 
 
 def _show(model: "Model", rows: list[dict[str, Any]], level: float) -> None:
@@ -143,24 +147,3 @@ def _text(name: str, value: Any) -> str:
     if name == "data_share":
         return f"{100 * value:.0f} %"
     return f"{value:.2g}" if name == "p_value" else f"{value:.4g}"
-
-
-def _write(
-    models: "Sequence[Model]",
-    tables: list[list[dict[str, Any]]],
-    output: Path,
-    level: float,
-    *,
-    force: bool,
-) -> None:
-    from deniable.tables.answers import write_columns
-
-    rows = [
-        row | {"n": model.n_records, "level": level}
-        for model, table in zip(models, tables, strict=True)
-        for row in table
-    ]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    write_columns(output, columns, models[0].caption(level), overwrite=force)
-    console.note(f"The answer is in {output}")

@@ -46,11 +46,8 @@ class Axis:
         return len(self.levels) < len(self.categories)
 
     def collapsed(self, text: str) -> "Axis":
-        """Return the axis with merged categories.
-
-        Args:
-            text: the levels with ``|`` between them, the reference first; each a category, several
-                with commas between them, or ``*`` for all others.
+        """Return the axis with merged categories: levels with ``|`` between them, the reference
+        first; each a category, several with commas between them, or ``*`` for all others.
 
         Raises:
             InputError: if a category is unknown, in two levels, or in none.
@@ -62,16 +59,14 @@ class Axis:
         where = f"`collapse` '{self.name}={text}'"
         groups = [split_names(part) for part in text.split("|")]
         named = [name for group in groups for name in group if name != "*"]
+        rest = [name for name in self.categories if name not in named]
         if unknown := [name for name in named if name not in self.categories]:
-            raise InputError(
-                f"{where}: '{self.name}' has no category '{unknown[0]}' "
-                f"(it has {', '.join(self.categories)})"
-            )
+            known = f"(it has {', '.join(self.categories)})"
+            raise InputError(f"{where}: '{self.name}' has no category '{unknown[0]}' {known}")
         if twice := [name for name in named if named.count(name) > 1]:
             raise InputError(f"{where}: '{twice[0]}' is named twice")
-        rest = [name for name in self.categories if name not in named]
-        stars = sum(group == ["*"] for group in groups)
-        if not all(groups) or stars > 1 or any("*" in group and len(group) > 1 for group in groups):
+        stars = sum("*" in group for group in groups)
+        if not all(groups) or stars > 1 or (stars and ["*"] not in groups):
             raise InputError(f"{where}: expected levels such as 'a|b,c|*', with * at most once")
         if rest and not stars:
             raise InputError(f"{where}: '{rest[0]}' is in no level; add |* for all others")
@@ -127,32 +122,44 @@ class Cells:
         """The category of every cell along each axis, shape (cells,) each."""
         return tuple(grid.ravel() for grid in np.indices(self.sizes))
 
-    def frame(self, axes: Sequence[int] | None = None) -> Any:
-        """Return a pandas frame with a row per cell: levels, or numbers, under the axes' names.
+    @property
+    def levels(self) -> "Cells":
+        """The table of what the model sees, categories merged."""
+        axes = (Axis(axis.name, axis.levels, numbers=axis.numbers) for axis in self.axes)
+        return Cells(tuple(axes), self.n_attributes)
 
-        Args:
-            axes: of only these a row for each combination; by default of all.
-        """
+    def frame(self) -> Any:
+        """Return a pandas frame with a row per cell: levels, or numbers, under the axes' names."""
         import pandas
 
-        chosen = self if axes is None else Cells(tuple(self.axes[i] for i in axes), len(axes))
-        columns: dict[str, Any] = {}
-        for axis, index in zip(chosen.axes, chosen.indices, strict=True):
-            if axis.numbers is not None:
-                columns[axis.name] = np.array(axis.numbers)[index]
-            else:
-                codes = np.array(axis.level_of, dtype=np.int64)[index]
-                columns[axis.name] = pandas.Categorical.from_codes(codes, pandas.Index(axis.levels))
-        return pandas.DataFrame(columns)
+        of_axis = {
+            axis.name: pandas.Categorical.from_codes(axis.level_of, pandas.Index(axis.levels))
+            if axis.numbers is None
+            else np.array(axis.numbers)
+            for axis in self.axes
+        }
+        return pandas.DataFrame(
+            {
+                name: of[index]
+                for (name, of), index in zip(of_axis.items(), self.indices, strict=True)
+            },
+            index=range(self.n_cells),
+        )
 
     def merged_into(self, axes: Sequence[int]) -> NDArray[np.int64]:
         """Return, for every cell, the place of its combination of levels of some axes, the last
         fastest; shape (cells,)."""
         place = np.zeros(self.n_cells, dtype=np.int64)
         for i in axes:
-            axis = self.axes[i]
-            place = place * len(axis.levels) + np.array(axis.level_of)[self.indices[i]]
+            level_of = np.array(self.axes[i].level_of)
+            place = place * len(self.axes[i].levels) + level_of[self.indices[i]]
         return place
+
+    def covariates(self, response: int | None) -> NDArray[np.int64]:
+        """Return, for every cell, the combination of levels of all axes but the response's, from 0;
+        zeros for a log-linear model, which has no response."""
+        axes = range(len(self.axes))
+        return self.merged_into([i for i in axes if response not in (None, i)])
 
 
 @dataclass(frozen=True)
@@ -163,8 +170,7 @@ class Columns:
         values: shape (cells, columns).
         names: of the columns.
         order: how many variables each brings together: 1 for a main effect.
-        terms: the term of a formula that each belongs to; empty for what is only there for the
-            joint distribution of the covariates.
+        terms: the term of a formula that each belongs to; empty for what is there beside it.
     """
 
     values: NDArray[np.float64]
@@ -183,9 +189,16 @@ class Columns:
         )
 
 
-def beside_nothing(cells: Cells) -> Columns:
-    """Return no columns."""
-    return Columns(np.zeros((cells.n_cells, 0)), (), (), ())
+def _products(cells: Cells, factors: Sequence[tuple[int, NDArray[np.float64]]]) -> Columns:
+    """Return the products of functions of one axis each, with shape (categories, columns), as
+    columns that belong to no term of a formula."""
+    values = np.ones((cells.n_cells, 1))
+    for axis, function in factors:
+        here = function[cells.indices[axis]]
+        values = (values[:, :, None] * here[:, None, :]).reshape(cells.n_cells, -1)
+    name = f"({':'.join(cells.axes[axis].name for axis, _ in factors)})"
+    m = values.shape[1]
+    return Columns(values, (name,) * m, (len(factors),) * m, ("",) * m)
 
 
 def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
@@ -198,17 +211,9 @@ def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
     >>> made.names, abs(made.values[0].round(3)).tolist()
     (('(a)', '(b)', '(a:b)'), [0.707, 0.707, 0.5])
     """
-    contrasts = {axis: _contrasts(cells.sizes[axis])[cells.indices[axis]] for axis in axes}
-    parts = [beside_nothing(cells)]
-    for size in range(1, most + 1):
-        for chosen in combinations(axes, size):
-            values = np.ones((cells.n_cells, 1))
-            for axis in chosen:
-                values = _products(values, contrasts[axis])
-            name = f"({':'.join(cells.axes[axis].name for axis in chosen)})"
-            m = values.shape[1]
-            parts.append(Columns(values, (name,) * m, (size,) * m, ("",) * m))
-    return Columns.beside(*parts)
+    contrasts = [(axis, _contrasts(cells.sizes[axis])) for axis in axes]
+    sets = (chosen for size in range(1, most + 1) for chosen in combinations(contrasts, size))
+    return Columns.beside(*(_products(cells, chosen) for chosen in sets))
 
 
 def _contrasts(n: int) -> NDArray[np.float64]:
@@ -217,48 +222,25 @@ def _contrasts(n: int) -> NDArray[np.float64]:
     return np.asarray(basis[:, 1:])
 
 
-def _products(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
-
-
-def _within(cells: Cells, axis: int) -> NDArray[np.float64]:
-    """Return indicators that tell the merged categories of each level apart, all but the first."""
-    of = cells.axes[axis].level_of
-    later = [place for place in range(len(of)) if of.index(of[place]) != place]
-    return np.asarray(cells.indices[axis][:, None] == np.array(later, dtype=np.int64), dtype=float)
-
-
-def _of_levels(cells: Cells, axis: int) -> NDArray[np.float64]:
-    """Return indicators of all levels of an axis but the first."""
-    level = np.array(cells.axes[axis].level_of)[cells.indices[axis]]
-    return np.asarray(level[:, None] == np.arange(1, len(cells.axes[axis].levels)), dtype=float)
-
-
-def of_merged(cells: Cells, response: int | None) -> Columns:
-    """Return what a model needs beside its formula to tell merged categories apart.
-
-    Args:
-        cells: of the model.
-        response: with a response, what merged categories of covariates do to it; without, shares of
-            their own for them, and pairs with everything.
+def of_merged(cells: Cells, response: int | None) -> list[Columns]:
+    """Return what a model needs beside its formula to tell merged categories apart: with a response
+    what those of covariates do to it; without one, shares of their own, and pairs with everything.
     """
-    parts = [beside_nothing(cells)]
-
-    def add(values: NDArray[np.float64], order: int, *axes: int) -> None:
-        name = f"({':'.join(cells.axes[axis].name for axis in axes)})"
-        m = values.shape[1]
-        parts.append(Columns(values, (name,) * m, (order,) * m, ("",) * m))
-
-    merged = [i for i, axis in enumerate(cells.axes) if axis.merged and i != response]
-    for i in merged:
-        if response is not None:
-            answers = cells.indices[response][:, None] == np.arange(1, cells.sizes[response])
-            add(_products(answers.astype(float), _within(cells, i)), 2, response, i)
-            continue
-        add(_within(cells, i), 1, i)
-        for j in range(len(cells.axes)):
-            if j != i:
-                add(_products(_within(cells, i), _of_levels(cells, j)), 2, i, j)
-            if j > i and j in merged:
-                add(_products(_within(cells, i), _within(cells, j)), 2, i, j)
-    return Columns.beside(*parts)
+    level_of = [np.array(axis.level_of) for axis in cells.axes]
+    categories = [np.eye(size) for size in cells.sizes]
+    # Indicators of all categories of a level but its first, and of all levels but the first.
+    within = [
+        (i, np.delete(categories[i], np.unique(level_of[i], return_index=True)[1], axis=1))
+        for i, axis in enumerate(cells.axes)
+        if axis.merged and i != response
+    ]
+    if response is not None:
+        answers = (response, categories[response][:, 1:])
+        return [_products(cells, (answers, own)) for own in within]
+    levels = [(j, np.eye(of.max() + 1)[of, 1:]) for j, of in enumerate(level_of)]
+    factors = [
+        *((own,) for own in within),
+        *((own, other) for own in within for other in levels if other[0] != own[0]),
+        *combinations(within, 2),
+    ]
+    return [_products(cells, each) for each in factors]

@@ -1,7 +1,9 @@
 """Formulas, in the notation of R and statsmodels, and the designs that they mean."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -18,6 +20,9 @@ MOST_CELLS = 200_000
 MOST_PARAMETERS = 1_500
 MOST_NUMBERS = 100_000_000
 """Cells times parameters: a design of 800 MB."""
+
+INTERCEPT = "(Intercept)"
+"""The term of the constant."""
 
 MAIN_DEVIATION, ASSOCIATION_DEVIATION = 3.0, 2.5
 """Standard deviations of the weak prior; of a number's coefficient, for one standard deviation."""
@@ -43,6 +48,14 @@ class Formula:
     def variables(self) -> tuple[str, ...]:
         """All variables, the response first."""
         return (*([] if self.response is None else [self.response]), *self.names)
+
+    def together(self, attributes: Sequence[str]) -> list[list[str]]:
+        """Return, by term, those of some attributes that it brings together, with the response."""
+        variables = [
+            {self.response} | {str(n) for factor in term.factors for n in factor.required_variables}
+            for term in self.parsed
+        ]
+        return [named for v in variables if (named := [n for n in attributes if n in v])]
 
 
 def read_formula(text: str) -> Formula:
@@ -86,17 +99,14 @@ def read_formula(text: str) -> Formula:
     if not hasattr(right, "required_variables"):
         raise InputError(f"formula '{text}': the right side has one part, without |")
     response = None if left is None else known[0]
-    return Formula(text, response, right, _in_order(right, text, response))
-
-
-def _in_order(right: Any, text: str, response: str | None) -> tuple[str, ...]:
     names = {str(name) for name in right.required_variables} - {"Treatment", "Sum", "contr"}
     if response in names:
         raise InputError(f"formula '{text}': '{response}' stands on both sides")
     if not names:
         raise InputError(f"formula '{text}': name at least one column on the right side")
     after = text[text.index("~") :]
-    return tuple(sorted(names, key=lambda name: (after.find(name), name)))
+    in_order = sorted(names, key=lambda name: (after.find(name), name))
+    return Formula(text, response, right, tuple(in_order))
 
 
 def _plain(error: Exception) -> str:
@@ -106,21 +116,74 @@ def _plain(error: Exception) -> str:
     return shown[:200].rstrip(".") or type(error).__name__
 
 
-def matrix_of(formula: Formula, frame: Any) -> tuple[Any, dict[str, list[int]]]:
-    """Return a formula's columns for the rows of a frame, and which belong to each term.
+@dataclass(frozen=True)
+class Term:
+    """The columns of one term of a formula, as functions of the term's own variables.
+
+    Args:
+        name: of the term; of the constant :data:`INTERCEPT`.
+        names: of the columns.
+        axes: the places of its variables among a model's, in rising order.
+        values: shape (*categories of these axes, columns).
+    """
+
+    name: str
+    names: tuple[str, ...]
+    axes: tuple[int, ...]
+    values: NDArray[np.float64]
+
+    def times(self, other: "Term") -> "Term":
+        """Return the products of all columns of one with all of the other, the latter fastest."""
+        axes = sorted({*self.axes, *other.axes})
+        first, second = (
+            np.expand_dims(term.values, tuple(i for i, a in enumerate(axes) if a not in term.axes))
+            for term in (self, other)
+        )
+        product = first[..., :, None] * second[..., None, :]
+        names = tuple(f"{one}:{two}" for one in self.names for two in other.names)
+        values = product.reshape(*product.shape[:-2], len(names))
+        return Term(f"{self.name}:{other.name}", names, tuple(axes), values)
+
+    def on(self, cells: Cells) -> NDArray[np.float64]:
+        """Return the columns for every cell, shape (cells, columns)."""
+        values = self.values[tuple(cells.indices[axis] for axis in self.axes)]
+        return np.broadcast_to(values, (cells.n_cells, len(self.names)))
+
+
+def spec_of(formula: Formula, cells: Cells) -> Any:
+    """Return formulaic's account of the columns that a formula has on some cells, from a small
+    table with all levels, as what it means depends on these.
 
     Raises:
         InputError: if a part of the formula cannot be evaluated.
     """
+    import pandas
+
+    longest = np.arange(max(cells.sizes))
+    frames = [Cells((axis,), 1).frame() for axis in cells.axes]
+    small = [frame.take(longest % len(frame)).reset_index(drop=True) for frame in frames]
     try:
-        made = formula.parsed.get_model_matrix(frame, context={})
+        return formula.parsed.get_model_matrix(pandas.concat(small, axis=1), context={}).model_spec
     except Exception as error:  # a formula may call what it likes
         raise InputError(
             f"formula '{formula.text}': {_plain(error)}; names with other characters than "
             "letters, digits and _ stand between backticks"
         ) from None
-    indices = {str(term): list(places) for term, places in made.model_spec.term_indices.items()}
-    return made, indices
+
+
+def terms_of(spec: Any, cells: Cells) -> list[Term]:
+    """Return a formula's terms, each on all combinations of its own variables, from
+    :func:`spec_of` the same cells."""
+    terms = []
+    for term in spec.terms:
+        variables = set(map(str, spec.term_variables[term]))
+        axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
+        own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
+        made = spec.subset([term]).get_model_matrix(own.frame(), context={})
+        values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
+        name = INTERCEPT if str(term) == "1" else str(term)
+        terms.append(Term(name, tuple(map(str, made.columns)), tuple(axes), values))
+    return terms
 
 
 def check_size(cells: Cells, parameters: int, text: str) -> None:
@@ -129,7 +192,7 @@ def check_size(cells: Cells, parameters: int, text: str) -> None:
     Raises:
         InputError: saying its size and the limit.
     """
-    sizes = " × ".join(f"{len(a.categories)} ({a.name})" for a in cells.axes)
+    sizes = " × ".join(f"{len(axis.categories)} ({axis.name})" for axis in cells.axes)
     if cells.n_cells > MOST_CELLS:
         raise InputError(
             f"formula '{text}': its table has {cells.n_cells:,} cells, {sizes}, and a model at "
@@ -156,72 +219,41 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
         InputError: if the formula cannot be evaluated, or the model is too large.
     """
     check_size(cells, 0, formula.text)
-    response = None if formula.response is None else cells.place(formula.response)
+    if formula.response is None:
+        return Columns.beside(columns_of(formula, cells), *of_merged(cells, None))
+    response = cells.place(formula.response)
     covariates = [i for i in range(len(cells.axes)) if i != response]
     sizes = [cells.sizes[i] for i in covariates]
-    all_of_it = prod(sizes) < MOST_SATURATED
-    if response is not None:
-        pairs = sum((a - 1) * (b - 1) for i, a in enumerate(sizes) for b in sizes[:i])
-        n_joint = prod(sizes) - 1 if all_of_it else pairs + sum(sizes) - len(sizes)
-        check_size(cells, n_joint, formula.text)
-    made, terms = matrix_of(formula, cells.frame())
-    if response is None:
-        columns = Columns.beside(_columns(made, terms, cells), of_merged(cells, None))
-        check_size(cells, len(columns.names), formula.text)
-        return columns
-    n_of_response = (cells.sizes[response] - 1) * made.shape[1]
-    check_size(cells, n_joint + n_of_response, formula.text)
-    parts = [
-        _columns(made, terms, cells, response, category)
-        for category in range(1, cells.sizes[response])
-    ]
-    most = len(covariates) if all_of_it else min(2, len(covariates))
+    most, n_joint = len(covariates), prod(sizes) - 1
+    if prod(sizes) >= MOST_SATURATED:
+        most = min(2, most)
+        n_joint = sum(prod(n - 1 for n in c) for m in (1, 2) for c in combinations(sizes, m))
+    check_size(cells, n_joint, formula.text)
+    own = columns_of(formula, cells, n_joint)
     joint = interactions(cells, covariates, most)
-    return Columns.beside(*parts, of_merged(cells, response), joint)
+    return Columns.beside(own, *of_merged(cells, response), joint)
 
 
-def columns_of(formula: Formula, levels: Cells) -> Columns:
-    """Return the columns of a formula alone, on a table whose categories are merged already.
-
-    Raises:
-        InputError: if the formula cannot be evaluated.
-    """
-    made, terms = matrix_of(formula, levels.frame())
-    if formula.response is None:
-        return _columns(made, terms, levels)
-    response = levels.place(formula.response)
-    parts = [
-        _columns(made, terms, levels, response, level) for level in range(1, levels.sizes[response])
-    ]
-    return Columns.beside(*parts)
-
-
-def _columns(
-    made: Any,
-    terms: dict[str, list[int]],
-    cells: Cells,
-    response: int | None = None,
-    category: int = 0,
-) -> Columns:
-    """Return a formula's columns, as they are or times the indicator of a response's category."""
-    values = np.asarray(made, dtype=np.float64)
-    names = [str(name) for name in made.columns]
-    term_of = {place: term for term, places in terms.items() for place in places}
-    chosen = [i for i in range(len(names)) if response is not None or term_of[i] != "1"]
-    prefix = ""
+def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
+    """Return the columns of a formula alone, for a model that has ``n_joint`` others. Raises as
+    :func:`design_of`."""
+    spec = spec_of(formula, cells)
+    response = None if formula.response is None else cells.place(formula.response)
+    answers = ("", "") if response is None else cells.axes[response].categories
+    check_size(cells, n_joint + len(spec.column_names) * (len(answers) - 1), formula.text)
+    terms = [t for t in terms_of(spec, cells) if response is not None or t.name != INTERCEPT]
+    values = np.hstack([np.zeros((cells.n_cells, 0)), *(term.on(cells) for term in terms)])
+    names = [name for term in terms for name in term.names]
+    labels = tuple(term.name for term in terms for _ in term.names)
     if response is None:
-        order = tuple(term_of[i].count(":") + 1 for i in chosen)
-    else:
-        axis = cells.axes[response]
-        order = tuple(1 if term_of[i] == "1" else 2 for i in chosen)
-        prefix = "" if len(axis.categories) == 2 else f"{axis.categories[category]}: "
-        values = values * (cells.indices[response] == category)[:, None]
-    return Columns(
-        values[:, chosen],
-        tuple(prefix + names[i] for i in chosen),
-        order,
-        tuple("(Intercept)" if term_of[i] == "1" else term_of[i] for i in chosen),
-    )
+        return Columns(values, tuple(names), tuple(t.count(":") + 1 for t in labels), labels)
+    order = tuple(1 if label == INTERCEPT else 2 for label in labels)
+    blocks = []
+    for i, answer in enumerate(answers[1:], start=1):
+        prefix = f"{answer}: " if len(answers) > 2 else ""
+        mine = values * (cells.indices[response] == i)[:, None]
+        blocks.append(Columns(mine, tuple(prefix + name for name in names), order, labels))
+    return Columns.beside(*blocks)
 
 
 def prior_precision(columns: Columns) -> NDArray[np.float64]:

@@ -11,8 +11,6 @@ Names: w_r the rows' weights, 1 without.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,249 +19,138 @@ from deniable.errors import InputError
 from deniable.estimate.counting import KeptRows
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
-
-CHUNK = 1 << 15
-"""Rows whose influences are held at once."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """Some columns of a design, as functions of a few variables.
-
-    Args:
-        attributes: those that are randomized.
-        columns: those that are released as they are.
-        values: shape (*categories of the attributes, *values of the columns, columns of the
-            design).
-    """
-
-    attributes: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: NDArray[np.float64]
-
-    def times(self, other: "Term") -> "Term":
-        """Return the products of all columns of one with all of the other, the latter fastest."""
-        attributes = tuple(dict.fromkeys([*self.attributes, *other.attributes]))
-        columns = tuple(dict.fromkeys([*self.columns, *other.columns]))
-        both = [*attributes, *columns]
-        first, second = self._over(both), other._over(both)
-        product = first[..., :, None] * second[..., None, :]
-        return Term(attributes, columns, product.reshape(*product.shape[:-2], -1))
-
-    def _over(self, names: Sequence[str]) -> NDArray[np.float64]:
-        own = [*self.attributes, *self.columns]
-        order = sorted(range(len(own)), key=lambda axis: names.index(own[axis]))
-        moved = np.transpose(self.values, (*order, len(own)))
-        sizes = iter(moved.shape[:-1])
-        return moved.reshape(*(next(sizes) if n in own else 1 for n in names), moved.shape[-1])
-
-
-@dataclass(frozen=True)
-class Stratum:
-    """Rows that one mechanism randomized.
-
-    Args:
-        mechanism: it.
-        rows: their released codes.
-        kept: codes of columns released as they are, by name, shape (n,).
-        response: y, shape (n,).
-        weights: w, shape (n,).
-    """
-
-    mechanism: Mechanism
-    rows: KeptRows
-    kept: dict[str, NDArray[np.int64]]
-    response: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-    @property
-    def groups(self) -> NDArray[np.int64]:
-        """The form of every row, zeros without forms."""
-        form = self.rows.codes.get(len(self.mechanism.schema.attributes))
-        return np.zeros(len(self.response), dtype=np.int64) if form is None else form
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What every row of a stratum tells of the columns of a term: entries of a table.
-
-    Args:
-        places: of each row its place in the table, shape (n,).
-        table: shape (places, columns).
-    """
-
-    places: NDArray[np.int64]
-    table: NDArray[np.float64]
-
-    def total(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weighted sum over rows, shape (columns,)."""
-        return np.asarray(np.bincount(self.places, weights, minlength=len(self.table)) @ self.table)
-
-
-def _read(stratum: Stratum, term: Term) -> _Read:
-    """Return the unbiased estimates of a term's columns by row.
-
-    Raises:
-        InputError: if the randomization has wiped out how the attributes go together.
-    """
-    sizes = term.values.shape[len(term.attributes) : -1]
-    kept = np.zeros(len(stratum.response), dtype=np.int64)
-    for name, size in zip(term.columns, sizes, strict=True):
-        kept = kept * size + stratum.kept[name]
-    columns = term.values.shape[-1]
-    if not term.attributes:
-        return _Read(kept, term.values.reshape(-1, columns))
-    channel = channel_of(stratum.mechanism, term.attributes)
-    codes = channel.released_codes(stratum.rows.codes)
-    places = np.zeros(len(kept), dtype=np.int64)
-    for column, size in zip(codes, channel.n_outputs, strict=True):
-        places = places * size + column
-    if isinstance(channel, PublishedChannel):
-        counts = np.bincount(places, stratum.weights, minlength=prod(channel.n_outputs))
-        channel = channel.of_rows(counts.astype(np.float64))
-    channel.check(stratum.weights.sum() ** 2 / (stratum.weights**2).sum())
-    shape = term.values.shape[: len(term.attributes)]
-    table = channel.inverse.transposed().apply(term.values.reshape(*shape, -1))
-    return _Read(places * prod(sizes) + kept, table.reshape(-1, columns))
-
-
-@dataclass(frozen=True)
-class LeastSquaresFit:
-    """A linear model fitted by least squares.
-
-    Args:
-        parameters: β, shape (p,).
-        covariance: of them, shape (p, p).
-    """
-
-    parameters: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+from deniable.mechanism.strata import Strata
+from deniable.models.cells import Cells
+from deniable.models.formula import Term
 
 
 def fit_least_squares(
-    strata: Sequence[Stratum], terms: Sequence[Term], names: Sequence[str]
-) -> LeastSquaresFit:
+    rows: KeptRows,
+    strata: Strata,
+    response: str,
+    weights: str | None,
+    terms: Sequence[Term],
+    cells: Cells,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fit a linear model of a number released as it is.
 
     Args:
-        strata: the rows, by what randomized them.
+        rows: released codes, the other columns of the model as texts, response and weights as
+            numbers.
+        strata: what randomized them.
+        response: name of the column with y.
+        weights: of that with w, or None.
         terms: of the design; their columns together are its columns.
-        names: of the columns, shape (p,).
+        cells: whose axes the terms are about.
+
+    Returns:
+        β, shape (p,), and its covariance, shape (p, p).
 
     Raises:
         InputError: if the randomization has wiped out a pair of terms, or what is left of the
             covariates is too noisy to tell a column from the others; naming it.
     """
-    sizes = [term.values.shape[-1] for term in terms]
-    ends = np.cumsum(sizes)
-    spans = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-    pairs = [(i, j) for i in range(len(terms)) for j in range(i + 1)]
-    p, total = int(ends[-1]), float(sum(stratum.weights.sum() for stratum in strata))
+    names = [name for term in terms for name in term.names]
+    ends, p = np.cumsum([len(term.names) for term in terms]), len(names)
+    spans = [slice(end - len(term.names), end) for end, term in zip(ends, terms, strict=True)]
+    w = np.ones(rows.n_rows) if weights is None else rows.numbers[weights]
     moments, with_response = np.zeros((p, p)), np.zeros(p)
     read = []
-    for stratum in strata:
-        squares = {(i, j): _read(stratum, terms[i].times(terms[j])) for i, j in pairs}
-        single = [_read(stratum, term) for term in terms]
-        for (i, j), entries in squares.items():
-            block = entries.total(stratum.weights).reshape(sizes[i], sizes[j]) / total
-            moments[spans[i], spans[j]] += block
-            if i != j:
-                moments[spans[j], spans[i]] += block.T
-        for span, entries in zip(spans, single, strict=True):
-            with_response[span] += entries.total(stratum.weights * stratum.response) / total
-        read.append((stratum, squares, single))
+    for mechanism, chosen in _strata_of(rows, strata):
+        part, weight = rows.where(chosen), w[chosen] / w.sum()
+        y = part.numbers[response]
+        single = [_read(mechanism, part, weight, term, cells) for term in terms]
+        pairs = {
+            (i, j): _read(mechanism, part, weight, terms[i].times(terms[j]), cells)
+            for i in range(len(terms))
+            for j in range(i + 1)
+        }
+        for span, (places, table) in zip(spans, single, strict=True):
+            with_response[span] += np.bincount(places, weight * y, len(table)) @ table
+        for (i, j), (places, table) in pairs.items():
+            block = moments[spans[i], spans[j]]
+            block += (np.bincount(places, weight, len(table)) @ table).reshape(block.shape)
+        read.append((mechanism, part, weight, y, single, pairs))
+    moments = np.tril(moments) + np.tril(moments, -1).T
     scale = 1 / np.sqrt(np.maximum(np.diag(moments), 1e-300))
     values, vectors = np.linalg.eigh(moments * np.outer(scale, scale))
-    weakest = vectors[:, 0] * scale
-    if values[0] > 0:
-        inverse = np.linalg.inv(moments)
-        parameters = inverse @ with_response
-    else:
-        inverse, parameters = np.zeros((p, p)), np.zeros(p)
-    influence_squares, weakest_square = np.zeros((p, p)), 0.0
-    for stratum, squares, single in read:
-        weights, groups = stratum.weights, stratum.groups
-        sums = _Sums.of(int(groups.max(initial=0)) + 1, p + 1)
-        for start in range(0, len(weights), CHUNK):
-            chosen = slice(start, start + CHUNK)
-            influence = np.zeros((len(weights[chosen]), p + 1))
-            for span, entries in zip(spans, single, strict=True):
-                told = entries.table[entries.places[chosen]]
-                influence[:, span] += told * stratum.response[chosen, None]
-            for (i, j), entries in squares.items():
-                told = entries.table.reshape(-1, sizes[i], sizes[j])
-                mine, theirs = (
-                    told @ parameters[spans[j]],
-                    told.swapaxes(1, 2) @ parameters[spans[i]],
-                )
-                weak = np.einsum("nij,i,j->n", told, weakest[spans[i]], weakest[spans[j]])
-                places = entries.places[chosen]
-                influence[:, spans[i]] -= mine[places]
-                influence[:, p] += (1 if i == j else 2) * weak[places]
-                if i != j:
-                    influence[:, spans[j]] -= theirs[places]
-            sums.add(influence, weights[chosen], groups[chosen])
-        squared = sums.squares(within=stratum.mechanism.forms is not None) / total**2
-        influence_squares += squared[:p, :p]
-        weakest_square += squared[p, p] - (
-            0.0 if stratum.mechanism.forms else values[0] ** 2 / total
-        )
-    if values[0] < max(2 * np.sqrt(max(weakest_square, 0.0)), 1e-10):
-        worst = names[int(np.argmax(abs(vectors[:, 0])))]
-        raise InputError(
-            f"the release is too noisy to tell '{worst}' from the other columns of the model; "
-            "leave out terms, or collapse categories"
-        )
-    return LeastSquaresFit(parameters, inverse @ influence_squares @ inverse)
+    least, weakest = values[0], vectors[:, 0] * scale
+    too_noisy = InputError(
+        f"the release is too noisy to tell '{names[int(np.argmax(abs(vectors[:, 0])))]}' from the "
+        "other columns of the model; leave out terms, or collapse categories"
+    )
+    if least < 1e-10:
+        raise too_noisy
+    inverse = np.linalg.inv(moments)
+    parameters = inverse @ with_response
+    squares = np.zeros((p + 1, p + 1))
+    for mechanism, part, weight, y, single, pairs in read:
+        # Of every row b_r − A_r β, and last what it adds to the least eigenvalue of A.
+        influence = np.zeros((len(y), p + 1))
+        for span, (places, table) in zip(spans, single, strict=True):
+            influence[:, span] += table[places] * y[:, None]
+        for (i, j), (places, table) in pairs.items():
+            told = table.reshape(-1, len(terms[i].names), len(terms[j].names))
+            influence[:, spans[i]] -= (told @ parameters[spans[j]])[places]
+            weak = np.einsum("nij,i,j->n", told, weakest[spans[i]], weakest[spans[j]])
+            influence[:, p] += (1 if i == j else 2) * weak[places]
+            if i != j:
+                influence[:, spans[j]] -= (told.swapaxes(1, 2) @ parameters[spans[i]])[places]
+        if mechanism.forms is None:
+            squares[p, p] -= least**2 / w.sum()
+        else:
+            _take_off_means(influence, weight, part.codes[len(mechanism.schema.attributes)])
+        weighted = influence * weight[:, None]
+        squares += weighted.T @ weighted
+    if least < 2 * np.sqrt(max(squares[p, p], 0.0)):
+        raise too_noisy
+    return parameters, inverse @ squares[:p, :p] @ inverse
 
 
-@dataclass
-class _Sums:
-    """Sums over rows, by form, of what makes squares about the forms' means."""
+def _strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[np.bool_]]]:
+    """Return the mechanisms, and which rows each randomized."""
+    if strata.column is None:
+        return [(strata.mechanism_of(""), np.ones(rows.n_rows, dtype=bool))]
+    codes, labels = rows.texts[strata.column]
+    return [(strata.mechanism_of(labels[i]), codes == i) for i in np.unique(codes)]
 
-    first: NDArray[np.float64]
-    weighted: NDArray[np.float64]
-    second: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    square_weights: NDArray[np.float64]
-    n_rows: NDArray[np.float64]
 
-    @classmethod
-    def of(cls, groups: int, p: int) -> "_Sums":
-        def wide() -> NDArray[np.float64]:
-            return np.zeros((groups, p))
+def _read(
+    mechanism: Mechanism, rows: KeptRows, weights: NDArray[np.float64], term: Term, cells: Cells
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the unbiased estimates of a term's columns by row: each row's place in a table, shape
+    (n,), and the table, shape (places, columns)."""
+    axes = [cells.axes[i] for i in term.axes]
+    attributes = [axis.name for axis in axes[: sum(i < cells.n_attributes for i in term.axes)]]
+    table, sizes = term.values, [1]
+    codes = [np.zeros(rows.n_rows, dtype=np.int64)]
+    if attributes:
+        channel = channel_of(mechanism, attributes)
+        codes += channel.released_codes(rows.codes)
+        sizes += channel.n_outputs
+        if isinstance(channel, PublishedChannel):
+            counts = np.bincount(codes[1], weights, channel.n_outputs[0])
+            channel = channel.of_rows(counts.astype(np.float64))
+        channel.check(weights.sum() ** 2 / (weights**2).sum())
+        flat = table.reshape(*table.shape[: len(attributes)], -1)
+        table = channel.inverse.transposed().apply(flat)
+    for axis in axes[len(attributes) :]:
+        own, labels = rows.texts[axis.name]
+        place = {label: i for i, label in enumerate(axis.categories)}
+        codes.append(np.array([place.get(label, 0) for label in labels])[own])
+        sizes.append(len(axis.categories))
+    places = np.ravel_multi_index(tuple(codes), tuple(sizes))
+    return places, table.reshape(-1, term.values.shape[-1])
 
-        def one() -> NDArray[np.float64]:
-            return np.zeros(groups)
 
-        return cls(wide(), wide(), np.zeros((groups, p, p)), one(), one(), one())
-
-    def add(
-        self,
-        influence: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        groups: NDArray[np.int64],
-    ) -> None:
-        for group in np.unique(groups):
-            mine, w = influence[groups == group], weights[groups == group]
-            self.first[group] += w @ mine
-            self.weighted[group] += w**2 @ mine
-            self.second[group] += (mine * (w**2)[:, None]).T @ mine
-            self.weights[group] += w.sum()
-            self.square_weights[group] += (w**2).sum()
-            self.n_rows[group] += len(w)
-
-    def squares(self, *, within: bool) -> NDArray[np.float64]:
-        """Return Σ w²ψψᵀ; within forms, less their means, with n/(n − 1) for what the means took.
-        A form with one row keeps its square."""
-        total = np.zeros(self.second.shape[1:])
-        for group in np.flatnonzero(self.n_rows):
-            square = self.second[group]
-            if within and self.n_rows[group] > 1:
-                mean = self.first[group] / self.weights[group]
-                crossed = np.outer(self.weighted[group], mean)
-                square = square - crossed - crossed.T
-                square = square + self.square_weights[group] * np.outer(mean, mean)
-                square = square * self.n_rows[group] / (self.n_rows[group] - 1)
-            total += square
-        return total
+def _take_off_means(
+    influence: NDArray[np.float64], weights: NDArray[np.float64], form: NDArray[np.int64]
+) -> None:
+    """Take their form's mean off rows, with √(n/(n − 1)) for what the mean took; a form with one
+    row keeps its own."""
+    for one in np.unique(form):
+        mine = form == one
+        n = int(mine.sum())
+        if n > 1 and weights[mine].sum() > 0:
+            off = influence[mine] - np.average(influence[mine], axis=0, weights=weights[mine])
+            influence[mine] = off * np.sqrt(n / (n - 1))

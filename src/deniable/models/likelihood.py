@@ -23,11 +23,11 @@ Weights: rows count as n_eff = (Σw)²/Σw² together, and the covariance is the
 A⁻¹(B + P)A⁻¹, A the information with the prior and B the scores' squares by squared weights.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ MOST_STEPS = 200
 _NEAR = 1e-18
 """A fit has converged when the squared step, in standard errors, is below this."""
 _SMALLEST = 1e-300
+CERTAIN = 1e6
+"""So many times the rows at hand stand behind every known margin: it holds to six digits more."""
 
 
 @dataclass(frozen=True)
@@ -86,30 +88,14 @@ class KnownShares:
 def known_shares(
     known: Margins | None, categories: Mapping[str, Sequence[str]]
 ) -> tuple[KnownShares, ...]:
-    """Return those margins that are of some attributes, by the cells of their table.
-
-    Raises:
-        InputError: as :func:`~deniable.estimate.known.margin_members`.
-    """
-    if known is None:
-        return ()
-    return tuple(itertools.starmap(KnownShares, margin_members(known, categories)))
+    """Return those margins that are of some attributes, by the cells of their table; raises as
+    :func:`~deniable.estimate.known.margin_members`."""
+    found = [] if known is None else margin_members(known, categories)
+    return tuple(KnownShares(members, shares) for members, shares in found)
 
 
-CERTAIN = 1e6
-"""So many times the rows at hand stand behind every known margin: it then holds to six digits more
-than they could tell."""
-
-
-@dataclass(frozen=True)
-class Derivatives:
-    """Of a log-likelihood, at some parameters.
-
-    Args:
-        score: shape (p,).
-        information: expected, shape (p, p).
-        curvature: observed, minus the second derivatives, shape (p, p).
-    """
+class Derivatives(NamedTuple):
+    """Of a log-likelihood: score, (p,), expected information and observed curvature, (p, p)."""
 
     score: NDArray[np.float64]
     information: NDArray[np.float64]
@@ -152,9 +138,8 @@ class Likelihood:
         table = probabilities.reshape(*self.shape, 1)
         height = 0.0
         for each, counts in self._counted():
-            expected = each.seen(table)[:, 0]
-            some = counts > 0
-            height += float(counts[some] @ np.log(np.maximum(expected[some], _SMALLEST)))
+            logarithms = np.log(np.maximum(each.seen(table)[:, 0], _SMALLEST))
+            height += float(counts @ logarithms)
         return height
 
     def distance_from_known(self, probabilities: NDArray[np.float64]) -> float:
@@ -168,13 +153,9 @@ class Likelihood:
 
     def derivatives(
         self, probabilities: NDArray[np.float64], design: NDArray[np.float64]
-    ) -> "Derivatives":
-        """Return score and information of the parameters of a log-linear model.
-
-        Args:
-            probabilities: of the cells, shape (cells,).
-            design: X, shape (cells, p).
-        """
+    ) -> Derivatives:
+        """Return the derivatives by the parameters of a log-linear model: of cells' probabilities,
+        shape (cells,), and X, shape (cells, p)."""
         p = design.shape[1]
         centred = design - probabilities @ design
         jacobian = probabilities[:, None] * centred
@@ -211,12 +192,12 @@ class Likelihood:
         p = jacobian.shape[1]
         together = np.column_stack([jacobian, probabilities]).reshape(*self.shape, p + 1)
         total = np.zeros((p, p))
-        for each, _ in self._counted():
-            assert each.squares is not None
+        for each in self.observed:
             image = each.seen(together)
             some = image[:, p] > _SMALLEST
             scores = image[some, :p] / image[some, p, None]
-            total += (scores * each.squares.ravel()[some, None]).T @ scores
+            squares = each.counts if each.squares is None else each.squares
+            total += (scores * squares.ravel()[some, None]).T @ scores
         return np.asarray(total * (self.n_effective / self.total) ** 2)
 
 
@@ -271,17 +252,17 @@ class LogLinearFit:
 
     def jacobian(self, parameters: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return ∂π/∂β at the fit, or at other parameters; shape (cells, p)."""
-        parameters = self.parameters if parameters is None else parameters
-        return jacobian_of(self.design, probabilities_of(self.design @ parameters))
+        scores = self.design @ (self.parameters if parameters is None else parameters)
+        return jacobian_of(self.design, probabilities_of(scores))
 
     def standard_errors_of_cells(self) -> NDArray[np.float64]:
         """Return the standard errors of the cells' probabilities, the shape of the table."""
-        jacobian = self.jacobian()
-        return np.sqrt(_quadratic(jacobian, self.covariance)).reshape(self.shape)
+        return errors_along(self.jacobian(), self.covariance).reshape(self.shape)
 
 
-def _quadratic(rows: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.maximum(((rows @ matrix) * rows).sum(axis=1), 0.0))
+def errors_along(rows: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard errors of combinations of parameters, a row for each."""
+    return np.asarray(np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1), 0.0)))
 
 
 def probabilities_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -331,6 +312,7 @@ def fit_log_linear(
     if cells != prod(likelihood.shape):
         raise ValueError(f"a design of {cells} rows for {prod(likelihood.shape)} cells")
     parameters = np.zeros(p) if start is None else np.array(start, dtype=np.float64)
+    prior = np.diag(precision)
 
     def objective(at: NDArray[np.float64]) -> float:
         values = probabilities_of(design @ at)
@@ -338,7 +320,6 @@ def fit_log_linear(
         return height - 0.5 * float(precision @ at**2)
 
     height = objective(parameters)
-    prior = np.diag(precision)
     for _ in range(MOST_STEPS):
         at = likelihood.derivatives(probabilities_of(design @ parameters), design)
         score = at.score - precision * parameters
@@ -358,11 +339,8 @@ def fit_log_linear(
             "terms, or collapse categories"
         )
     probabilities = probabilities_of(design @ parameters)
-    covariance = inverse
     squares = likelihood.squared_scores(probabilities, jacobian_of(design, probabilities))
-    if squares is not None:
-        squares[np.diag_indices(p)] += precision
-        covariance = inverse @ squares @ inverse
+    covariance = inverse if squares is None else inverse @ (squares + prior) @ inverse
     return LogLinearFit(
         likelihood.shape,
         design,
@@ -382,20 +360,17 @@ def _newton_step(
 ) -> NDArray[np.float64] | None:
     """Return the Newton step, or None where the curvature is not that of a maximum."""
     scale = 1 / np.sqrt(np.maximum(np.diag(curvature), _SMALLEST))
+    scaled = curvature * np.outer(scale, scale)
     try:
-        factor = np.linalg.cholesky(curvature * np.outer(scale, scale))
+        np.linalg.cholesky(scaled)
     except np.linalg.LinAlgError:
         return None
-    half = np.linalg.solve(factor, scale * score)
-    return np.asarray(scale * np.linalg.solve(factor.T, half))
+    return np.asarray(scale * np.linalg.solve(scaled, scale * score))
 
 
 def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
-    """Return the inverse, scaled to a unit diagonal first.
-
-    Raises:
-        InputError: if it is singular, naming the parameter on which there is least.
-    """
+    """Return the inverse, scaled to a unit diagonal first; if it is singular, an error names the
+    parameter on which there is least."""
     diagonal = np.diag(information)
     scale = 1 / np.sqrt(np.maximum(diagonal, _SMALLEST))
     values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
@@ -405,5 +380,4 @@ def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[
             f"the release cannot tell '{names[worst]}' from the rest of the model: leave it out, "
             "collapse categories, or fit with the prior"
         )
-    inverse = (vectors / values) @ vectors.T
-    return np.asarray(inverse * np.outer(scale, scale))
+    return np.asarray((vectors / values) @ vectors.T * np.outer(scale, scale))

@@ -30,15 +30,9 @@ def describe(
     >>> bool(np.isclose(values[0], np.log(7 / 3))), change.shape
     (True, (1, 2))
     """
-    n_groups, parameters = int(group.max()) + 1, np.zeros(design.shape[1])
-
-    sizes = np.bincount(group, table, n_groups)[group]
+    parameters, sizes = np.zeros(design.shape[1]), np.bincount(group, table)[group]
     for _ in range(100):
-        share = shares_within(design @ parameters, group, n_groups)
-        means = np.column_stack(
-            [np.bincount(group, share * column, n_groups) for column in design.T]
-        )
-        centred = design - means[group]
+        share, centred = shares_within(design, parameters, group)
         information = (centred * (sizes * share)[:, None]).T @ centred
         inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
         step = inverse @ (centred.T @ table)
@@ -50,10 +44,15 @@ def describe(
 
 
 def shares_within(
-    scores: NDArray[np.float64], group: NDArray[np.int64], n_groups: int
-) -> NDArray[np.float64]:
-    """Return exp(scores) scaled to sum to 1 within each group of cells, shape (cells,)."""
-    highest = np.full(n_groups, -np.inf)
+    design: NDArray[np.float64], parameters: NDArray[np.float64], group: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return exp(Zβ) scaled to sum to 1 within each group of cells, shape (cells,), and Z less its
+    groups' means."""
+    scores = design @ parameters
+    highest = np.full(group.max() + 1, -np.inf)
     np.maximum.at(highest, group, scores)
     weights = np.exp(scores - highest[group])
-    return np.asarray(weights / np.bincount(group, weights, n_groups)[group])
+    share = weights / np.bincount(group, weights)[group]
+    means = np.zeros((len(highest), design.shape[1]))
+    np.add.at(means, group, share[:, None] * design)
+    return share, design - means[group]

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,23 +16,20 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
 from deniable.models.cells import Cells, Columns
-from deniable.models.likelihood import LogLinearFit, fit_log_linear
+from deniable.models.formula import INTERCEPT
+from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear, jacobian_of
 from deniable.models.merging import shares_within
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
 
 CANNOT_SAY = "the release cannot say"
-HALF = 0.5
-"""Below this share of the data in a coefficient's information it is not shown."""
+HALF, NOTHING = 0.5, 0.01
+"""Below the first share of the data in a coefficient's information it is not shown; below the
+second a model with it is refused."""
 
-NOTHING = 0.01
-"""Below this the release tells nothing of a coefficient, and a model with it is refused."""
-
-MOST_TESTED = 1_000_000
-"""Cells times parameters up to which every term is tested: each test is another fit."""
-
-MOST_SATURATED = 1_000
-"""Cells up to which a model is tested against the saturated one."""
+MOST_TESTED, MOST_SATURATED = 1_000_000, 1_000
+"""Cells times parameters up to which every term is tested, each by another fit; cells up to which a
+model is tested against the saturated one."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +57,15 @@ class Test:
 
         return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
 
+    def sentence(self, what: str) -> str:
+        """Return it in words, after what was done."""
+        return (
+            f"{what}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, p {self.p_value:.3g}."
+        )
+
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "of": self.of,
-            "statistic": self.statistic,
-            "degrees_of_freedom": self.degrees_of_freedom,
-            "p_value": self.p_value,
-            "kind": self.kind,
-        }
+        return asdict(self) | {"p_value": self.p_value}
 
 
 @dataclass(frozen=True)
@@ -85,20 +83,17 @@ class Model(Presented):
         terms: of the formula that each belongs to.
         coefficients: shape (q,).
         covariance: of the coefficients, shape (q, q).
-        data_share: how much of the information on each is the data's, from 0 to 1; the rest is the
-            prior's.
+        data_share: the data's part of the information on each, 0 to 1; the rest is the prior's.
         levels: the table that the formula speaks of, categories merged as asked.
         design: Z, the columns of the coefficients on it, shape (cells of levels, q).
-        response: the axis of the response; None for a log-linear model. Of a linear model its name
-            is in the formula alone, and this is None.
+        response: its axis; None for a log-linear model, and a linear one.
         n_records: rows behind it.
         n_effective: the number of rows without weights that is worth as much.
         group: columns released as they are and the values that the rows were selected by.
         level: of the intervals, unless another is asked for.
         prior: whether the weak prior was used.
         known: margins that were known exactly, in words.
-        fit: the log-linear model behind it, with its cells, design, parameters and covariance; None
-            for a linear model.
+        fit: the log-linear model behind it; None for a linear model.
         columns: of that model's design.
         against: the test against another formula, if one was asked for.
 
@@ -165,30 +160,20 @@ class Model(Presented):
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        z = normal_quantile(self.level if level is None else level)
-        rows = []
-        for name, value, error, share in zip(
-            self.names, self.coefficients, self.standard_errors, self.data_share, strict=True
-        ):
-            said = share >= HALF
-            numbers = (
-                value,
-                error,
-                value / error if error > 0 else np.inf * np.sign(value),
-                math.erfc(abs(value) / error / math.sqrt(2)) if error > 0 else 0.0,
-                value - z * error,
-                value + z * error,
-            )
-            rows.append(
-                dict(self.group)
-                | {"term": name}
-                | {
-                    key: float(number) if said else None
-                    for key, number in zip(_NUMBERS, numbers, strict=True)
-                }
-                | {"data_share": float(share), "remark": "" if said else CANNOT_SAY}
-            )
-        return rows
+        z = normal_quantile(self._level(level))
+        value, error = self.coefficients, self.standard_errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = value / error
+        p_value = [math.erfc(each / math.sqrt(2)) for each in abs(statistic)]
+        low, high = value - z * error, value + z * error
+        numbers = zip(value, error, statistic, p_value, low, high, strict=True)
+        return [
+            dict(self.group)
+            | {"term": name}
+            | dict(zip(_NUMBERS, map(float, row) if share >= HALF else [None] * 6, strict=True))
+            | {"data_share": share, "remark": "" if share >= HALF else CANNOT_SAY}
+            for name, share, row in zip(self.names, self.data_share.tolist(), numbers, strict=True)
+        ]
 
     def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return ``term``, ``odds_ratio``, ``low``, ``high`` and ``p_value`` of every coefficient
@@ -199,11 +184,6 @@ class Model(Presented):
         """
         if self.kind == "linear":
             raise InputError("a linear model has no odds ratios; its coefficients are differences")
-        rows = [
-            row
-            for row, term in zip(self.table(level), self.terms, strict=True)
-            if term != INTERCEPT
-        ]
         return [
             dict(self.group)
             | {"term": row["term"]}
@@ -212,8 +192,12 @@ class Model(Presented):
                 for new, old in (("odds_ratio", "estimate"), ("low", "low"), ("high", "high"))
             }
             | {"p_value": row["p_value"], "remark": row["remark"]}
-            for row in rows
+            for row in self._without_intercepts(level)
         ]
+
+    def _without_intercepts(self, level: float | None) -> list[dict[str, Any]]:
+        rows = zip(self.table(level), self.terms, strict=True)
+        return [row for row, term in rows if term != INTERCEPT]
 
     def tidy(self, level: float | None = None) -> Any:
         """Return the coefficients as a pandas dataframe, with the columns of :meth:`table`."""
@@ -231,41 +215,29 @@ class Model(Presented):
             InputError: if the level is not between 0 and 1, or a linear model has too many
                 combinations to list.
         """
-        z = normal_quantile(self.level if level is None else level)
+        z = normal_quantile(self._level(level))
         if self.kind == "linear":
             if not len(self.design):
                 raise InputError("the covariates have too many combinations to list them all")
             estimate = self.design @ self.coefficients
-            error = _errors(self.design, self.covariance)
+            error = errors_along(self.design, self.covariance)
             low, high = estimate - z * error, estimate + z * error
         else:
-            group = self._covariates
-            n_groups = int(group.max()) + 1
-            estimate = shares_within(self.design @ self.coefficients, group, n_groups)
-            means = np.column_stack(
-                [np.bincount(group, estimate * column, n_groups) for column in self.design.T]
-            )
-            of_log_odds = (self.design - means[group]) / np.maximum(1 - estimate, 1e-12)[:, None]
-            on_scale = _errors(of_log_odds, self.covariance)
+            group = self.levels.covariates(self.response)
+            estimate, centred = shares_within(self.design, self.coefficients, group)
+            of_log_odds = centred / np.maximum(1 - estimate, 1e-12)[:, None]
+            on_scale = errors_along(of_log_odds, self.covariance)
             error = on_scale * estimate * (1 - estimate)
             with np.errstate(divide="ignore"):
                 log_odds = np.log(estimate) - np.log1p(-estimate)
             low, high = (1 / (1 + np.exp(-(log_odds + s * z * on_scale))) for s in (-1, 1))
-        places = zip(*self.levels.indices, strict=True)
+        names = (*self.levels.categories, "estimate", "std_error", "low", "high")
+        places = product(*self.levels.categories.values())
+        numbers = np.stack([estimate, error, low, high], axis=1).tolist()
         return [
-            dict(self.group)
-            | {a.name: a.levels[i] for a, i in zip(self.levels.axes, place, strict=True)}
-            | {"estimate": float(e), "std_error": float(s), "low": float(lo), "high": float(hi)}
-            for place, e, s, lo, hi in zip(places, estimate, error, low, high, strict=True)
+            dict(self.group) | dict(zip(names, (*place, *row), strict=True))
+            for place, row in zip(places, numbers, strict=True)
         ]
-
-    @cached_property
-    def _covariates(self) -> NDArray[np.int64]:
-        """Which combination of covariates every cell has; zeros for a log-linear model."""
-        if self.response is None:
-            return np.zeros(self.levels.n_cells, dtype=np.int64)
-        others = [i for i in range(len(self.levels.axes)) if i != self.response]
-        return self.levels.merged_into(others)
 
     @property
     def merged(self) -> bool:
@@ -277,30 +249,28 @@ class Model(Presented):
         """A test of every term of the formula: by the ratio of likelihoods (with their prior) of
         models with and without it; of merged categories and of a linear model by the coefficients'
         covariance (Wald). Empty for a model so large that it would take long."""
-        terms = [term for term in dict.fromkeys(self.terms) if term != INTERCEPT]
-        if self.fit is None or self.columns is None or self.merged:
-            return tuple(self._wald(term, np.array(self.terms) == term) for term in terms)
-        if self.fit.design.size > MOST_TESTED:
+        fit, tests = self.fit, []
+        if fit is not None and not self.merged and fit.design.size > MOST_TESTED:
             return ()
-        tests = []
-        for term in terms:
-            kept = np.array(self.columns.terms) != term
-            smaller = fit_log_linear(
-                self.fit.likelihood,
-                self.fit.design[:, kept],
-                [n for n, keep in zip(self.fit.names, kept, strict=True) if keep],
-                self.fit.precision[kept],
-                self.fit.parameters[kept],
+        for term in dict.fromkeys(self.terms):
+            chosen = np.flatnonzero(np.array(self.terms) == term)  # they stand first in the design
+            if term == INTERCEPT:
+                continue
+            if fit is None or self.merged:
+                tests.append(self._wald(term, chosen))
+                continue
+            names, precision, start = (
+                np.delete(of, chosen) for of in (fit.names, fit.precision, fit.parameters)
             )
-            statistic = max(0.0, 2 * (self.fit.objective - smaller.objective))
-            tests.append(Test(term, statistic, int((~kept).sum()), "likelihood ratio"))
+            design = np.delete(fit.design, chosen, axis=1)
+            smaller = fit_log_linear(fit.likelihood, design, names.tolist(), precision, start)
+            tests.append(_ratio_test(term, fit, smaller))
         return tuple(tests)
 
-    def _wald(self, of: str, chosen: NDArray[np.bool_]) -> Test:
-        values = self.coefficients[chosen]
-        covariance = self.covariance[np.ix_(chosen, chosen)]
+    def _wald(self, of: str, chosen: Sequence[int] | NDArray[np.int64]) -> Test:
+        values, covariance = self.coefficients[chosen], self.covariance[chosen][:, chosen]
         statistic = float(values @ np.linalg.solve(covariance, values))
-        return Test(of, statistic, int(chosen.sum()), "Wald")
+        return Test(of, statistic, len(chosen), "Wald")
 
     def tested_against(self, other: "Model") -> "Model":
         """Return the model with its test against another of the same rows, one of which holds the
@@ -310,21 +280,19 @@ class Model(Presented):
             InputError: if neither formula holds the other.
         """
         larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
-        if self.fit is None or other.fit is None or self.merged:
-            extra = np.array([name not in smaller.names for name in larger.names])
-            if extra.sum() != len(larger.names) - len(smaller.names) or not extra.any():
-                raise _not_nested(self, other)
-            test = larger._wald(other.formula, extra)
-            return replace(self, against=test)
         big, small = larger.fit, smaller.fit
-        assert big is not None
-        assert small is not None
-        found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
-        degrees = len(big.names) - len(small.names)
-        if degrees == 0 or abs(big.design @ found - small.design).max(initial=0.0) > 1e-6:
-            raise _not_nested(self, other)
-        statistic = max(0.0, 2 * (big.objective - small.objective))
-        return replace(self, against=Test(other.formula, statistic, degrees, "likelihood ratio"))
+        if big is None or small is None or self.merged:
+            extra = [i for i, name in enumerate(larger.names) if name not in smaller.names]
+            if 0 < len(extra) == len(larger.names) - len(smaller.names):
+                return replace(self, against=larger._wald(other.formula, extra))
+        elif len(big.names) > len(small.names):
+            found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
+            if abs(big.design @ found - small.design).max(initial=0.0) < 1e-6:
+                return replace(self, against=_ratio_test(other.formula, big, small))
+        raise InputError(
+            f"neither of '{self.formula}' and '{other.formula}' holds the other, so no test "
+            "compares them; name a formula with more terms, or with fewer"
+        )
 
     @cached_property
     def deviance(self) -> float | None:
@@ -334,65 +302,50 @@ class Model(Presented):
             return None
         best = 0.0
         for each in self.fit.likelihood.observed:
-            total = float(each.counts.sum())
-            if total <= 0:
-                continue
-            weight = total / self.fit.likelihood.total
-            n = self.fit.n_records * weight
-            frequencies = each.counts / total
-            found = maximum_likelihood(frequencies, each.forward, n, tolerance=0.05)
-            expected = each.forward.apply(found.values)
-            some = frequencies > 0
-            best += n * float(frequencies[some] @ np.log(weight * expected[some]))
+            weight = float(each.counts.sum()) / self.fit.likelihood.total
+            if weight > 0:
+                n, some = self.fit.n_records * weight, each.counts > 0
+                frequencies = each.counts / each.counts.sum()
+                found = maximum_likelihood(frequencies, each.forward, n, tolerance=0.05)
+                expected = weight * each.forward.apply(found.values)
+                best += n * float(frequencies[some] @ np.log(expected[some]))
         return max(0.0, 2 * (best - self.fit.log_likelihood))
 
     @cached_property
     def goodness_of_fit(self) -> Test | None:
-        """The score test of the fitted log-linear model against the saturated one; None for a
-        linear model, a saturated one, or more than 1,000 cells.
-
-        The deviance has no χ² law: the largest likelihood of any table most often lies where some
-        shares are 0. See :func:`goodness_of_fit`.
-        """
+        """The score test against the saturated model (:func:`goodness_of_fit`); None for a linear
+        model, a saturated one, or more than 1,000 cells. The deviance has no χ² law: the largest
+        likelihood of any table most often lies where some shares are 0."""
         return None if self.fit is None else goodness_of_fit(self.fit)
 
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what was fitted."""
-        shown = self.level if level is None else level
         prior = "weak prior N(0, 3²) on main effects, N(0, 2.5²) on associations"
         fitted = "least squares" if self.kind == "linear" else prior if self.prior else "no prior"
         known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
         return (
             f"{self.kind.capitalize()} model {self.formula}{where_text(self.group)}: "
             f"{rows_text(self.n_records)}, of {target_text('population')}; {fitted}{known}; "
-            f"{100 * shown:g} % intervals"
+            f"{100 * self._level(level):g} % intervals"
         )
 
     def summary(self, level: float | None = None) -> str:
         """Return all of it as text to read."""
-        rows = self.table(level)
-        heads = ("term", *_NUMBERS, "data_share", "remark")
-        cells = [
-            [*heads],
-            *(["" if row[h] is None else _text(row[h]) for h in heads] for row in rows),
-        ]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-        lines = [
-            "  ".join(t.rjust(w) if i else t.ljust(w) for i, (t, w) in enumerate(pairs)).rstrip()
-            for pairs in (list(zip(row, widths, strict=True)) for row in cells)
-        ]
-        return "\n".join([self.caption(level), "", *lines, "", *self.remarks()])
+        rows = self.tidy(level).drop(columns=[name for name, _ in self.group])
+        shown = rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
+        return "\n".join([self.caption(level), "", shown, "", *self.remarks()])
 
     def remarks(self) -> list[str]:
         """Return sentences: tests, deviance, and what owes its value to the prior."""
-        said = [_sentence(test, f"without {test.of}") for test in self.tests]
+        said = [
+            test.sentence(f"{test.kind.capitalize()} test without {test.of}") for test in self.tests
+        ]
         if self.against is not None:
-            said.append(_sentence(self.against, f"against {self.against.of}"))
+            kind = self.against.kind.capitalize()
+            said.append(self.against.sentence(f"{kind} test against {self.against.of}"))
         if (fit := self.goodness_of_fit) is not None:
-            deviance = self.deviance
-            said.append(
-                _sentence(fit, "against the saturated model") + f" The deviance is {deviance:.1f}."
-            )
+            tested = fit.sentence("Score test against the saturated model")
+            said.append(f"{tested} The deviance is {self.deviance:.1f}.")
         if any(share < HALF for share in self.data_share):
             said.append(
                 f"{CANNOT_SAY}: the prior has more than half of the information on it; collapse "
@@ -403,13 +356,14 @@ class Model(Presented):
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
         fit = self.goodness_of_fit
+        predicted = self.predict(level) if len(self.design) else []
         return {
             "formula": self.formula,
             "kind": self.kind,
             "group": dict(self.group),
             "n": self.n_records,
             "target": "population",
-            "level": self.level if level is None else level,
+            "level": self._level(level),
             "prior": {"main": 3.0, "association": 2.5} if self.prior else None,
             "known": list(self.known),
             "coefficients": [_without(row, self.group) for row in self.table(level)],
@@ -418,12 +372,8 @@ class Model(Presented):
             "against": None if self.against is None else self.against.to_plain(),
             "deviance": self.deviance,
             "goodness_of_fit": None if fit is None else fit.to_plain(),
-            "predictions": [_without(row, self.group) for row in self._listed_predictions(level)],
+            "predictions": [_without(row, self.group) for row in predicted],
         }
-
-    def _listed_predictions(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return :meth:`predict`, or nothing where there are too many to list."""
-        return [] if self.kind == "linear" and not len(self.design) else self.predict(level)
 
     def plot(self, level: float | None = None) -> Any:
         """Draw the coefficients with their intervals, odds ratios on a logarithmic scale (a forest
@@ -437,20 +387,14 @@ class Model(Presented):
         """
         from deniable.report.estimate_plot import draw_intervals
 
-        rows = [
-            row | {"uncertain": False}
-            for row, term in zip(self.table(level), self.terms, strict=True)
-            if term != INTERCEPT and row["estimate"] is not None
-        ]
+        ratios = self.kind != "linear"
+        rows = self.odds_ratios(level) if ratios else self._without_intercepts(level)
+        rows = [row | {"uncertain": False} for row in rows if row["p_value"] is not None]
         if not rows:
             raise InputError("there is nothing to draw: no coefficient that the release can say")
-        ratios = self.kind != "linear"
-        if ratios:
-            for row in rows:
-                row.update({k: float(np.exp(row[k])) for k in ("estimate", "low", "high")})
         return draw_intervals(
             [str(row["term"]) for row in rows],
-            rows,
+            [row | {"estimate": row["odds_ratio"]} for row in rows] if ratios else rows,
             caption=self.caption(level),
             axis=self.axis,
             in_percent=False,
@@ -459,7 +403,6 @@ class Model(Presented):
         )
 
 
-INTERCEPT = "(Intercept)"
 _NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
 
 
@@ -467,26 +410,9 @@ def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[s
     return {key: value for key, value in row.items() if key not in dict(group)}
 
 
-def _errors(rows: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.sqrt(np.maximum(((rows @ covariance) * rows).sum(axis=1), 0.0)))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
-
-
-def _sentence(test: Test, what: str) -> str:
-    return (
-        f"{test.kind.capitalize()} test {what}: χ² {test.statistic:.2f}, "
-        f"{test.degrees_of_freedom} df, p {test.p_value:.3g}."
-    )
-
-
-def _not_nested(one: Model, other: Model) -> InputError:
-    return InputError(
-        f"neither of '{one.formula}' and '{other.formula}' holds the other, so no test compares "
-        "them; name a formula with more terms, or with fewer"
-    )
+def _ratio_test(of: str, larger: LogLinearFit, smaller: LogLinearFit) -> Test:
+    statistic = max(0.0, 2 * (larger.objective - smaller.objective))
+    return Test(of, statistic, len(larger.names) - len(smaller.names), "likelihood ratio")
 
 
 def goodness_of_fit(fit: LogLinearFit) -> Test | None:
@@ -494,23 +420,33 @@ def goodness_of_fit(fit: LogLinearFit) -> Test | None:
     fit, any direction of the table that the channel leaves would raise the likelihood.
 
     With s and K score and information of all cells' logarithms, and K X(XᵀKX)⁻¹Xᵀ taken off both
-    for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom.
+    for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom. Known
+    margins leave the directions that do not move them.
 
     Returns:
         None for a saturated model, or one of more than 1,000 cells.
     """
+    from scipy.linalg import null_space  # only here: loading it takes a while
+
     if fit.design.shape[0] > MOST_SATURATED:
         return None
     probabilities = fit.probabilities.ravel()
-    saturated = fit.likelihood.derivatives(probabilities, np.eye(probabilities.size))
-    crossed = saturated.information @ fit.design
-    inner = np.linalg.pinv(fit.design.T @ crossed, hermitian=True)
-    score = saturated.score - crossed @ (inner @ (fit.design.T @ saturated.score))
-    left = saturated.information - crossed @ inner @ crossed.T
+    cells = np.eye(probabilities.size)
+    saturated = replace(fit.likelihood, known=()).derivatives(probabilities, cells)
     scale = 1 / np.sqrt(fit.n_records * probabilities)
-    values, vectors = np.linalg.eigh(left * np.outer(scale, scale))
+    free, design = cells, fit.design / scale[:, None]
+    if fit.likelihood.known:
+        moved = np.vstack([known.members for known in fit.likelihood.known])
+        moved = moved @ jacobian_of(cells, probabilities) * scale
+        free, design = null_space(moved), design @ null_space(moved @ design)
+    score = free.T @ (scale * saturated.score)
+    information = free.T @ (saturated.information * np.outer(scale, scale)) @ free
+    fitted = free.T @ design
+    crossed = information @ fitted
+    inner = np.linalg.pinv(fitted.T @ crossed, hermitian=True)
+    values, vectors = np.linalg.eigh(information - crossed @ inner @ crossed.T)
     some = values > 1e-9
     if not some.any():
         return None
-    along = vectors[:, some].T @ (scale * score)
+    along = vectors[:, some].T @ (score - crossed @ (inner @ (fitted.T @ score)))
     return Test("the model", float((along**2 / values[some]).sum()), int(some.sum()), "score")

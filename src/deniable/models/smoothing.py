@@ -6,7 +6,7 @@ logarithms as nothing; where that is nearly so, errors of rare cells are several
 score test against the saturated model says whether it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Presented, rows_text, target_text, where_text
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Margins
+from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.shares import Estimate, Shares
-from deniable.estimate.source import Release
+from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis, Cells, interactions
@@ -65,12 +66,12 @@ class Smoothed(Presented):
     @property
     def values(self) -> NDArray[np.float64]:
         """The model's shares, one axis per attribute."""
-        return self.fit.probabilities.reshape(tuple(map(len, self.categories)))
+        return self.fit.probabilities[..., 0]
 
     @property
     def standard_error(self) -> NDArray[np.float64]:
         """Of the model's shares if the model holds."""
-        return self.fit.standard_errors_of_cells().reshape(tuple(map(len, self.categories)))
+        return self.fit.standard_errors_of_cells()[..., 0]
 
     @cached_property
     def goodness_of_fit(self) -> Test | None:
@@ -86,29 +87,26 @@ class Smoothed(Presented):
             InputError: if the level is not between 0 and 1.
         """
         z = normal_quantile(self._level(level))
+        share, error = self.values.ravel(), self.standard_error.ravel()
+        ratio = np.exp(np.minimum(z * error / share, 700.0))
         known = self.unbiased
-        rows = []
-        for place, labels in zip(
-            np.ndindex(self.values.shape), product(*self.categories), strict=True
-        ):
-            share, error = float(self.values[place]), float(self.standard_error[place])
-            ratio = np.exp(min(z * error / share, 700.0))
-            rows.append(
-                dict(self.group)
-                | dict(zip(self.attributes, labels, strict=True))
-                | {
-                    "estimate": share,
-                    "standard_error": error,
-                    "low": share / ratio,
-                    "high": min(1.0, share * ratio),
-                    "uncertain": bool(error > share / 2),
-                    "unbiased": float(known.unbiased[place]) if known else None,
-                    "unbiased_standard_error": float(known.standard_error[place])
-                    if known
-                    else None,
-                }
-            )
-        return rows
+        columns: dict[str, list[Any]] = {
+            "estimate": share.tolist(),
+            "standard_error": error.tolist(),
+            "low": (share / ratio).tolist(),
+            "high": np.minimum(1.0, share * ratio).tolist(),
+            "uncertain": (error > share / 2).tolist(),
+            "unbiased": known.unbiased.ravel().tolist() if known else [None] * share.size,
+            "unbiased_standard_error": known.standard_error.ravel().tolist()
+            if known
+            else [None] * share.size,
+        }
+        names = (*self.attributes, *columns)
+        numbers = zip(*columns.values(), strict=True)
+        return [
+            dict(self.group) | dict(zip(names, (*labels, *row), strict=True))
+            for labels, row in zip(product(*self.categories), numbers, strict=True)
+        ]
 
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what it is."""
@@ -128,10 +126,7 @@ class Smoothed(Presented):
             if test.p_value < 0.05
             else "Nothing speaks against the model."
         )
-        return [
-            f"All pairs against the saturated model: χ² {test.statistic:.2f}, "
-            f"{test.degrees_of_freedom} df, p {test.p_value:.3g}. {verdict}"
-        ]
+        return [f"{test.sentence('All pairs against the saturated model')} {verdict}"]
 
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
@@ -149,86 +144,70 @@ class Smoothed(Presented):
         }
 
 
-@dataclass(frozen=True)
-class Smooth:
+@dataclass(frozen=True, kw_only=True)
+class Smooth(Question[Smoothed]):
     """How frequent are combinations of categories, by the model of all pairs?
 
     Args:
-        of: at least three attributes.
-        by: kept columns; each group of rows has a table.
-        where, weights, level: as of :class:`~deniable.estimate.question.Question`.
         known: margins known exactly.
+
+    Raises:
+        InputError: if there are fewer than three attributes; from :meth:`answer`, if a group is
+            formed by a randomized one, rows were randomized by different mechanisms, or the table
+            is too large.
     """
 
-    of: tuple[str, ...]
-    by: tuple[str, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict)
-    weights: str | None = None
-    level: float = 0.95
     known: Margins | None = None
 
-    def ask(self, release: Release) -> Answers[Smoothed]:
-        """Return the table of every group of rows.
-
-        Raises:
-            InputError: if there are fewer than three attributes, a group is formed by a randomized
-                one, rows were randomized by different mechanisms, or the table is too large.
-        """
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.of) < 3:
             raise InputError(
                 "the model of all pairs is for three attributes or more; of fewer it is the table"
             )
-        schema = release.strata.schema
-        if inside := [n for n in self.by if n not in schema.keep or n in schema.names]:
+
+    def answer(self, counts: Counts) -> list[Smoothed]:
+        """Return the table of one group of rows."""
+        if inside := self.subgroups(counts.schema):
             raise InputError(f"put '{inside[0]}' into the table to be smoothed, not among by")
-        counted = release.count(self.of, by=self.by, where=self.where, weights=self.weights)
-        shares = Shares(
-            self.of, level=self.level, target="population", known=self.known, weights=self.weights
+        if len(counts.parts) > 1:
+            raise InputError(
+                f"the strata of '{counts.column}' were randomized by mechanisms of their own; "
+                f"smooth within each (by '{counts.column}')"
+            )
+        ((mechanism, tabulation),) = counts.parts
+        variables = counts.schema.variables(self.of)
+        categories = tuple(variable.attribute.categories for variable in variables)
+        cells = Cells(tuple(map(Axis, self.of, categories)), len(self.of))
+        check_size(cells, 0, " + ".join(self.of))
+        for pair in combinations(self.of, 2):
+            channel_of(mechanism, pair).check(tabulation.n_effective)
+        shares = Shares(self.of, level=self.level, target="population", known=self.known)
+        try:
+            (unbiased,) = shares.answer(counts)
+        except InputError:  # never asked together: the pairs may be known all the same
+            unbiased = None
+        columns = interactions(cells, range(len(self.of)), 2)
+        channel = channel_of(mechanism, self.of, tabulation.counts)
+        observed = Observed(channel.forward, tabulation.counts, tabulation.squares)
+        likelihood = Likelihood(
+            cells.shape, (observed,), known_shares(self.known, cells.categories)
         )
-        answers = []
-        for counts in counted:
-            if len(counts.parts) > 1:
-                raise InputError(
-                    f"the strata of '{counts.column}' were randomized by mechanisms of their own; "
-                    f"smooth within each (by '{counts.column}')"
-                )
-            try:
-                (unbiased,) = shares.answer(counts)
-            except InputError:  # never asked together: the pairs may be known all the same
-                unbiased = None
-            axes = tuple(Axis(n, schema.variables([n])[0].attribute.categories) for n in self.of)
-            cells = Cells(axes, len(axes))
-            check_size(cells, 0, " + ".join(self.of))
-            columns = interactions(cells, range(len(axes)), 2)
-            ((mechanism, tabulation),) = counts.parts
-            for pair in combinations(self.of, 2):
-                channel_of(mechanism, pair).check(tabulation.n_effective)
-            channel = channel_of(mechanism, self.of, tabulation.counts)
-            likelihood = Likelihood(
-                cells.shape,
-                (Observed(channel.forward, tabulation.counts, tabulation.squares),),
-                known_shares(self.known, cells.categories),
+        fit = fit_log_linear(likelihood, columns.values, columns.names, prior_precision(columns))
+        known = () if self.known is None else self.known.applied(self.of)
+        return [
+            Smoothed(
+                tuple(self.of),
+                categories,
+                counts.n_records,
+                unbiased,
+                fit,
+                counts.group,
+                self.level,
+                known,
             )
-            fit = fit_log_linear(
-                likelihood, columns.values, columns.names, prior_precision(columns)
-            )
-            categories = tuple(axis.categories for axis in axes)
-            known = () if self.known is None else self.known.applied(self.of)
-            answers.append(
-                Smoothed(
-                    tuple(self.of),
-                    categories,
-                    counts.n_records,
-                    unbiased,
-                    fit,
-                    counts.group,
-                    self.level,
-                    known,
-                )
-            )
-        return Answers(answers)
+        ]
 
     def to_plain(self, answers: Sequence[Smoothed]) -> dict[str, Any]:
         """Return one table as such, and several under ``groups``."""
-        plain = [answer.to_plain(self.level) for answer in answers]
-        return plain[0] if len(plain) == 1 else {"groups": plain}
+        return one_or_groups([answer.to_plain(self.level) for answer in answers])

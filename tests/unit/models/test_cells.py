@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.models.cells import Axis, Cells, interactions, of_merged
+from deniable.models.cells import Axis, Cells, Columns, interactions, of_merged
 
 RACE = Axis("race", ("black", "white", "asian", "other"))
 
@@ -55,9 +55,9 @@ def test_merged_categories_are_told_apart_by_columns_of_their_own(response: int 
         Axis("c", tuple("uvw")).collapsed("u|*"),
     )
     cells = Cells(axes, 3)
-    levels = interactions(Cells(tuple(Axis(a.name, a.levels) for a in axes), 3), (0, 1, 2), 2)
+    levels = interactions(cells.levels, (0, 1, 2), 2)
     place = cells.merged_into((0, 1, 2))
-    beside = of_merged(cells, response)
+    beside = Columns.beside(*of_merged(cells, response))
     both = np.column_stack([np.ones(24), levels.values[place], beside.values])
     assert np.linalg.matrix_rank(both) == both.shape[1]  # none says what another does
     if response is None:  # all main effects and pairs of the categories

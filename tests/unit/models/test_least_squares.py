@@ -1,24 +1,28 @@
 """Least squares on randomized covariates: exact by sums over all answers, and robust to noise."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.counting import KeptRows
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
-from deniable.models.least_squares import Stratum, Term, fit_least_squares
-from unit.models.cases import NAMES, SIZES, laws, people, released, truth
+from deniable.mechanism.strata import Strata
+from deniable.models.cells import Axis, Cells
+from deniable.models.formula import Term, read_formula, spec_of, terms_of
+from deniable.models.least_squares import fit_least_squares
+from unit.models.cases import CATEGORIES, NAMES, SIZES, laws, people, released, truth
 
 LAWS = laws()
-ONE = Term((), (), np.ones(1))
-A = Term(("a",), (), np.eye(3)[:, 1:])
-B = Term(("b",), (), np.eye(2)[:, 1:])
-COLUMNS = ["Intercept", "a[T.q]", "a[T.r]", "b[T.m]"]
+CELLS = Cells(tuple(map(Axis, NAMES, CATEGORIES)), 3)
+_, A, B = TERMS = terms_of(spec_of(read_formula("y ~ a + b"), CELLS), CELLS)
 BETA = np.array([30.0, 4.0, 1.0, -6.0])
 
 
-def every_answer(law: Mechanism, n: float = 1e5, noise: float = 0.0) -> Stratum:
+def every_answer(law: Mechanism, n: float = 1e5, noise: float = 0.0) -> KeptRows:
     """One row for each true record, each answer and each of two residuals, with the number of
     people who have them as its weight."""
     channel = channel_of(law, NAMES)
@@ -36,20 +40,27 @@ def every_answer(law: Mechanism, n: float = 1e5, noise: float = 0.0) -> Stratum:
                 response.append(mean + side * noise)
                 weights.append(n * float(chances[shown]) / 2)
     columns = dict(enumerate(np.array(codes).T))
-    rows = KeptRows({law.schema.position(n): columns[i] for i, n in enumerate(NAMES)}, {}, {})
-    return Stratum(law, rows, {}, np.array(response), np.array(weights))
+    numbers = {"hours": np.array(response), "people": np.array(weights)}
+    return KeptRows({law.schema.position(n): columns[i] for i, n in enumerate(NAMES)}, {}, numbers)
+
+
+def fit(
+    law: Mechanism, rows: KeptRows, weights: str | None = "people", terms: Sequence[Term] = TERMS
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return fit_least_squares(rows, Strata.one(law), "hours", weights, terms, CELLS)
 
 
 @pytest.mark.parametrize("law", [name for name in LAWS if name != "forms"])
 def test_over_all_answers_it_is_the_truth(law: str) -> None:
-    fit = fit_least_squares([every_answer(LAWS[law], noise=2.0)], [ONE, A, B], COLUMNS)
-    np.testing.assert_allclose(fit.parameters, BETA, atol=1e-7)
+    parameters, _ = fit(LAWS[law], every_answer(LAWS[law], noise=2.0))
+    np.testing.assert_allclose(parameters, BETA, atol=1e-7)
 
 
 def test_errors_are_the_exact_variance_of_the_first_order_change() -> None:
     # By brute force: the variance over records, answers and residuals of what one row changes.
-    stratum = every_answer(LAWS["product"], noise=2.0)
-    channel = channel_of(LAWS["product"], NAMES)
+    law = LAWS["product"]
+    rows = every_answer(law, noise=2.0)
+    channel = channel_of(law, NAMES)
     left = channel.inverse.transposed()
     grids = np.indices(SIZES)
     x = np.stack([np.ones(SIZES), grids[1] == 1, grids[1] == 2, grids[2] == 1], axis=-1).astype(
@@ -57,27 +68,29 @@ def test_errors_are_the_exact_variance_of_the_first_order_change() -> None:
     )
     outer = left.apply(x[..., :, None] * x[..., None, :])
     single = left.apply(x)
-    shown = tuple(stratum.rows.codes[stratum.mechanism.schema.position(n)] for n in NAMES)
+    shown = tuple(rows.codes[law.schema.position(n)] for n in NAMES)
     moments = np.tensordot(truth(), x[..., :, None] * x[..., None, :], 3)
-    change = single[shown] * stratum.response[:, None] - outer[shown] @ BETA
+    change = single[shown] * rows.numbers["hours"][:, None] - outer[shown] @ BETA
     influence = change @ np.linalg.inv(moments)
-    share = stratum.weights / stratum.weights.sum()
+    share = rows.numbers["people"] / rows.numbers["people"].sum()
     exact = (influence * share[:, None]).T @ influence
     # The fit takes its weights as those of single rows: Σw² stands where 1/n would.
     squares = (influence * (share**2)[:, None]).T @ influence
-    fit = fit_least_squares([stratum], [ONE, A, B], COLUMNS)
-    np.testing.assert_allclose(fit.covariance, squares, rtol=1e-5, atol=1e-12)
+    _, covariance = fit(law, rows)
+    np.testing.assert_allclose(covariance, squares, rtol=1e-5, atol=1e-12)
     assert np.all(np.diag(exact) > 0)
 
 
 def test_terms_are_multiplied_over_all_their_variables() -> None:
-    kept = Term(("b",), ("town",), np.arange(6.0).reshape(2, 3, 1))
-    product = kept.times(Term(("a", "b"), (), np.arange(12.0).reshape(3, 2, 2)))
-    assert (product.attributes, product.columns) == (("b", "a"), ("town",))
-    assert product.values.shape == (2, 3, 3, 2)
-    b, a, town = 1, 2, 0
-    expected = kept.values[b, town, 0] * np.arange(12.0).reshape(3, 2, 2)[a, b]
-    np.testing.assert_allclose(product.values[b, a, town], expected)
+    late = Term("b:town", ("x",), (2, 3), np.arange(6.0).reshape(2, 3, 1))
+    early = Term("a:b", ("u", "v"), (1, 2), np.arange(12.0).reshape(3, 2, 2))
+    product = late.times(early)
+    assert (product.axes, product.names) == ((1, 2, 3), ("x:u", "x:v"))
+    assert product.values.shape == (3, 2, 3, 2)
+    a, b, town = 2, 1, 0
+    np.testing.assert_allclose(
+        product.values[a, b, town], late.values[b, town, 0] * early.values[a, b]
+    )
 
 
 def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> None:
@@ -89,11 +102,10 @@ def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> No
             for n, s in zip(NAMES, SIZES, strict=True)
         },
         {},
-        {},
+        {"hours": random.normal(size=40)},
     )
-    stratum = Stratum(law, rows, {}, random.normal(size=40), np.ones(40))
     with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
-        fit_least_squares([stratum], [ONE, A, B, A.times(B)], [*COLUMNS, "q:m", "r:m"])
+        fit(law, rows, None, [*TERMS, A.times(B)])
 
 
 def test_under_forms_errors_are_the_squares_about_each_forms_mean() -> None:
@@ -102,7 +114,8 @@ def test_under_forms_errors_are_the_squares_about_each_forms_mean() -> None:
     release = released(law, table)
     rows = release.read_rows(["a", "b"], numbers=["hours"])
     y, weights = rows.numbers["hours"], np.linspace(0.5, 1.5, 1500)
-    fit = fit_least_squares([Stratum(law, rows, {}, y, weights)], [ONE, A, B], COLUMNS)
+    rows.numbers["people"] = weights
+    parameters, covariance = fit(law, rows)
     channel = channel_of(law, ("a", "b"))
     assert isinstance(channel, PublishedChannel)
     (places,) = channel.released_codes(rows.codes)
@@ -114,7 +127,7 @@ def test_under_forms_errors_are_the_squares_about_each_forms_mean() -> None:
     share = weights / weights.sum()
     moments = np.tensordot(share, outer, 1)
     beta = np.linalg.solve(moments, (share * y) @ single)
-    np.testing.assert_allclose(fit.parameters, beta, atol=1e-8)
+    np.testing.assert_allclose(parameters, beta, atol=1e-8)
     influence = single * y[:, None] - outer @ beta
     forms = rows.codes[len(law.schema.attributes)]
     total = np.zeros((4, 4))
@@ -124,4 +137,4 @@ def test_under_forms_errors_are_the_squares_about_each_forms_mean() -> None:
         scale = len(w) / max(len(w) - 1, 1)
         total += scale * (off * (w**2)[:, None]).T @ off if len(w) > 1 else 0
     inverse = np.linalg.inv(moments)
-    np.testing.assert_allclose(fit.covariance, inverse @ total @ inverse, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(covariance, inverse @ total @ inverse, rtol=1e-6, atol=1e-9)

@@ -11,8 +11,11 @@ def test_parameters_satisfy_the_likelihood_equations_and_change_as_finite_differ
     group = np.repeat(np.arange(4), 3)
     design = random.normal(size=(12, 3))
     beta, change = describe(table, design, group)
-    shares = shares_within(design @ beta, group, 4)
+    shares, centred = shares_within(design, beta, group)
     np.testing.assert_allclose(np.bincount(group, shares), 1)
+    np.testing.assert_allclose(
+        [shares[group == g] @ centred[group == g] for g in range(4)], 0, atol=1e-12
+    )
     sizes = np.bincount(group, table)[group]
     np.testing.assert_allclose(design.T @ (table - sizes * shares), 0, atol=1e-12)
     step = 1e-6

@@ -20,10 +20,21 @@ from deniable.laws import PublishedForms
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
+from deniable.models.cells import Axis
 from deniable.models.model import Model
 from deniable.models.question import ModelQuestion
 from deniable.schema import Attribute, Schema
-from unit.models.cases import COEFFICIENTS, NAMES, SCHEMA, as_it_is, laws, people, released, truth
+from unit.models.cases import (
+    CATEGORIES,
+    COEFFICIENTS,
+    NAMES,
+    SCHEMA,
+    as_it_is,
+    laws,
+    people,
+    released,
+    truth,
+)
 
 PEOPLE = people()
 FRAME = PEOPLE.to_pandas()
@@ -160,6 +171,12 @@ def test_least_squares_of_a_kept_number_is_the_ordinary_one() -> None:
     np.testing.assert_allclose(
         by[1].coefficients, smf.ols("hours ~ a", part).fit().params, atol=1e-8
     )
+    # Failed before: rows could not be selected by the response.
+    whole = released(
+        as_it_is(), pa.Table.from_pandas(FRAME.round({"hours": 0}), preserve_index=False)
+    )
+    chosen = ask("hours ~ b", whole, where={"hours": "30.0"})
+    assert chosen.coefficients[0] == pytest.approx(30)
     nested = ask("hours ~ a + b", against="hours ~ a").against
     assert nested is not None
     assert (nested.kind, nested.degrees_of_freedom) == ("Wald", 1)
@@ -194,9 +211,8 @@ def test_randomized_rows_give_the_population_within_errors(law: str) -> None:
     channel = channel_of(mechanism, NAMES)
     expected = 1e7 * channel.forward.apply(truth())
     counts = Counts.of(mechanism, np.round(expected))
-    model = ModelQuestion("y ~ a + b", prior=False)._of_group(
-        (), list(NAMES), [ModelQuestion("")._axis(SCHEMA, n) for n in NAMES], [], [((), counts)]
-    )
+    axes = [Axis(name, of) for name, of in zip(NAMES, CATEGORIES, strict=True)]
+    model = ModelQuestion("y ~ a + b", prior=False).of_counts([counts], axes)
     np.testing.assert_allclose(model.coefficients, COEFFICIENTS, atol=1e-3)
     shares = {
         (r["a"], r["b"]): (r["low"], r["estimate"], r["high"])
@@ -231,6 +247,7 @@ def test_known_margins_are_imposed() -> None:
     assert model.fit is not None
     np.testing.assert_allclose(model.fit.probabilities.sum(axis=(0, 2)), 0.5, atol=1e-6)
     assert "known exactly: b" in model.caption()
+    assert model.goodness_of_fit is None  # failed before: it is saturated, whatever is known
     with pytest.raises(InputError, match="known margins are for models of categories"):
         ask("hours ~ a", known=margins)
 
@@ -288,7 +305,7 @@ def test_a_covariate_never_asked_with_the_response_is_refused_by_name() -> None:
     release = released(Mechanism.of(law, SCHEMA), people(300))
     with pytest.raises(InputError, match="no form asks 'y', 'a' together"):
         ask("y ~ a", release)
-    with pytest.raises(InputError, match="no form asks 'y', 'a' together"):
+    with pytest.raises(InputError, match="no form asks 'a', 'y' together"):
         ask("hours ~ a + b + y", release)
     assert ask("a ~ b", release).kind == "multinomial"
 
