@@ -135,9 +135,7 @@ def agreed(made_by: Mechanism, stated: Mechanism, releases: int, rows: int) -> l
     for _ in range(releases):
         first = random.choice(3, rows, p=[0.6, 0.3, 0.1])
         truth = [first, (first + random.integers(0, 3, rows)) % 5, (first > 0).astype(int)]
-        *codes, form = randomizer.randomize(
-            [column.astype(np.uint8) for column in truth]
-        )
+        *codes, form = randomizer.randomize([column.astype(np.uint8) for column in truth])
         counted = []
         for place, channel in enumerate(channels):
             (cells,) = channel.released_codes({place: codes[place].astype(np.int64), 3: form})
