@@ -45,9 +45,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("statistical")
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what all modules made stays: no search for garbage goes through it again
+
+
 def pytest_unconfigure() -> None:
     # Commands that ran in this process would spare its end, and DuckDB takes that for a leak.
     atexit.unregister(gc.freeze)
+    gc.unfreeze()
 
 
 @pytest.fixture
