@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,12 @@ from statistical.budget import BUDGET, TOTAL
 # threads that wait for one another take ten times as long on a busy machine. The library reads it
 # when numpy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Workers, and the commands that their tests start, read the same modules, which are compiled once
+# also where Python was told to keep nothing.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 # No deadline: a slow machine is not a defect. Fresh examples in every run but the gate's (.ci/run),
 # also where continuous integration would have hypothesis repeat the same ones.
@@ -38,9 +45,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("statistical")
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what all modules made stays: no search for garbage goes through it again
+
+
 def pytest_unconfigure() -> None:
     # Commands that ran in this process would spare its end, and DuckDB takes that for a leak.
     atexit.unregister(gc.freeze)
+    gc.unfreeze()
 
 
 @pytest.fixture

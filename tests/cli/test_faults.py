@@ -267,7 +267,7 @@ QUICK = [("share", True), ("share", False), ("randomize", True), ("design", True
 
 @pytest.mark.parametrize(("name", "older"), QUICK)
 def test_a_killed_command_leaves_the_older_output_or_the_newer(prepared, name, older):
-    kill_and_look(prepared, COMMANDS[name], 5, older=older)
+    kill_and_look(prepared, COMMANDS[name], 3, older=older)
 
 
 @pytest.mark.slow

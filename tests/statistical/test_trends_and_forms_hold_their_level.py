@@ -131,12 +131,11 @@ def agreed(made_by: Mechanism, stated: Mechanism, releases: int, rows: int) -> l
     random = np.random.default_rng()
     channels = [PublishedChannel(stated, (n,)).of_every_form() for n in stated.schema.names]
     question, p_values = Agreement(()), []
+    randomizer = Randomizer(made_by, SystemRandomness())
     for _ in range(releases):
         first = random.choice(3, rows, p=[0.6, 0.3, 0.1])
         truth = [first, (first + random.integers(0, 3, rows)) % 5, (first > 0).astype(int)]
-        *codes, form = Randomizer(made_by, SystemRandomness()).randomize(
-            [column.astype(np.uint8) for column in truth]
-        )
+        *codes, form = randomizer.randomize([column.astype(np.uint8) for column in truth])
         counted = []
         for place, channel in enumerate(channels):
             (cells,) = channel.released_codes({place: codes[place].astype(np.int64), 3: form})
@@ -174,6 +173,7 @@ def test_a_planned_study_finds_the_odds_ratio_as_often_as_it_says(there: bool) -
     carriers = [copies[1:].sum(), tilted[1:].sum() / tilted.sum()]
     random, found = np.random.default_rng(), []
     question = Trend(("a1",), status="status", compared=("1", "0"))
+    randomizer = Randomizer(mechanism, SystemRandomness())
     for _ in range(RELEASES):
         parts = []
         for status, carried in enumerate(carriers):
@@ -181,7 +181,7 @@ def test_a_planned_study_finds_the_odds_ratio_as_often_as_it_says(there: bool) -
                 (random.random(5000) < carried).astype(np.uint8),
                 *[np.zeros(5000, np.uint8)] * 4,
             ]
-            *released, form = Randomizer(mechanism, SystemRandomness()).randomize(codes)
+            *released, form = randomizer.randomize(codes)
             (cells,) = channel.released_codes({0: released[0].astype(np.int64), 5: form})
             counts = np.bincount(cells, minlength=channel.n_outputs[0]).astype(float)
             parts.append(Counts.of(mechanism, counts, [("status", str(status))]))

@@ -71,6 +71,11 @@ class _Group:
             shown = np.multiply.outer(shown, [1.0, told])
         return np.asarray(self.forward.eigenvalues**2 * shown)
 
+    @cached_property
+    def to_answers(self) -> TableMap:
+        """From the true table to the answers."""
+        return self.answered(self.forward, from_answers=False)
+
     def answered(self, of: TableMap, *, from_answers: bool) -> TableMap:
         """Return a map from the answers or to them: along axes that are not asked it spreads what
         it is given evenly, or adds up."""
@@ -202,7 +207,9 @@ class PublishedChannel(Axes):
         forward = self.forward
         weights = np.array([float(piece.sum()) for piece in forward.pieces(counts)])
         fractions = tuple((weights / weights.sum()).tolist())
-        return PublishedChannel(self.mechanism, self.attributes, fractions, self.groups)
+        made = PublishedChannel(self.mechanism, self.attributes, fractions, self.groups)
+        vars(made)["_groups"] = self._groups  # they do the same, whoever has them
+        return made
 
     def of_every_form(self) -> "PublishedChannel":
         """Return the channel whose released values tell every form by itself, also those that do
@@ -223,7 +230,7 @@ class PublishedChannel(Axes):
     @cached_property
     def forward(self) -> StackedMap:
         """M: the true table to the expected released vector. Columns sum to 1."""
-        parts = tuple(g.answered(g.forward, from_answers=False) for g in self._groups)
+        parts = tuple(group.to_answers for group in self._groups)
         return StackedMap(parts, self.shapes, self.rows, gathers=False)
 
     @cached_property
@@ -399,10 +406,16 @@ class _Same:
         return id(self.mechanism)
 
 
-@lru_cache(maxsize=32)
-def _plain_channel(same: _Same, attributes: tuple[str, ...]) -> Channel:
+@lru_cache(maxsize=64)
+def _channel(same: _Same, attributes: tuple[str, ...]) -> Channel | PublishedChannel:
     # Many tables are seen through one channel: its maps and their powers are worked out once.
-    return Channel(same.mechanism, attributes)
+    mechanism = same.mechanism
+    if mechanism.forms is None:
+        return Channel(mechanism, attributes)
+    plain = Channel(mechanism.under(0), attributes)
+    if not {*plain.positions} & {*mechanism.positions_under_forms}:
+        return plain  # all of them are released whatever the form
+    return PublishedChannel(mechanism, attributes)
 
 
 def channel_of(
@@ -415,12 +428,7 @@ def channel_of(
         attributes: names, in the order of the table's axes.
         counts: of released rows, if there are any.
     """
-    if mechanism.forms is None:
-        return _plain_channel(_Same(mechanism), tuple(attributes))
-    plain = Channel(mechanism.under(0), tuple(attributes))
-    if not {*plain.positions} & {*mechanism.positions_under_forms}:
-        return plain  # all of them are released whatever the form
-    channel = PublishedChannel(mechanism, tuple(attributes))
-    if counts is not None and counts.shape == channel.n_outputs:
-        return channel.of_rows(counts)
-    return channel
+    channel = _channel(_Same(mechanism), tuple(attributes))
+    if not isinstance(channel, PublishedChannel) or counts is None:
+        return channel
+    return channel.of_rows(counts) if counts.shape == channel.n_outputs else channel

@@ -340,3 +340,26 @@ def test_what_is_left_of_a_covariance_is_told_of_the_rows_that_are_asked_both() 
         )
         assert found.spurious == pytest.approx(max(added, key=abs))
         assert "randomized together" in found.warning
+
+
+@pytest.mark.parametrize("names", [("a1",), ("a2", "a3")])
+def test_a_channel_is_made_once_and_counted_rows_change_its_fractions_alone(
+    names: tuple[str, ...],
+) -> None:
+    channel = channel_of(ONE, names)
+    assert channel_of(ONE, names) is channel
+    assert isinstance(channel, PublishedChannel)
+    random = np.random.default_rng(4)
+    for _ in range(2):
+        counts = random.integers(1, 50, channel.n_outputs).astype(float)
+        counted = channel_of(ONE, names, counts)
+        assert isinstance(counted, PublishedChannel)
+        pieces = np.split(counts, np.cumsum([math.prod(shape) for shape in channel.shapes])[:-1])
+        fractions = tuple(piece.sum() / counts.sum() for piece in pieces)
+        afresh = PublishedChannel(ONE, names, fractions)
+        assert counted.rows == pytest.approx(fractions)
+        frequencies = counts / counts.sum()
+        np.testing.assert_allclose(
+            counted.inverse.apply(frequencies), afresh.inverse.apply(frequencies), atol=1e-14
+        )
+        np.testing.assert_allclose(counted.attenuation, afresh.attenuation, atol=1e-14)

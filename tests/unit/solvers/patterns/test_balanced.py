@@ -28,12 +28,12 @@ def law_of(part: optimal.Part) -> FloatArray:
     return oracle.pattern_law(part.law)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))  # of four, five and six attributes
 @pytest.mark.parametrize(("factor", "floor"), [(1.5, None), (2.0, None), (3.0, 0.5), (2.0, 0.9)])
 def test_a_ramp_or_a_mixture_is_close_to_the_capped_linear_program(
     seed: int, factor: float, floor: float | None
 ) -> None:
-    counts, levels = request(seed, 4 + seed % 3)
+    counts, levels = request(seed, 4 + seed)
     caps = [factor * level for level in levels]
     solution = balanced.solve(counts, levels, caps, floor, exact=0)
     (part,) = solution.parts
@@ -100,7 +100,7 @@ def test_a_looser_cap_and_a_lower_floor_cost_less() -> None:
         return balanced.solve(counts, levels, caps, floor).epsilon
 
     by_cap = [cost(factor, 0.5) for factor in (1.25, 1.5, 2.0, 3.0)]
-    by_floor = [cost(2.0, floor) for floor in (1.0, 0.9, 0.5)]
+    by_floor = [cost(2.0, floor) for floor in (1.0, 0.9)] + by_cap[2:3]
     assert by_cap == sorted(by_cap, reverse=True)
     assert by_floor == sorted(by_floor, reverse=True)
 

@@ -24,7 +24,6 @@ FREE = math.inf
         (9, 3.0, None, "ramp"),
         (12, 3.0, 0.9, "ramp"),
         (14, 3.0, 0.5, "ramp"),
-        (20, 1.0, 0.5, "ramp"),
         (24, 6.0, 0.5, "ramp"),
         (36, 6.0, 0.9, "ramp"),
     ],
@@ -113,7 +112,7 @@ def test_a_fair_division_leaves_every_table_of_two_what_independent_responses_wo
     assert (singles >= np.array(alone) * (1 - 1e-6)).all()
 
 
-@pytest.mark.parametrize(("k", "total"), [(4, 0.5), (11, 0.5), (11, 8.0), (18, 2.0)])
+@pytest.mark.parametrize(("k", "total"), [(4, 0.5), (11, 8.0), (18, 2.0)])
 def test_a_total_buys_more_than_independent_responses_and_a_larger_one_more(
     k: int, total: float
 ) -> None:

@@ -26,7 +26,6 @@ def drawn_at_random(k: int, low: float = 0.3, high: float = 3.0) -> Problem:
         (drawn_at_random(14), 1.25, 0.9, PatternTable),
         (drawn_at_random(17), 2.0, None, GatedSum),
         (drawn_at_random(20, 0.05, 0.5), 2.0, 0.5, VoteBlend),
-        (drawn_at_random(24), 3.0, 0.9, VoteBlend),
         (drawn_at_random(24, 1.0, 10.0), 2.0, 0.5, GatedSum),
         (drawn_at_random(40), 2.0, 0.95, GatedSum),
         (checked_problem([5] * 20, [0.5] * 20), 2.0, 0.5, GatedSum),
