@@ -19,11 +19,9 @@ def uniforms(count: int, bits: BitSource) -> NDArray[np.float64]:
     return np.asarray((whole.astype(np.float64) + 0.5) * 2.0**-52)
 
 
-def normals(count: int, bits: BitSource) -> NDArray[np.float64]:
-    """Return independent standard normal numbers, shape (count,)."""
-    from scipy.special import ndtri  # only here: loading it takes a while
-
-    return np.asarray(ndtri(uniforms(count, bits)))
+def exponentials(count: int, bits: BitSource) -> NDArray[np.float64]:
+    """Return independent exponential numbers with mean 1, shape (count,)."""
+    return -np.log(uniforms(count, bits))
 
 
 def code_type(sizes: Sequence[int]) -> np.dtype[Any]:

@@ -2,7 +2,7 @@
 
 The model of a table of at most 100,000 cells has all main effects and pairs
 (:mod:`deniable.models.smoothing`). Of every copy the parameters are drawn from their posterior
-(:mod:`deniable.synthesis.posterior`); then rows, from the shares π that follow, or of every released
+(:func:`~deniable.synthesis.rows.drawn_shares`); then rows, from the shares π that follow, or of every released
 row y its true cell x, with probability π(x) M[y, x]/θ(y).
 """
 
@@ -22,9 +22,8 @@ from deniable.models.formula import check_size, prior_precision
 from deniable.models.likelihood import LogLinearFit, fit_log_linear
 from deniable.models.model import goodness_of_fit
 from deniable.randomness import BitSource
-from deniable.synthesis.drawing import Choices, code_type
-from deniable.synthesis.posterior import posterior_draws
-from deniable.synthesis.rows import ReleasedRows, Seen, likelihood_of
+from deniable.synthesis.drawing import Choices, code_type, exponentials
+from deniable.synthesis.rows import ReleasedRows, Seen, drawn_shares, likelihood_of
 
 MOST_CELLS = 100_000
 """Of a table under the model of all pairs."""
@@ -100,9 +99,14 @@ class PairsModel:
             "test": None if test is None else test.to_plain(),
         }
 
+    def drawn(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[np.float64]:
+        """Return the cells' shares at parameters drawn for every copy, shape (copies, cells)."""
+        weights = (exponentials(n_rows, bits) for _ in range(copies))
+        return np.stack([drawn_shares(self.fit, self.seen, each) for each in weights])
+
     def synthetic(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
         """Return new rows of several copies, shape (copies, attributes, rows)."""
-        drawn = posterior_draws(self.fit, copies, bits)
+        drawn = self.drawn(copies, n_rows, bits)
         choices = Choices(drawn)
         same = np.zeros(n_rows, dtype=np.int64)
         return self._codes(np.stack([choices.draw(same + copy, bits) for copy in range(copies)]))
@@ -110,10 +114,10 @@ class PairsModel:
     def imputed(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
         """Return true values of the released rows, drawn given what was released, shape (copies,
         attributes, rows)."""
-        drawn = posterior_draws(self.fit, copies, bits)
+        drawn = self.drawn(copies, n_rows, bits)
         cells = np.zeros((copies, n_rows), dtype=np.int64)
-        for part in self.seen:
-            channel = channel_of(part.mechanism, self.names, part.counts)
+        for part, observed in zip(self.seen, self.fit.likelihood.observed, strict=True):
+            back = observed.forward.transposed()
             shown, which = np.unique(part.cells, return_inverse=True)
             order = np.argsort(which, kind="stable")
             starts = np.searchsorted(which[order], np.arange(len(shown) + 1))
@@ -122,8 +126,8 @@ class PairsModel:
                 block = shown[first : first + step]
                 units = np.zeros((part.counts.size, len(block)))
                 units[block, np.arange(len(block))] = 1.0
-                units = units.reshape(*part.counts.shape, len(block))
-                likely = channel.forward.transposed().apply(units).reshape(-1, len(block)).T
+                units = units.reshape(*observed.counts.shape, len(block))
+                likely = back.apply(units).reshape(-1, len(block)).T
                 mine = order[starts[first] : starts[min(first + step, len(shown))]]
                 for copy in range(copies):
                     choices = Choices(np.maximum(likely, 0.0) * drawn[copy])

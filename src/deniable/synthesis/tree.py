@@ -8,10 +8,9 @@ s their score and P the prior; ½(bᵀHb − tr HC), H the information that a cl
 the covariance of b. Only pairs are edges of which bᵀs, χ² where there is no association, is
 significant at 5 % over all pairs (Bonferroni).
 
-The table of every edge is fitted by maximum likelihood through the channel, and drawn from its
-posterior for every copy. Two edges' draws disagree about the attribute that they share; so from the
-root on every table is scaled to its parent's margin as it is by then and to its own of the child
-(iterative proportional fitting), which leaves its odds ratios as they were drawn.
+The table of every edge is fitted by maximum likelihood through the channel. Its shares are drawn for
+every copy (:func:`~deniable.synthesis.rows.drawn_shares`) with the same weights of the rows in all
+tables of the copy, so that two edges agree about the attribute that they share as they do in the fit.
 
 Of a released row y the true values are drawn by a chain (independence Metropolis–Hastings): the tree
 with evidence about each attribute by itself, e^ρ where it agrees with y, proposes all values at once,
@@ -37,9 +36,8 @@ from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.formula import prior_precision
 from deniable.models.likelihood import LogLinearFit, fit_log_linear
 from deniable.randomness import BitSource
-from deniable.synthesis.drawing import Choices, code_type, uniforms
-from deniable.synthesis.posterior import posterior_draws
-from deniable.synthesis.rows import ReleasedRows, likelihood_of
+from deniable.synthesis.drawing import Choices, code_type, exponentials, uniforms
+from deniable.synthesis.rows import ReleasedRows, Seen, drawn_shares, likelihood_of
 
 SIGNIFICANT = 0.05
 """The p-value over all pairs below which an association may be an edge."""
@@ -47,9 +45,6 @@ SIGNIFICANT = 0.05
 MOST_IMPUTED = 20
 """Attributes of which a released row's true values are drawn: a law has a number for every subset
 of them."""
-
-MOST_SCALINGS = 100
-"""To the margins of a table; what is left after that is far below what noise leaves open."""
 
 STEPS = 25
 """Of the chain that draws true values."""
@@ -60,6 +55,9 @@ _BLOCK = 1 << 14
 _TUNED = 2000
 """Rows, and draws of each, from which the factors are found, and how often they are corrected."""
 _TUNING_DRAWS, _TUNINGS = 8, 6
+
+
+FittedTable = tuple[tuple[int, ...], LogLinearFit, list[Seen]]
 
 
 @dataclass(frozen=True)
@@ -88,16 +86,15 @@ class TreeModel:
         sizes: categories of each.
         rows: what it was fitted to.
         edges: parent and child, parents first.
-        fits: the saturated models of every edge, and then of every attribute that has none.
-        alone: the attributes that have none.
+        tables: of every edge, and of every attribute that has none: its attributes, its saturated
+            model, and what that was fitted to.
     """
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     rows: ReleasedRows
     edges: tuple[tuple[int, int], ...]
-    fits: tuple[LogLinearFit, ...]
-    alone: tuple[int, ...]
+    tables: tuple[FittedTable, ...]
 
     kind: ClassVar[str] = "tree"
 
@@ -114,7 +111,7 @@ class TreeModel:
             for name, variable in zip(names, rows.strata.schema.variables(names), strict=True)
         )
         single = [_saturated(rows, axes, (i,)) for i in range(len(axes))]
-        shares = [fit.probabilities.ravel() for fit in single]
+        shares = [fit.probabilities.ravel() for _, fit, _ in single]
         weights = {}
         pairs = list(combinations(range(len(axes)), 2))
         for i, j in pairs:
@@ -122,11 +119,11 @@ class TreeModel:
             if p_value < SIGNIFICANT / len(pairs) and weight > 0:
                 weights[i, j] = weight
         edges = _directed(_spanning(weights, len(axes)), len(axes))
-        fits = [_saturated(rows, axes, edge) for edge in edges]
-        alone = sorted(set(range(len(axes))) - {place for edge in edges for place in edge})
-        fits += [single[place] for place in alone]
+        tables = [_saturated(rows, axes, edge) for edge in edges]
+        alone = set(range(len(axes))) - {place for edge in edges for place in edge}
+        tables += [single[place] for place in sorted(alone)]
         sizes = tuple(len(axis.categories) for axis in axes)
-        return cls(names, sizes, rows, tuple(edges), tuple(fits), tuple(alone))
+        return cls(names, sizes, rows, tuple(edges), tuple(tables))
 
     def to_plain(self) -> dict[str, Any]:
         """Return in plain values what the model takes for granted."""
@@ -136,7 +133,7 @@ class TreeModel:
             "kind": self.kind,
             "attributes": list(self.names),
             "cells": prod(self.sizes),
-            "parameters": sum(len(fit.parameters) for fit in self.fits),
+            "parameters": sum(len(fit.parameters) for _, fit, _ in self.tables),
             "pairs": edges,
             "independent": [
                 list(pair) for pair in combinations(self.names, 2) if frozenset(pair) not in known
@@ -144,37 +141,26 @@ class TreeModel:
             "test": None,
         }
 
-    def drawn(self, copies: int, bits: BitSource) -> list[DrawnTree]:
-        """Return trees at parameters drawn from their posterior."""
-        tables = [posterior_draws(fit, copies, bits) for fit in self.fits]
-        places = [*self.edges, *((place,) for place in self.alone)]
-        return [
-            self._joined(
-                [
-                    (at, t[copy].reshape([self.sizes[i] for i in at]))
-                    for at, t in zip(places, tables)
-                ]
-            )
-            for copy in range(copies)
-        ]
-
-    def _joined(self, tables: list[tuple[tuple[int, ...], NDArray[np.float64]]]) -> DrawnTree:
-        parents = [-1] * len(self.names)
-        margins: dict[int, NDArray[np.float64]] = {}
+    def drawn(self, bits: BitSource) -> DrawnTree:
+        """Return a tree at parameters drawn from their posterior."""
+        weights = exponentials(self.rows.n_rows, bits)
+        parents, order = [-1] * len(self.names), list[int]()
         shares: list[NDArray[np.float64]] = [np.zeros((0, 0))] * len(self.names)
-        for at, table in tables:
-            if at[0] not in margins:
-                margins[at[0]] = table.reshape(len(table), -1).sum(axis=1)
-                shares[at[0]] = margins[at[0]][None, :]
+        for at, fit, seen in self.tables:
+            table = drawn_shares(fit, seen, weights).reshape(self.sizes[at[0]], -1)
+            if at[0] not in order:
+                order.append(at[0])
+                shares[at[0]] = table.sum(axis=1)[None, :]
             if len(at) == 2:
-                parents[at[1]], margins[at[1]] = at[0], table.sum(axis=0)
-                shares[at[1]] = _scaled(table, margins[at[0]], margins[at[1]])
-        return DrawnTree(tuple(parents), tuple(margins), tuple(shares))
+                order.append(at[1])
+                parents[at[1]], shares[at[1]] = at[0], table / table.sum(axis=1, keepdims=True)
+        return DrawnTree(tuple(parents), tuple(order), tuple(shares))
 
     def synthetic(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
         """Return new rows of several copies, shape (copies, attributes, rows)."""
         found = np.empty((copies, len(self.names), n_rows), code_type(self.sizes))
-        for copy, tree in enumerate(self.drawn(copies, bits)):
+        for copy in range(copies):
+            tree = self.drawn(bits)
             for place in tree.order:
                 parent = tree.parents[place]
                 of = np.zeros(n_rows, np.int64) if parent < 0 else found[copy, parent].astype(int)
@@ -194,7 +180,7 @@ class TreeModel:
                 "name fewer, or ask for synthetic rows"
             )
         found = np.empty((copies, len(self.names), n_rows), code_type(self.sizes))
-        trees = self.drawn(copies, bits)
+        trees = [self.drawn(bits) for _ in range(copies)]
         for stratum, rows in self.rows.parts:
             for start in range(0, len(rows), _BLOCK):
                 block = rows[start : start + _BLOCK]
@@ -333,7 +319,7 @@ def _evidence(part: TableMap, rows: NDArray[np.intp], shown: list[NDArray[Any]])
     return Evidence(rows, factors, hits, np.log(np.maximum(part.kernel, 1e-300)))
 
 
-def _saturated(rows: ReleasedRows, axes: Sequence[Axis], places: tuple[int, ...]) -> LogLinearFit:
+def _saturated(rows: ReleasedRows, axes: Sequence[Axis], places: tuple[int, ...]) -> FittedTable:
     """Fit the saturated model of one attribute or two.
 
     Raises:
@@ -346,22 +332,8 @@ def _saturated(rows: ReleasedRows, axes: Sequence[Axis], places: tuple[int, ...]
         channel_of(part.mechanism, names, part.counts).check(len(part.rows))
     columns = interactions(cells, range(len(places)), 2)
     likelihood = likelihood_of(seen, names, cells.sizes)
-    return fit_log_linear(likelihood, columns.values, columns.names, prior_precision(columns))
-
-
-def _scaled(
-    table: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the shares of the second attribute within each category of the first, of a table with
-    given margins and the odds ratios of this one."""
-    table = np.maximum(table, 1e-300)
-    for _ in range(MOST_SCALINGS):
-        table = table * (second / table.sum(axis=0))
-        by_first = table.sum(axis=1)
-        if abs(by_first - first).max() < 1e-9:
-            break
-        table = table * (first / by_first)[:, None]
-    return np.asarray(table / table.sum(axis=1, keepdims=True))
+    fit = fit_log_linear(likelihood, columns.values, columns.names, prior_precision(columns))
+    return places, fit, seen
 
 
 def _association(
