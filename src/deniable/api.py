@@ -59,6 +59,8 @@ from deniable.release.release import share as write_release
 from deniable.release.signing import read_signer
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
+from deniable.synthesis.combining import combine
+from deniable.synthesis.folder import synthesize
 from deniable.tables.frames import randomize_frame
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "Schema",
     "StrengthRequest",
     "birkhoff",
+    "combine",
     "design",
     "estimate",
     "estimate_covariance",
@@ -89,6 +92,7 @@ __all__ = [
     "randomize",
     "read_design",
     "share",
+    "synthesize",
     "trend_test",
 ]
 

@@ -1,7 +1,7 @@
 """synthesize, combine: tables drawn from a model of a release, and what analyses of them say."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -91,8 +91,8 @@ def synthesize(
     _show(about, output)
 
 
-def _show(about: dict[str, object], output: Path) -> None:
-    model, cells = about["model"], [c for t in about["tables"] for c in t["cells"]]  # type: ignore
+def _show(about: dict[str, Any], output: Path) -> None:
+    model, cells = about["model"], [c for t in about["tables"] for c in t["cells"]]
     console.say(
         f"{about['copies']} {about['rows']} copies of {about['n_rows']:,} rows, by "
         + ("the model of all pairs." if model["kind"] == "pairs" else "a tree of associations:")

@@ -139,8 +139,8 @@ def combine(
 def _refuse_few(copies: int) -> None:
     if copies < FEWEST_COPIES:
         raise InputError(
-            f"there are {copies} copies; fewer than {FEWEST_COPIES} do not tell how much is owed to "
-            "the drawing (20 are usual)"
+            f"there are {copies} copies; fewer than {FEWEST_COPIES} do not tell how much is "
+            "owed to the drawing (20 are usual)"
         )
 
 

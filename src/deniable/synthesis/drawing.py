@@ -53,4 +53,4 @@ class Choices:
     def draw(self, of: NDArray[np.integer], bits: BitSource) -> NDArray[np.int64]:
         """Return an outcome from each of the distributions named, shape (n,)."""
         found = np.searchsorted(self._edges, of + uniforms(len(of), bits), side="right")
-        return np.minimum(found - of * self._outcomes, self._outcomes - 1)
+        return np.asarray(np.minimum(found - of * self._outcomes, self._outcomes - 1))

@@ -19,7 +19,8 @@ from deniable.estimate.inference import one_of
 from deniable.estimate.shares import Shares
 from deniable.estimate.source import Release
 from deniable.mechanism.privacy import finite_or_none
-from deniable.randomness import BitSource
+from deniable.opened import Names, Plan, names_of, open_release, texts_of
+from deniable.randomness import BitSource, SystemRandomness
 from deniable.report.rendering import read, render
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
 from deniable.synthesis.pairs import MOST_CELLS, PairsModel
@@ -98,6 +99,59 @@ class SynthesisRequest:
         if len(names) < 2 or len(set(names)) < len(names):
             raise InputError("name at least two attributes to synthesize, each once")
         return names
+
+
+def synthesize(
+    released: Any,
+    output: str | Path,
+    plan: Plan | None = None,
+    *,
+    of: Names = (),
+    tables: TablesModel | None = None,
+    rows: Kind = "synthetic",
+    copies: int = 20,
+    where: Mapping[str, str] | None = None,
+    file_format: str | None = None,
+    overwrite: bool = False,
+    anyway: bool = False,
+) -> dict[str, Any]:
+    """Draw tables that any tool can read from a model of a release; no row is a person's.
+
+    Args:
+        released: a folder made by :func:`deniable.share`, one or several paths, or a dataframe.
+        output: the folder to make.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
+        of, tables, rows, copies, where, file_format: as of :class:`SynthesisRequest`.
+        overwrite: replace an older folder of copies.
+        anyway: go on with a table that the mechanism cannot have released.
+
+    Returns:
+        What ``about.json`` has: files, model, the record's claim, every table of one and two.
+
+    Raises:
+        InputError: if the release cannot bear the model, or the folder cannot be made.
+
+    Examples:
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
+        >>> table = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["0"] * 500 + ["1"] * 500})
+        >>> about = deniable.synthesize(table, "synthetic", plan, copies=5)
+        >>> len(about["files"]), about["n_rows"], about["model"]["kind"]
+        (5, 1000, 'pairs')
+    """
+    opened = open_release(released, plan, anyway=anyway)
+    request = SynthesisRequest(
+        names_of(of, "of", opened.schema),
+        tables,
+        rows,
+        copies,
+        texts_of(where, "where", "a value by kept column"),
+        file_format,
+    )
+    claim = claim_of(released if plan is None else plan, opened.source)
+    return write_copies(
+        opened.source, request, Path(output), claim, SystemRandomness(), overwrite=overwrite
+    )
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
@@ -224,7 +278,8 @@ def _layout(
     chosen: NDArray[np.bool_],
     file_format: str | None,
 ) -> tuple[str, Any, tuple[Column, ...], list[dict[str, Any]]]:
-    """Return the format of the copies, the type of text, their columns, and the kept columns batch by batch."""
+    """Return the format of the copies, the type of text, their columns, and the kept columns
+    batch by batch."""
     schema = release.strata.schema
     attributes = [schema.attributes[schema.position(name)] for name in names]
     shown = released_attributes(release.strata, names)

@@ -2,8 +2,8 @@
 
 The model of a table of at most 100,000 cells has all main effects and pairs
 (:mod:`deniable.models.smoothing`). Of every copy the parameters are drawn from their posterior
-(:func:`~deniable.synthesis.rows.drawn_shares`); then rows, from the shares π that follow, or of every released
-row y its true cell x, with probability π(x) M[y, x]/θ(y).
+(:func:`~deniable.synthesis.rows.drawn_shares`); then rows, from the shares π that follow, or of
+every released row y its true cell x, with probability π(x) M[y, x]/θ(y).
 """
 
 from collections.abc import Sequence

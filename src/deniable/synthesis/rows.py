@@ -161,7 +161,9 @@ def drawn_shares(
     observed = tuple(
         Observed(
             each.forward,
-            np.bincount(s.cells, weights[s.rows], s.counts.size).reshape(each.counts.shape),
+            np.bincount(s.cells, weights[s.rows], s.counts.size)
+            .reshape(each.counts.shape)
+            .astype(np.float64),
         )
         for s, each in zip(seen, fit.likelihood.observed, strict=True)
     )

@@ -8,14 +8,14 @@ s their score and P the prior; ½(bᵀHb − tr HC), H the information that a cl
 the covariance of b. Only pairs are edges of which bᵀs, χ² where there is no association, is
 significant at 5 % over all pairs (Bonferroni).
 
-The table of every edge is fitted by maximum likelihood through the channel. Its shares are drawn for
-every copy (:func:`~deniable.synthesis.rows.drawn_shares`) with the same weights of the rows in all
-tables of the copy, so that two edges agree about the attribute that they share as they do in the fit.
+The table of every edge is fitted by maximum likelihood through the channel. Its shares are drawn
+for every copy (:func:`~deniable.synthesis.rows.drawn_shares`), with the same weights of the rows in
+all tables of the copy, so that two edges agree about the attribute that they share as in the fit.
 
-Of a released row y the true values are drawn by a chain (independence Metropolis–Hastings): the tree
-with evidence about each attribute by itself, e^ρ where it agrees with y, proposes all values at once,
-and what M[y, x] is beside those factors decides. The ρ are such that proposals agree with y as often
-as the true values do (cross-entropy method: Rubinstein 1999).
+Of a released row y the true values are drawn by a chain (independence Metropolis–Hastings): the
+tree with evidence about each attribute by itself, e^ρ where it agrees with y, proposes all values
+at once, and what M[y, x] is beside those factors decides. The ρ are such that proposals agree with
+y as often as the true values do (cross-entropy method: Rubinstein 1999).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
