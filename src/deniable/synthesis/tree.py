@@ -312,6 +312,8 @@ def _evidence(part: TableMap, rows: NDArray[np.intp], shown: list[NDArray[Any]])
     factors = [np.ones((len(rows), n)) for n in part.n_categories]
     for axis, matrix in part.matrices.items():
         factors[axis] *= matrix[shown[axis]]
+    for axis in set(range(len(factors))) - {*part.matrices, *part.pattern_axes}:
+        factors[axis] *= np.eye(part.n_categories[axis])[shown[axis]]  # released as it is
     for axis in part.pattern_axes:
         n = part.n_categories[axis]
         agree = part.sets[axis].holds() if axis in part.sets else np.eye(n, dtype=bool)

@@ -18,7 +18,7 @@ LAWS = laws()
 Model = PairsModel | TreeModel
 
 
-def rows_of(law: str, n: int = 3000) -> ReleasedRows:
+def rows_of(law: str, n: int = 1200) -> ReleasedRows:
     mechanism = as_it_is() if law == "none" else LAWS[law]
     return ReleasedRows.read(released(mechanism, people(n)), NAMES, {})
 
