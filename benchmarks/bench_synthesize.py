@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from deniable_studies.adult import CATEGORICAL, read_adult, schema
 from numpy.typing import NDArray
 
 import deniable
@@ -27,6 +26,7 @@ from deniable.randomness import SystemRandomness
 from deniable.synthesis.combining import combine
 from deniable.synthesis.pairs import PairsModel
 from deniable.synthesis.rows import ReleasedRows
+from deniable_studies.adult import CATEGORICAL, read_adult, schema
 
 NAMES = ("income", "sex", "race", "relationship")
 TERMS = ("sex", "white", "married")
