@@ -1,12 +1,12 @@
 """Synthetic and imputed copies of releases of Adult: how often combined intervals hold the truth.
 
-    ADULT=folder python benchmarks/bench_synthesize.py [--epsilon 4] [--releases 60] [--method forms]
+    ADULT=folder python benchmarks/bench_synthesize.py [--epsilon 4] [--releases 60]
 
 Of people drawn from the complete cases of UCI Adult with replacement, nine attributes are released
-again and again; 20 copies are drawn from the model of all pairs of income, sex, race and relationship
-(120 cells), an ordinary logistic regression of income on sex, white and married is fitted to each,
-and the results are combined. The truth is Adult's own. Beside it what not to do: the intervals of one
-imputed copy, and of the likeliest value of every row.
+again and again; 20 copies are drawn from the model of all pairs of income, sex, race and
+relationship (120 cells), an ordinary logistic regression of income on sex, white and married is
+fitted to each, and the results are combined. The truth is Adult's own. Beside it what not to do:
+the intervals of one imputed copy, and of the likeliest value of every row. It needs the studies.
 """
 
 import argparse
