@@ -52,9 +52,7 @@ def test_what_cannot_be_combined_is_refused() -> None:
 
 def test_a_file_of_results(tmp_path: Path) -> None:
     lines = ["copy,term,estimate,std.error"]
-    lines += [
-        f"{i},x,{v[0]},{s[0] ** 0.5}" for i, (v, s) in enumerate(zip(VALUES, SQUARES, strict=True))
-    ]
+    lines += [f"{i},x,{VALUES[i, 0]},{SQUARES[i, 0] ** 0.5}" for i in range(7)]
     path = tmp_path / "results.csv"
     path.write_text("\n".join(lines))
     found = combine_file(path, "imputed", 0.95)

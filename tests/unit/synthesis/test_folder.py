@@ -62,7 +62,9 @@ def test_cells_that_disagree_are_shown() -> None:
             {"attributes": ["a"], "cells": [cell | {"disagrees": True}]},
             {"attributes": ["b"], "cells": [cell | {"direct": None, "disagrees": False}]},
         ],
-        "model": {"kind": "tree", "attributes": ["a", "b"], "pairs": [], "independent": [["a", "b"]]},
+        "model": {
+            "kind": "tree", "attributes": ["a", "b"], "pairs": [], "independent": [["a", "b"]]
+        },
     }  # fmt: skip
     page = rendered(about)
     assert "Do not use the copies for them" in page
