@@ -28,3 +28,19 @@ def test_copies_are_drawn_and_combined(release: str, deniable: Any, tmp_path: Pa
     assert not (tmp_path / "few").exists()
     more = deniable("synthesize", release, "--output", "out", "--force", "--json", "--show-values")
     assert more.status == 2  # the results of an analysis are not removed
+
+
+def test_some_rows_and_rows_beside_their_record(
+    release: str, deniable: Any, tmp_path: Path
+) -> None:
+    done = deniable(
+        *("synthesize", "release/data.csv", "--mechanism", "release/record.json", "--anyway"),
+        *("--where", "town=A", "--copies", 5, "--output", "south"),
+    )
+    assert done.status == 0, done.err
+    assert "by the model of all pairs" in done.out
+    (tmp_path / "counts.csv").write_text("y,a,b,count\nno,p,f,3\n")
+    counted = ("--counts", "counts.csv", "--mechanism", "release/record.json")
+    refused = deniable("synthesize", *counted, "--output", "none")
+    assert refused.status == 2
+    assert "needs the released rows" in refused.err
