@@ -91,6 +91,7 @@ bench:
     {{bin}}/python benchmarks/bench_files.py --rows 0.1 1
     {{bin}}/python benchmarks/bench_wide.py
     {{bin}}/python benchmarks/bench_engines.py
+    {{bin}}/python benchmarks/bench_synthesize.py
     {{bin}}/python benchmarks/bench_estimate.py
 
 # kill -9 at twenty moments of releases in parts, plain and shuffled; a minute or two.

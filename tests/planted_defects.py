@@ -192,6 +192,13 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("(known.shares / theta - 1)", "(known.shares / theta + 1)"),
         ("scale = self.n_effective / self.total\n", "scale = 1.0\n"),
     ],
+    ("synthesis/rows", "unit/synthesis/tree"): [
+        ("np.bincount(s.cells, weights[s.rows], s.counts.size)", "s.counts.ravel()"),
+    ],
+    ("synthesis/combining", "unit/synthesis/combining"): [
+        ("np.maximum(between - within, within)", "between + within"),
+        ("(1 + 1 / m) * values.var", "values.var"),
+    ],
     ("models/merging", "unit/models/merging unit/models/question"): [
         ("design - means[group]", "design + means[group]"),
     ],

@@ -61,13 +61,18 @@ ROOMS: dict[str, set[str]] = {
         "audit": "errors estimate laws mechanism randomness schema tables",
         # one release and all its questions
         "opened": "design errors estimate mechanism models schema",
+        # rows from a model, beside what the release says itself
+        "synthesis": (
+            "atomic_files design errors estimate mechanism models opened randomness report "
+            "schema tables"
+        ),
         "api": (
             "design engines errors estimate laws ledger mechanism models opened randomness release "
-            "schema solvers.patterns tables"
+            "synthesis schema solvers.patterns tables"
         ),
         "cli": (
             "atomic_files audit collect design engines errors estimate frontier laws ledger "
-            "mechanism models randomness release report schema solvers.matrices tables"
+            "mechanism models randomness release report schema solvers.matrices synthesis tables"
         ),
         "__init__": "api",
         "__main__": "cli",
@@ -90,7 +95,15 @@ DOORS: dict[str, set[str]] = {
     "polars": set(),
     "highspy": {"solvers", "solvers.patterns", "solvers.matrices"},
     "clarabel": {"solvers", "solvers.patterns", "solvers.matrices"},
-    "scipy": {"solvers", "solvers.patterns", "solvers.matrices", "estimate", "audit", "models"},
+    "scipy": {
+        "solvers",
+        "solvers.patterns",
+        "solvers.matrices",
+        "estimate",
+        "audit",
+        "models",
+        "synthesis",
+    },
     "sqlite3": {"ledger"},
     "dask": {"engines"},
     "distributed": {"engines"},

@@ -25,6 +25,8 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "laws/__init__": ("laws/test_every_law.py", "it reads a law back by its family"),
     "laws/law": ("laws/test_every_law.py", "what all laws have in common, against brute force"),
     "laws/single_change": ("laws/test_every_law.py", "a law that is small enough for brute force"),
+    "synthesis/pairs": ("unit/synthesis/test_tree.py", "both models against the same exact law"),
+    "synthesis/rows": ("unit/synthesis/test_tree.py", "what both models look at"),
     "report/figures": ("unit/report/test_page.py", "a part of the page"),
     "report/method_styles": ("unit/report/test_frontier_plot.py", "colours and marks of the plot"),
     "solvers/patterns/interactions": (

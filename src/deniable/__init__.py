@@ -29,6 +29,7 @@ __all__ = [
     "Schema",
     "StrengthRequest",
     "birkhoff",
+    "combine",
     "design",
     "estimate",
     "estimate_covariance",
@@ -46,6 +47,7 @@ __all__ = [
     "randomize",
     "read_design",
     "share",
+    "synthesize",
     "trend_test",
 ]
 

@@ -64,6 +64,8 @@ from deniable.release.release import (
 from deniable.release.release import share as write_release
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
+from deniable.synthesis.combining import combine
+from deniable.synthesis.folder import synthesize
 from deniable.tables.frames import randomize_frame
 
 __all__ = [
@@ -77,6 +79,7 @@ __all__ = [
     "Schema",
     "StrengthRequest",
     "birkhoff",
+    "combine",
     "design",
     "estimate",
     "estimate_covariance",
@@ -94,6 +97,7 @@ __all__ = [
     "randomize",
     "read_design",
     "share",
+    "synthesize",
     "trend_test",
 ]
 

@@ -13,6 +13,7 @@ from deniable.cli import (
     pram,
     releasing,
     reproduce,
+    synthesizing,
 )
 from deniable.cli.app import main
 
@@ -30,4 +31,5 @@ __all__ = [
     "pram",
     "releasing",
     "reproduce",
+    "synthesizing",
 ]

@@ -1,0 +1,157 @@
+"""synthesize, combine: tables drawn from a model of a release, and what analyses of them say."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from deniable.cli import console, groups
+from deniable.cli.app import app
+from deniable.cli.arguments import (
+    AnswerFile,
+    AsJson,
+    ForceFiles,
+    Level,
+    ReleaseSource,
+    RowOptions,
+    ShowValues,
+)
+from deniable.schema.names import split_names
+
+
+@app.command(group=groups.READING)
+def synthesize(
+    source: ReleaseSource = None,
+    /,
+    *,
+    output: Annotated[Path, Parameter(group=groups.ASKED, help="Folder to make.")],
+    of: Annotated[
+        str | None,
+        Parameter(group=groups.ASKED, help="Attributes; by default all that are randomized."),
+    ] = None,
+    tables: Annotated[
+        Literal["pairs", "tree"] | None,
+        Parameter(
+            group=groups.ESTIMATED,
+            help="The model: all pairs (default up to 100,000 cells), or a tree of associations.",
+        ),
+    ] = None,
+    rows: Annotated[
+        Literal["synthetic", "imputed"],
+        Parameter(
+            group=groups.ASKED,
+            help="New rows, or true values of the released rows as they may have been; kept "
+            "columns travel with the latter.",
+        ),
+    ] = "synthetic",
+    copies: Annotated[
+        int, Parameter(group=groups.ASKED, help="How many, at least 5, all to be analysed.")
+    ] = 20,
+    chosen: RowOptions | None = None,
+    file_format: Annotated[
+        Literal["csv", "csv.gz", "parquet"] | None,
+        Parameter(
+            group=groups.FILE, name="--as", help="Kind of the files; by default the release's."
+        ),
+    ] = None,
+    force: ForceFiles = False,
+    show_values: ShowValues = False,
+    seed: Annotated[
+        int | None,
+        Parameter(group=groups.TESTS, name="--insecure-seed", help="Draw the same on every run."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw tables that any tool can read from a model of a release.
+
+    No row of them is a person's. Analyse every copy and put the results together
+    with combine: one copy by itself gives intervals that are far too narrow.
+
+    Example: deniable synthesize release --copies 20 --output synthetic
+    """
+    from deniable.randomness import SeededRandomness, SystemRandomness
+    from deniable.synthesis import folder
+
+    request = folder.SynthesisRequest(
+        tuple(split_names(of or "")), tables, rows, copies, (chosen or RowOptions()).selected(),
+        file_format,
+    )  # fmt: skip
+    folder.check_output(output, overwrite=force)
+    options = chosen or RowOptions()
+    bits = SystemRandomness() if seed is None else SeededRandomness(seed)
+    with options.open(source, show_values=show_values) as release:
+        claim = folder.claim_of(options.mechanism or source, release)
+        with console.progress("Drawing") as advance:
+            about = folder.write_copies(
+                release, request, output, claim, bits, overwrite=force, advance=advance
+            )
+    if as_json:
+        console.print_json(about)
+        return
+    _show(about, output)
+
+
+def _show(about: dict[str, Any], output: Path) -> None:
+    model, cells = about["model"], [c for t in about["tables"] for c in t["cells"]]
+    console.say(
+        f"{about['copies']} {about['rows']} copies of {about['n_rows']:,} rows, by "
+        + ("the model of all pairs." if model["kind"] == "pairs" else "a tree of associations:")
+    )
+    if model["kind"] == "tree":
+        console.say("; ".join(" - ".join(pair) for pair in model["pairs"]) or "none is significant")
+    off = sum(cell["disagrees"] for cell in cells)
+    console.say(
+        f"{off} of {len(cells):,} shares of one and two attributes disagree with the release."
+    )
+    console.say("No row is a person's. Analyse every copy, and combine: one alone is wrong.")
+    console.say(f"Read {output / 'about.html'} first.")
+
+
+@app.command(group=groups.READING)
+def combine(
+    results: Annotated[
+        Path, Parameter(group=groups.ASKED, help="CSV: copy, term, estimate, std_error.")
+    ],
+    /,
+    *,
+    rows: Annotated[
+        Literal["synthetic", "imputed"] | None,
+        Parameter(
+            group=groups.ASKED, help="What the copies are, if no about.json beside it says so."
+        ),
+    ] = None,
+    level: Level = 0.95,
+    output: AnswerFile = None,
+    force: ForceFiles = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put together what one analysis gave on every synthetic copy.
+
+    Example: deniable combine synthetic/results.csv
+    """
+    from deniable.synthesis.combining import combine_file
+
+    combined = combine_file(results, rows, level)
+    table = combined.table()
+    if as_json:
+        console.print_json({"rows": combined.kind, "copies": combined.copies, "terms": table})
+    else:
+        console.say(combined.caption())
+        names = ["estimate", "std_error", "df", "p_value", "low", "high"]
+        heads = ["estimate", "std error", "df", "p value", f"{100 * level:g}% from", "to"]
+        console.show_table(
+            ["term", *heads],
+            [
+                [row["term"], *("-" if row[n] is None else f"{row[n]:.4g}" for n in names)]
+                for row in table
+            ],
+            text_columns=1,
+            most=200,
+            framed=False,
+        )
+    if output is not None:
+        from deniable.tables.answers import write_columns
+
+        columns = {name: [row[name] for row in table] for name in table[0]}
+        write_columns(output, columns, combined.caption(), overwrite=force)
+        console.note(f"The answer is in {output}")

@@ -1,0 +1,227 @@
+"""Estimates from several synthetic copies made one, with errors that know that rows were drawn.
+
+With Ū the mean of the variances that the copies' own analyses state and B the variance of their
+estimates, m copies: for imputed copies T = Ū + (1 + 1/m)B with (m − 1)(1 + 1/r)² degrees of freedom
+(Rubin 1987), for synthetic ones T = (1 + 1/m)B − Ū with (m − 1)(1 − 1/r)² (Raghunathan, Reiter and
+Rubin 2003), r = (1 + 1/m)B/Ū. As no copy knows more than as many true rows would, the second is
+held at Ū or above, which is r = 2.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.design.stored import read_json
+from deniable.errors import InputError
+from deniable.estimate.inference import one_of
+
+Kind = Literal["synthetic", "imputed"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+FEWEST_COPIES = 5
+"""The variance between fewer says next to nothing of what it is to measure."""
+
+
+@dataclass(frozen=True)
+class Combined:
+    """Combined estimates.
+
+    Args:
+        terms: what is estimated, shape (q,).
+        kind: of the copies.
+        copies: how many.
+        estimates: means over the copies, shape (q,).
+        standard_errors: shape (q,).
+        degrees_of_freedom: of Student's law, shape (q,).
+        level: of the intervals, unless another is asked for.
+    """
+
+    terms: tuple[str, ...]
+    kind: Kind
+    copies: int
+    estimates: NDArray[np.float64] = field(repr=False)
+    standard_errors: NDArray[np.float64] = field(repr=False)
+    degrees_of_freedom: NDArray[np.float64] = field(repr=False)
+    level: float = 0.95
+
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return one row per estimate: ``term``, ``estimate``, ``std_error``, ``statistic``,
+        ``df``, ``p_value``, ``low`` and ``high``.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        from scipy.special import stdtr, stdtrit  # only here: loading it takes a while
+
+        level = self.level if level is None else level
+        if not 0 < level < 1:
+            raise InputError(f"a level is a probability between 0 and 1, not {level}")
+        rows = []
+        for term, value, error, df in zip(
+            self.terms,
+            self.estimates.tolist(),
+            self.standard_errors.tolist(),
+            self.degrees_of_freedom.tolist(),
+            strict=True,
+        ):
+            statistic = value / error if error > 0 else None
+            wide = error * float(stdtrit(df, 0.5 + level / 2))
+            p_value = None if statistic is None else 2 * float(stdtr(df, -abs(statistic)))
+            numbers = {"estimate": value, "std_error": error, "statistic": statistic, "df": df}
+            ends = {"p_value": p_value, "low": value - wide, "high": value + wide}
+            rows.append({"term": term} | numbers | ends)
+        return rows
+
+    def caption(self, level: float | None = None) -> str:
+        """Return in a sentence what it is."""
+        rule = "Raghunathan, Reiter and Rubin's" if self.kind == "synthetic" else "Rubin's"
+        shown = 100 * (self.level if level is None else level)
+        return f"{self.copies} {self.kind} copies, {rule} rule; {shown:g} % intervals"
+
+
+def combine(
+    estimates: ArrayLike,
+    variances: ArrayLike,
+    *,
+    kind: Kind,
+    terms: Sequence[str] | None = None,
+    level: float = 0.95,
+) -> Combined:
+    """Combine what the same analysis gave on every copy that ``synthesize`` made.
+
+    Args:
+        estimates: a row per copy, shape (copies, q), or (copies,) of one estimate.
+        variances: squared standard errors as each analysis states them, the same shape.
+        kind: ``synthetic`` or ``imputed``: what the copies are.
+        terms: what is estimated, shape (q,).
+        level: of the intervals.
+
+    Raises:
+        InputError: if there are fewer than five copies, or the numbers are none.
+
+    Examples:
+        >>> import deniable
+        >>> values, squares = [1.0, 1.2, 0.8, 1.1, 0.9], [0.04] * 5
+        >>> row = deniable.combine(values, squares, kind="imputed").table()[0]
+        >>> print(f"{row['estimate']:.2f} ± {row['std_error']:.3f}, {row['df']:.0f} df")
+        1.00 ± 0.265, 22 df
+    """
+    one_of(kind, KINDS, "kind")
+    values, squares = (np.asarray(given, dtype=np.float64) for given in (estimates, variances))
+    if values.ndim == 1:
+        values, squares = values[:, None], squares.reshape(squares.shape[0], -1)
+    if values.shape != squares.shape or values.ndim != 2:
+        raise InputError("estimates and variances have a row per copy, and as many columns")
+    m, q = values.shape
+    _refuse_few(m)
+    if not (np.isfinite(values).all() and np.isfinite(squares).all() and squares.min() >= 0):
+        raise InputError("an estimate or a variance is no finite number, or a variance is negative")
+    terms = tuple(map(str, range(1, q + 1))) if terms is None else tuple(terms)
+    if len(terms) != q:
+        raise InputError(f"there are {len(terms)} names for {q} estimates")
+    within, between = squares.mean(axis=0), (1 + 1 / m) * values.var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(between > 0, between / within, 0.0)
+        if kind == "imputed":
+            total, free = within + between, (m - 1) * (1 + 1 / ratio) ** 2
+        else:
+            total = np.maximum(between - within, within)
+            free = (m - 1) * (1 - 1 / np.maximum(ratio, 2.0)) ** 2
+    free = np.minimum(free, 1e9)
+    return Combined(terms, kind, m, values.mean(axis=0), np.sqrt(total), free, level)
+
+
+def _refuse_few(copies: int) -> None:
+    if copies < FEWEST_COPIES:
+        raise InputError(
+            f"there are {copies} copies; fewer than {FEWEST_COPIES} do not tell how much is "
+            "owed to the drawing (20 are usual)"
+        )
+
+
+_ERRORS = {"variance": 1, "std_error": 2, "std.error": 2}
+"""Columns that say how exact an estimate is, and to which power to take them."""
+
+
+def read_results(
+    path: str | Path,
+) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
+    """Read a CSV file with a row for every copy and estimate: columns ``copy``, ``term``,
+    ``estimate``, and ``std_error`` or ``variance``; others are passed over.
+
+    Returns:
+        Terms, estimates and variances as :func:`combine` takes them.
+
+    Raises:
+        InputError: naming file, row and column, if it is not such a file.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            head, *rows = [row for row in csv.reader(file) if row] or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
+        raise InputError(f"{path}: cannot be read ({why})") from None
+    error_column = next((name for name in _ERRORS if name in head), "std_error")
+    for name in ("copy", "term", "estimate", error_column):
+        if head.count(name) != 1:
+            raise InputError(
+                f"{path}: the first row has one each of the columns copy, term, estimate, and "
+                f"std_error or variance; '{name}' is missing or there twice"
+            )
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for place, row in enumerate(rows, start=1):
+        cells = dict(zip(head, row, strict=False))
+        where, key = f"{path}, data row {place}", (cells.get("copy", ""), cells.get("term", ""))
+        numbers = []
+        for name in ("estimate", error_column):
+            try:
+                numbers.append(float(cells.get(name, "")))
+            except ValueError:
+                raise InputError(f"{where}, column '{name}': it is not a number") from None
+        if key in found:
+            raise InputError(f"{where}: copy {key[0]} has '{key[1]}' twice")
+        found[key] = numbers[0], numbers[1] ** _ERRORS[error_column]
+    copies, terms = (list(dict.fromkeys(key[i] for key in found)) for i in (0, 1))
+    for copy in copies:
+        if lost := [term for term in terms if (copy, term) not in found]:
+            raise InputError(f"{path}: copy {copy} has no row for '{lost[0]}'")
+    values = np.array([[found[copy, term] for term in terms] for copy in copies]).reshape(
+        len(copies), len(terms), 2
+    )
+    return tuple(terms), values[..., 0], values[..., 1]
+
+
+def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:
+    """Return what a file of results comes to.
+
+    Args:
+        path: of the results; :func:`read_results` says what is in it.
+        kind: what the copies are; by default as ``about.json`` beside it says, which also tells
+            how many they have to be.
+        level: of the intervals.
+
+    Raises:
+        InputError: if nothing says what the copies are, some are missing, or as :func:`combine`.
+    """
+    terms, estimates, variances = read_results(path)
+    about = path.parent / "about.json"
+    if about.is_file():
+        stated = read_json(about)
+        if kind is not None and kind != stated.get("rows"):
+            raise InputError(f"{about} says that the copies are {stated.get('rows')}, not {kind}")
+        kind = one_of(str(stated.get("rows")), KINDS, "rows")
+        if stated.get("copies") != len(estimates):
+            raise InputError(
+                f"{path} has results of {len(estimates)} copies, and {about} speaks of "
+                f"{stated.get('copies')}; analyse all of them"
+            )
+    if kind is None:
+        raise InputError(
+            f"{path}: no about.json beside it says what the copies are; say so with `rows`"
+        )
+    return combine(estimates, variances, kind=kind, terms=terms, level=level)

@@ -1,0 +1,369 @@
+"""A folder of synthetic copies: the tables, what they are worth, and how to use them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.atomic_files import refuse_foreign_folder, replaced_folder
+from deniable.design.record import to_json
+from deniable.design.stored import read_json
+from deniable.errors import InputError
+from deniable.estimate.counting import released_attributes
+from deniable.estimate.inference import one_of
+from deniable.estimate.shares import Shares
+from deniable.estimate.source import Release
+from deniable.mechanism.privacy import finite_or_none
+from deniable.opened import Names, Plan, names_of, open_release, texts_of
+from deniable.randomness import BitSource, SystemRandomness
+from deniable.report.rendering import read, render
+from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
+from deniable.synthesis.pairs import MOST_CELLS, PairsModel
+from deniable.synthesis.rows import ReleasedRows
+from deniable.synthesis.tree import TreeModel
+from deniable.tables import open_table
+from deniable.tables.columns import Column, released_columns, text_columns
+from deniable.tables.writing import FORMATS, TableWriter, table_format
+
+FORMAT, FORMAT_VERSION = "deniable synthesis", 1
+ABOUT, PAGE = "about.json", "about.html"
+MARK = "no_row_is_a_person"
+"""The first column of every copy, and in the name of every file."""
+
+LEVEL = 0.95
+TablesModel = Literal["pairs", "tree"]
+_RULES = {
+    "synthetic": "Raghunathan, Reiter and Rubin 2003: T = (1 + 1/m)B - U, at least U",
+    "imputed": "Rubin 1987: T = U + (1 + 1/m)B",
+}
+
+
+@dataclass(frozen=True)
+class SynthesisRequest:
+    """What copies to make of a release.
+
+    Args:
+        of: attributes; by default all that are randomized.
+        tables: ``pairs``, ``tree``, or by default pairs up to 100,000 cells and beyond that a tree.
+        rows: ``synthetic``, new rows, or ``imputed``, true values of the released ones.
+        copies: how many, at least five.
+        where: kept columns and the one value to select rows by.
+        file_format: ``csv``, ``csv.gz`` or ``parquet``; by default as the release's rows are.
+
+    Raises:
+        InputError: if one is none of these.
+    """
+
+    of: tuple[str, ...] = ()
+    tables: TablesModel | None = None
+    rows: Kind = "synthetic"
+    copies: int = 20
+    where: Mapping[str, str] = field(default_factory=dict)
+    file_format: str | None = None
+
+    def __post_init__(self) -> None:
+        one_of(self.rows, KINDS, "rows")
+        if self.tables is not None:
+            one_of(self.tables, ("pairs", "tree"), "tables")
+        if self.file_format is not None:
+            one_of(self.file_format, FORMATS, "file_format")
+        if self.copies < FEWEST_COPIES:
+            raise InputError(
+                f"{self.copies} copies are too few: an analysis of one takes what was drawn for "
+                f"what is known, and fewer than {FEWEST_COPIES} do not tell the difference; make "
+                "20, and combine what they give"
+            )
+
+    def names(self, release: Release) -> tuple[str, ...]:
+        """Return the attributes.
+
+        Raises:
+            InputError: if one is released as it is, unknown, or there are fewer than two.
+        """
+        schema = release.strata.schema
+        names = self.of or tuple(schema.names[i] for i in schema.protected)
+        for name in names:
+            if name in schema.keep:
+                raise InputError(
+                    f"'{name}' is released as it is: it travels with imputed rows by itself, and "
+                    "synthetic rows have no column of it"
+                )
+            if name not in schema.names:
+                schema.variables([name])
+                raise InputError(f"'{name}' is a part of a merged attribute; name the whole")
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise InputError("name at least two attributes to synthesize, each once")
+        return names
+
+
+def synthesize(
+    released: Any,
+    output: str | Path,
+    plan: Plan | None = None,
+    *,
+    of: Names = (),
+    tables: TablesModel | None = None,
+    rows: Kind = "synthetic",
+    copies: int = 20,
+    where: Mapping[str, str] | None = None,
+    file_format: str | None = None,
+    overwrite: bool = False,
+    anyway: bool = False,
+) -> dict[str, Any]:
+    """Draw tables that any tool can read from a model of a release; no row is a person's.
+
+    Args:
+        released: a folder made by :func:`deniable.share`, one or several paths, or a dataframe.
+        output: the folder to make.
+        plan: what randomized it, or the file that says so; may be left out for a folder.
+        of, tables, rows, copies, where, file_format: as of :class:`SynthesisRequest`.
+        overwrite: replace an older folder of copies.
+        anyway: go on with a table that the mechanism cannot have released.
+
+    Returns:
+        What ``about.json`` has: files, model, the record's claim, every table of one and two.
+
+    Raises:
+        InputError: if the release cannot bear the model, or the folder cannot be made.
+
+    Examples:
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
+        >>> table = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["0"] * 500 + ["1"] * 500})
+        >>> about = deniable.synthesize(table, "synthetic", plan, copies=5)
+        >>> len(about["files"]), about["n_rows"], about["model"]["kind"]
+        (5, 1000, 'pairs')
+    """
+    opened = open_release(released, plan, anyway=anyway)
+    request = SynthesisRequest(
+        names_of(of, "of", opened.schema),
+        tables,
+        rows,
+        copies,
+        texts_of(where, "where", "a value by kept column"),
+        file_format,
+    )
+    claim = claim_of(released if plan is None else plan, opened.source)
+    return write_copies(
+        opened.source, request, Path(output), claim, SystemRandomness(), overwrite=overwrite
+    )
+
+
+def check_output(output: Path, *, overwrite: bool) -> None:
+    """Stop before any work if the folder exists and is not to be, or must not be, replaced.
+
+    Raises:
+        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
+    """
+
+    def is_ours(names: set[str]) -> bool:
+        return all(name in (ABOUT, PAGE) or MARK in name for name in names)
+
+    refuse_foreign_folder(output, "a folder of synthetic copies", is_ours, overwrite=overwrite)
+
+
+def claim_of(stated: Any, release: Release) -> dict[str, Any]:
+    """Return what the release's record promises, unchanged.
+
+    Args:
+        stated: the folder or file that has the record, if there is one.
+        release: of which, without a record, ε is told.
+    """
+    if isinstance(stated, str | Path):
+        path = Path(stated) / "record.json" if Path(stated).is_dir() else Path(stated)
+        if path.suffix == ".json" and path.is_file():
+            guarantee = read_json(path).get("guarantee")
+            if isinstance(guarantee, dict):
+                return guarantee
+    return {"epsilon": finite_or_none(release.strata.epsilon)}
+
+
+def write_copies(
+    release: Release,
+    request: SynthesisRequest,
+    output: Path,
+    claim: Mapping[str, Any],
+    bits: BitSource,
+    *,
+    overwrite: bool = False,
+    advance: Callable[[float], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Fit a model, draw copies and write them to a folder, all or nothing.
+
+    Args:
+        release: the released rows, to be read twice.
+        request: what copies.
+        output: the folder to make.
+        claim: what the release's record promises.
+        bits: source of randomness.
+        overwrite: whether an older folder of copies may be replaced.
+        advance: told how much is done, from 0 to 1.
+
+    Returns:
+        What ``about.json`` has.
+
+    Raises:
+        InputError: if the release cannot bear the model, or the folder cannot be made.
+    """
+    check_output(output, overwrite=overwrite)
+    names = request.names(release)
+    rows = ReleasedRows.read(release, names, request.where)
+    model = _fitted(rows, names, request.tables)
+    advance(0.2)
+    draw = model.synthetic if request.rows == "synthetic" else model.imputed
+    codes = draw(request.copies, rows.n_rows, bits)
+    advance(0.6)
+    kept = tuple(release.strata.schema.keep) if request.rows == "imputed" else ()
+    kind, text, columns, batches = _layout(release, names, kept, rows.chosen, request.file_format)
+    places = [release.strata.schema.position(name) for name in names]
+    width = len(str(request.copies))
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "software": f"deniable {version('deniable')}",
+        "warning": "No row is a person's: all values in these tables were drawn from a model.",
+        "rows": request.rows,
+        "copies": request.copies,
+        "n_rows": rows.n_rows,
+        "where": dict(request.where),
+        "files": [
+            f"{request.rows}_copy_{copy:0{width}}_{MARK}.{kind}"
+            for copy in range(1, request.copies + 1)
+        ],
+        "kept": list(kept),
+        "left_out": [] if kept else list(release.strata.schema.keep),
+        "combining": _RULES[request.rows],
+        "guarantee": dict(claim),
+        "model": model.to_plain(),
+        "level": LEVEL,
+        "tables": _compared(rows, names, codes),
+    }
+    with replaced_folder(output, overwrite=overwrite) as folder:
+        for copy, name in enumerate(about["files"]):
+            said = (f"{request.rows} copy {copy + 1}",)
+            first = Column(MARK, text, len(release.strata.schema.names), said)
+            with TableWriter(folder / name, (first, *columns)) as writer:
+                start = 0
+                for batch in batches or [{}]:
+                    n = len(next(iter(batch.values()))) if batch else rows.n_rows
+                    arrays: list[Any] = [None] * len(release.strata.schema.names)
+                    for place, column in zip(places, codes[copy], strict=True):
+                        arrays[place] = column[start : start + n]
+                    writer.write([*arrays, np.zeros(n, dtype=np.uint8)], batch)
+                    start += n
+            advance(0.7 + 0.3 * (copy + 1) / request.copies)
+        (folder / ABOUT).write_bytes(to_json(about))
+        (folder / PAGE).write_text(rendered(about), encoding="utf-8")
+    return about
+
+
+def _fitted(
+    rows: ReleasedRows, names: Sequence[str], tables: TablesModel | None
+) -> PairsModel | TreeModel:
+    sizes = [v.attribute.n_categories for v in rows.strata.schema.variables(names)]
+    if tables is None:
+        tables = "pairs" if np.prod(sizes, dtype=float) <= MOST_CELLS else "tree"
+    return (PairsModel if tables == "pairs" else TreeModel).fitted(rows, names)
+
+
+def _layout(
+    release: Release,
+    names: Sequence[str],
+    kept: Sequence[str],
+    chosen: NDArray[np.bool_],
+    file_format: str | None,
+) -> tuple[str, Any, tuple[Column, ...], list[dict[str, Any]]]:
+    """Return the format of the copies, the type of text, their columns, and the kept columns
+    batch by batch."""
+    schema = release.strata.schema
+    attributes = [schema.attributes[schema.position(name)] for name in names]
+    shown = released_attributes(release.strata, names)
+    batches = []
+    with open_table(release.rows, shown if not kept else [], kept, other_columns="drop") as reader:
+        types = dict(reader.columns)
+        first = 0
+        for batch in reader if kept else ():
+            mine = np.flatnonzero(chosen[first : first + batch.n_rows])
+            batches.append({name: column.take(mine) for name, column in batch.kept.items()})
+            first += batch.n_rows
+    text = text_columns(attributes, [a.categories for a in attributes])[0].kind
+    wanted = [(c.name, types.get(c.name, text)) for a in attributes for c in a.columns]
+    left_out = [name for name in schema.names if name not in names]
+    columns = released_columns(
+        [*wanted, *((name, types[name]) for name in kept)], schema.attributes, [*kept, *left_out]
+    )
+    source = release.rows if not isinstance(release.rows, list) else release.rows[0]
+    if file_format is None:
+        try:
+            file_format = table_format(Path(source))
+        except (InputError, TypeError):
+            file_format = "csv"
+    return file_format, text, columns, batches
+
+
+def _compared(
+    rows: ReleasedRows, names: Sequence[str], codes: NDArray[Any]
+) -> list[dict[str, Any]]:
+    """Return the shares of every table of one attribute and of two: of the copies, and estimated
+    directly with an interval. Cells disagree where the interval for all cells together, 95 %, does
+    not hold the copies' share."""
+    schema = rows.strata.schema
+    sizes = [v.attribute.n_categories for v in schema.variables(names)]
+    chosen = [(i,) for i in range(len(names))] + list(combinations(range(len(names)), 2))
+    together = 1 - (1 - LEVEL) / sum(int(np.prod([sizes[i] for i in axes])) for axes in chosen)
+    tables = []
+    for axes in chosen:
+        of, shape = tuple(names[i] for i in axes), tuple(sizes[i] for i in axes)
+        cells = np.ravel_multi_index(tuple(codes[:, i].astype(np.int64) for i in axes), shape)
+        shares = np.bincount(cells.ravel(), minlength=int(np.prod(shape))) / cells.size
+        try:
+            (direct,) = Shares(of, level=LEVEL, target="population").answer(rows.counts(of))
+        except InputError:  # never asked together, or wiped out
+            direct = None
+        found = direct and (direct.unbiased, *direct.confidence_interval(LEVEL))
+        wide = direct and direct.confidence_interval(together)
+        table = []
+        for place, share in zip(np.ndindex(shape), shares.tolist(), strict=True):
+            low, high = (wide[0][place], wide[1][place]) if wide else (0.0, 1.0)
+            table.append(
+                {
+                    "categories": [
+                        schema.variables([name])[0].attribute.categories[i]
+                        for name, i in zip(of, place, strict=True)
+                    ],
+                    "share": share,
+                    "direct": float(found[0][place]) if found else None,
+                    "low": float(found[1][place]) if found else None,
+                    "high": float(found[2][place]) if found else None,
+                    "disagrees": not bool(low - 1e-12 <= share <= high + 1e-12),
+                }
+            )
+        tables.append({"attributes": list(of), "cells": table})
+    return tables
+
+
+def rendered(about: Mapping[str, Any]) -> str:
+    """Return the page of a folder: one HTML file that needs nothing else.
+
+    Args:
+        about: what ``about.json`` has.
+    """
+    disagreeing = [
+        (table["attributes"], cell)
+        for table in about["tables"]
+        for cell in table["cells"]
+        if cell["disagrees"]
+    ]
+    return render(
+        "deniable.synthesis/about.html.j2",
+        title=f"{about['copies']} {about['rows']} copies: no row is a person's",
+        style=read("deniable.report", "page.css"),
+        policy="default-src 'none'; style-src 'unsafe-inline'",
+        about=about,
+        disagreeing=disagreeing,
+    )

@@ -1,0 +1,172 @@
+"""Released rows as models of synthetic tables look at them, stratum by stratum."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.estimate.source import Release
+from deniable.estimate.tabulate import Counts, Tabulation
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.mechanism.strata import Strata
+from deniable.mechanism.table_map import TableMap
+from deniable.models.likelihood import Likelihood, LogLinearFit, Observed, fit_log_linear
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the rows of one stratum show of some attributes.
+
+    Args:
+        mechanism: of the stratum.
+        rows: their places among all rows, shape (n,).
+        cells: the place of each in the flat table of released values, shape (n,).
+        counts: how many show each, shape of the released values.
+    """
+
+    mechanism: Mechanism
+    rows: NDArray[np.intp]
+    cells: NDArray[np.int64]
+    counts: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReleasedRows:
+    """Released rows in memory.
+
+    Args:
+        strata: what randomized them.
+        codes: released codes by the attributes' positions, and the forms' (see
+            :class:`~deniable.estimate.counting.KeptRows`), shape (n,) each.
+        parts: of every stratum its value and the places of its rows.
+        chosen: which of the rows that were read these are, shape (rows read,).
+    """
+
+    strata: Strata
+    codes: Mapping[int, NDArray[Any]]
+    parts: tuple[tuple[str, NDArray[np.intp]], ...]
+    chosen: NDArray[np.bool_]
+
+    @classmethod
+    def read(
+        cls, release: Release, names: Sequence[str], where: Mapping[str, str]
+    ) -> "ReleasedRows":
+        """Read the rows of a release.
+
+        Args:
+            release: to read.
+            names: attributes.
+            where: kept columns and the one value to select rows by.
+
+        Raises:
+            InputError: if they cannot be read, or none is left.
+        """
+        column = release.strata.column
+        texts = list(dict.fromkeys([*where, *([] if column is None else [column])]))
+        rows = release.read_rows(names, texts=texts)
+        chosen = np.ones(rows.n_rows, dtype=bool)
+        for name, value in where.items():
+            codes, labels = rows.texts[name]
+            chosen &= codes == (labels.index(value) if value in labels else -1)
+        if not chosen.any():
+            raise InputError("there is no row to synthesize from")
+        rows = rows.where(chosen)
+        parts = [("", np.arange(rows.n_rows))]
+        if column is not None:
+            codes, labels = rows.texts[column]
+            parts = [(labels[place], np.flatnonzero(codes == place)) for place in np.unique(codes)]
+        return cls(release.strata, rows.codes, tuple(parts), chosen)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return sum(len(rows) for _, rows in self.parts)
+
+    def shown(
+        self, names: Sequence[str], rows: NDArray[np.intp], stratum: str
+    ) -> tuple[Channel | PublishedChannel, list[NDArray[Any]]]:
+        """Return the channel on some attributes, and what rows of one stratum show along each of
+        its axes of released values."""
+        channel = channel_of(self.strata.mechanism_of(stratum), names)
+        return channel, channel.released_codes({i: c[rows] for i, c in self.codes.items()})
+
+    def seen(self, names: Sequence[str]) -> list[Seen]:
+        """Return what the rows show of some attributes, stratum by stratum.
+
+        Raises:
+            InputError: if a row is not of this release.
+        """
+        found = []
+        for stratum, rows in self.parts:
+            channel, axes = self.shown(names, rows, stratum)
+            cells = np.zeros(len(rows), dtype=np.int64)
+            for size, column in zip(channel.n_outputs, axes, strict=True):
+                cells = cells * size + column
+            counts = np.bincount(cells, minlength=prod(channel.n_outputs))
+            found.append(
+                Seen(
+                    channel.mechanism,
+                    rows,
+                    cells,
+                    counts.reshape(channel.n_outputs).astype(np.float64),
+                )
+            )
+        return found
+
+    def counts(self, names: Sequence[str]) -> Counts:
+        """Return the rows counted by some attributes."""
+        parts = tuple((s.mechanism, Tabulation.from_counts(s.counts)) for s in self.seen(names))
+        return Counts(parts, column=self.strata.column)
+
+
+_MATRIX = 1 << 22
+"""Numbers up to which a channel is written out as a matrix: one product instead of a pass for every
+axis and form."""
+
+
+def likelihood_of(seen: Sequence[Seen], names: Sequence[str], sizes: Sequence[int]) -> Likelihood:
+    """Return the likelihood of a table of some attributes, given what all rows show of them."""
+    cells = prod(sizes)
+    forwards = [channel_of(s.mechanism, names, s.counts).forward for s in seen]
+    if cells * max(s.counts.size for s in seen) > _MATRIX:
+        pairs = zip(forwards, seen, strict=True)
+        return Likelihood((*sizes, 1), tuple(Observed(f, s.counts) for f, s in pairs))
+    units = np.eye(cells).reshape(*sizes, cells)
+    matrices = [forward.apply(units).reshape(-1, cells) for forward in forwards]
+    maps = [TableMap((cells,), (), np.ones(()), {0: matrix}) for matrix in matrices]
+    pairs = zip(maps, seen, strict=True)
+    return Likelihood((cells, 1), tuple(Observed(m, s.counts.ravel()) for m, s in pairs))
+
+
+def drawn_shares(
+    fit: LogLinearFit, seen: Sequence[Seen], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the cells' shares at parameters drawn from their posterior, shape (cells,).
+
+    The draw is the fit to rows with random weights (weighted likelihood bootstrap: Newton and
+    Raftery 1994). A normal law around the fit will not do: where a release says little of a rare
+    category, its share comes out a hundred times too large in some copies.
+
+    Args:
+        fit: to begin with.
+        seen: what it was fitted to.
+        weights: exponential, one a row; the same for all tables of a copy.
+    """
+    observed = tuple(
+        Observed(
+            each.forward,
+            np.bincount(s.cells, weights[s.rows], s.counts.size)
+            .reshape(each.counts.shape)
+            .astype(np.float64),
+        )
+        for s, each in zip(seen, fit.likelihood.observed, strict=True)
+    )
+    likelihood = Likelihood(fit.likelihood.shape, observed)
+    again = fit_log_linear(likelihood, fit.design, fit.names, fit.precision, fit.parameters)
+    return again.probabilities.ravel()

@@ -1,0 +1,78 @@
+"""Combining: the rules by hand, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deniable
+from deniable.errors import InputError
+from deniable.synthesis.combining import combine_file
+
+RANDOM = np.random.default_rng(3)
+VALUES, SQUARES = RANDOM.normal(size=(7, 2)), RANDOM.uniform(0.1, 0.3, (7, 2))
+
+
+def test_imputed_copies_by_rubins_rule() -> None:
+    found = deniable.combine(VALUES, SQUARES, kind="imputed")
+    within, between = SQUARES.mean(0), VALUES.var(0, ddof=1)
+    total = within + (8 / 7) * between
+    np.testing.assert_allclose(found.standard_errors**2, total, rtol=1e-12)
+    free = 6 * (1 + within / ((8 / 7) * between)) ** 2
+    np.testing.assert_allclose(found.degrees_of_freedom, free, rtol=1e-12)
+
+
+def test_synthetic_copies_by_raghunathan_reiter_and_rubin() -> None:
+    found = deniable.combine(VALUES, SQUARES, kind="synthetic", terms=("a", "b"))
+    within, between = SQUARES.mean(0), (8 / 7) * VALUES.var(0, ddof=1)
+    np.testing.assert_allclose(
+        found.standard_errors**2, np.maximum(between - within, within), rtol=1e-12
+    )
+    ratio = np.maximum(between / within, 2)
+    np.testing.assert_allclose(found.degrees_of_freedom, 6 * (1 - 1 / ratio) ** 2, rtol=1e-12)
+    low = deniable.combine(VALUES * 1e-6, SQUARES, kind="synthetic")
+    np.testing.assert_allclose(low.standard_errors**2, within, rtol=1e-9)
+    assert [row["term"] for row in found.table(0.9)] == ["a", "b"]
+
+
+def test_what_cannot_be_combined_is_refused() -> None:
+    with pytest.raises(InputError, match="fewer than 5"):
+        deniable.combine(VALUES[:4], SQUARES[:4], kind="imputed")
+    with pytest.raises(InputError, match="kind"):
+        deniable.combine(VALUES, SQUARES, kind="other")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no finite number"):
+        deniable.combine(VALUES, -SQUARES, kind="imputed")
+    with pytest.raises(InputError, match="a row per copy"):
+        deniable.combine(VALUES, SQUARES[:, :1], kind="imputed")
+    with pytest.raises(InputError, match="names for 2"):
+        deniable.combine(VALUES, SQUARES, kind="imputed", terms=("a",))
+    with pytest.raises(InputError, match="between 0 and 1"):
+        deniable.combine(VALUES, SQUARES, kind="imputed").table(1.0)
+
+
+def test_a_file_of_results(tmp_path: Path) -> None:
+    lines = ["copy,term,estimate,std.error"]
+    lines += [f"{i},x,{VALUES[i, 0]},{SQUARES[i, 0] ** 0.5}" for i in range(7)]
+    path = tmp_path / "results.csv"
+    path.write_text("\n".join(lines))
+    found = combine_file(path, "imputed", 0.95)
+    direct = deniable.combine(VALUES[:, 0], SQUARES[:, 0], kind="imputed")
+    np.testing.assert_allclose(found.standard_errors, direct.standard_errors)
+    with pytest.raises(InputError, match="say so with `rows`"):
+        combine_file(path, None, 0.95)
+    (tmp_path / "about.json").write_text('{"rows": "synthetic", "copies": 8}')
+    with pytest.raises(InputError, match="not imputed"):
+        combine_file(path, "imputed", 0.95)
+    with pytest.raises(InputError, match="analyse all of them"):
+        combine_file(path, None, 0.95)
+    for text, said in (
+        ("copy,term,estimate\n1,x,2\n", "'std_error' is missing"),
+        ("copy,term,estimate,variance\n1,x,2,y\n", "data row 1, column 'variance'"),
+        ("copy,term,estimate,variance\n1,x,2,1\n1,x,2,1\n", "twice"),
+        ("copy,term,estimate,variance\n1,x,2,1\n2,y,2,1\n", "copy 1 has no row for 'y'"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=said):
+            combine_file(path, "imputed", 0.95)
+    with pytest.raises(InputError, match="cannot be read"):
+        combine_file(tmp_path / "none.csv", "imputed", 0.95)
