@@ -45,15 +45,7 @@ _RULES = {
 
 @dataclass(frozen=True)
 class SynthesisRequest:
-    """What copies to make of a release.
-
-    Args:
-        of: attributes; by default all that are randomized.
-        tables: ``pairs``, ``tree``, or by default pairs up to 100,000 cells and beyond that a tree.
-        rows: ``synthetic``, new rows, or ``imputed``, true values of the released ones.
-        copies: how many, at least five.
-        where: kept columns and the one value to select rows by.
-        file_format: ``csv``, ``csv.gz`` or ``parquet``; by default as the release's rows are.
+    """What copies to make of a release; the arguments are those of :func:`synthesize`.
 
     Raises:
         InputError: if one is none of these.
@@ -121,7 +113,12 @@ def synthesize(
         released: a folder made by :func:`deniable.share`, one or several paths, or a dataframe.
         output: the folder to make.
         plan: what randomized it, or the file that says so; may be left out for a folder.
-        of, tables, rows, copies, where, file_format: as of :class:`SynthesisRequest`.
+        of: attributes; by default all that are randomized.
+        tables: ``pairs``, ``tree``, or by default pairs up to 100,000 cells and beyond that a tree.
+        rows: ``synthetic``, new rows, or ``imputed``, true values of the released ones.
+        copies: how many, at least five.
+        where: kept columns and the one value to select rows by.
+        file_format: ``csv``, ``csv.gz`` or ``parquet``; by default as the release's rows are.
         overwrite: replace an older folder of copies.
         anyway: go on with a table that the mechanism cannot have released.
 
