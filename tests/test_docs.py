@@ -37,6 +37,7 @@ SLOW = {
     "docs/frontier.md",
     "docs/howto/audit.md",
     "docs/howto/models.md",
+    "docs/howto/synthetic.md",
 }
 
 # Setting up is the gate's first line, and the tests are being run already.
