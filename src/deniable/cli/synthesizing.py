@@ -8,6 +8,10 @@ from cyclopts import Parameter
 from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
+    ASKED,
+    ESTIMATED,
+    FILE,
+    TESTS,
     AnswerFile,
     AsJson,
     ForceFiles,
@@ -24,42 +28,18 @@ def synthesize(
     source: ReleaseSource = None,
     /,
     *,
-    output: Annotated[Path, Parameter(group=groups.ASKED, help="Folder to make.")],
-    of: Annotated[
-        str | None,
-        Parameter(group=groups.ASKED, help="Attributes; by default all that are randomized."),
-    ] = None,
-    tables: Annotated[
-        Literal["pairs", "tree"] | None,
-        Parameter(
-            group=groups.ESTIMATED,
-            help="The model: all pairs (default up to 100,000 cells), or a tree of associations.",
-        ),
-    ] = None,
-    rows: Annotated[
-        Literal["synthetic", "imputed"],
-        Parameter(
-            group=groups.ASKED,
-            help="New rows, or true values of the released rows as they may have been; kept "
-            "columns travel with the latter.",
-        ),
-    ] = "synthetic",
-    copies: Annotated[
-        int, Parameter(group=groups.ASKED, help="How many, at least 5, all to be analysed.")
-    ] = 20,
+    output: Annotated[Path, ASKED],
+    of: Annotated[str | None, ASKED] = None,
+    tables: Annotated[Literal["pairs", "tree"] | None, ESTIMATED] = None,
+    rows: Annotated[Literal["synthetic", "imputed"], ASKED] = "synthetic",
+    copies: Annotated[int, ASKED] = 20,
     chosen: RowOptions | None = None,
     file_format: Annotated[
-        Literal["csv", "csv.gz", "parquet"] | None,
-        Parameter(
-            group=groups.FILE, name="--as", help="Kind of the files; by default the release's."
-        ),
+        Literal["csv", "csv.gz", "parquet"] | None, FILE, Parameter(name="--as")
     ] = None,
     force: ForceFiles = False,
     show_values: ShowValues = False,
-    seed: Annotated[
-        int | None,
-        Parameter(group=groups.TESTS, name="--insecure-seed", help="Draw the same on every run."),
-    ] = None,
+    seed: Annotated[int | None, TESTS, Parameter(name="--insecure-seed")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw tables that any tool can read from a model of a release.
@@ -68,16 +48,23 @@ def synthesize(
     with combine: one copy by itself gives intervals that are far too narrow.
 
     Example: deniable synthesize release --copies 20 --output synthetic
+
+    Args:
+        output: Folder to make.
+        of: Attributes; by default all that are randomized.
+        tables: The model: all pairs (default up to 100,000 cells), or a tree of associations.
+        rows: New rows, or true values of the released rows as they may have been; kept columns
+            travel with the latter.
+        copies: How many, at least 5, all to be analysed.
+        file_format: Kind of the files; by default the release's.
+        seed: Draw the same on every run.
     """
     from deniable.randomness import SeededRandomness, SystemRandomness
     from deniable.synthesis import folder
 
-    request = folder.SynthesisRequest(
-        tuple(split_names(of or "")), tables, rows, copies, (chosen or RowOptions()).selected(),
-        file_format,
-    )  # fmt: skip
+    options, names = chosen or RowOptions(), tuple(split_names(of or ""))
+    request = folder.SynthesisRequest(names, tables, rows, copies, options.selected(), file_format)
     folder.check_output(output, overwrite=force)
-    options = chosen or RowOptions()
     bits = SystemRandomness() if seed is None else SeededRandomness(seed)
     with options.open(source, show_values=show_values) as release:
         claim = folder.claim_of(options.mechanism or source, release)
@@ -109,17 +96,10 @@ def _show(about: dict[str, Any], output: Path) -> None:
 
 @app.command(group=groups.READING)
 def combine(
-    results: Annotated[
-        Path, Parameter(group=groups.ASKED, help="CSV: copy, term, estimate, std_error.")
-    ],
+    results: Annotated[Path, ASKED],
     /,
     *,
-    rows: Annotated[
-        Literal["synthetic", "imputed"] | None,
-        Parameter(
-            group=groups.ASKED, help="What the copies are, if no about.json beside it says so."
-        ),
-    ] = None,
+    rows: Annotated[Literal["synthetic", "imputed"] | None, ASKED] = None,
     level: Level = 0.95,
     output: AnswerFile = None,
     force: ForceFiles = False,
@@ -128,6 +108,10 @@ def combine(
     """Put together what one analysis gave on every synthetic copy.
 
     Example: deniable combine synthetic/results.csv
+
+    Args:
+        results: CSV: copy, term, estimate, std_error.
+        rows: What the copies are, if no about.json beside it says so.
     """
     from deniable.synthesis.combining import combine_file
 
