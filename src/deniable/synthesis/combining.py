@@ -113,10 +113,10 @@ def combine(
     """
     one_of(kind, KINDS, "kind")
     values, squares = (np.asarray(given, dtype=np.float64) for given in (estimates, variances))
-    if values.ndim == 1:
-        values, squares = values[:, None], squares.reshape(squares.shape[0], -1)
-    if values.shape != squares.shape or values.ndim != 2:
+    if values.shape != squares.shape or values.ndim not in (1, 2):
         raise InputError("estimates and variances have a row per copy, and as many columns")
+    if values.ndim == 1:
+        values, squares = values[:, None], squares[:, None]
     m, q = values.shape
     _refuse_few(m)
     if not (np.isfinite(values).all() and np.isfinite(squares).all() and squares.min() >= 0):
