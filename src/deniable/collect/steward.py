@@ -1,14 +1,9 @@
 """The steward's listener: on this machine alone, for whoever knows the secret.
 
-It shares nothing with the public one but the store. A page elsewhere on the web that leads the
-steward's browser here gets nothing: the address has to be this machine's by name or number (so that
-no other name can be made to point here), requests from other sites are refused, and the cookie is
-sent with none of them. What changes something, or makes files, is posted with a token that stands
-in the page's own forms.
+It shares nothing with the public one but the store.
 """
 
 import asyncio
-import hmac
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -16,18 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
-import numpy as np
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from deniable.collect.collector import HEADERS
+from deniable.collect.door import Door
 from deniable.collect.folder import StudyFolder
 from deniable.collect.inviting import invite
 from deniable.collect.page import page_bytes
@@ -38,17 +31,6 @@ from deniable.collect.watching import Batch, Shown, Watch
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
 from deniable.randomness import SystemRandomness
-
-_LONGEST_FORM = 10_000
-"""Bytes that a form may have."""
-
-_HEADERS = {
-    **HEADERS,
-    "Referrer-Policy": "same-origin",  # under no-referrer a form is posted with Origin: null
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Content-Security-Policy": POLICY,
-}
 
 
 class Steward:
@@ -63,66 +45,27 @@ class Steward:
     def __init__(self, folder: StudyFolder, store: Store, port: int) -> None:
         self.folder, self.store = folder, store
         self.watch = Watch(folder, store)
-        self._secret = folder.secret
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
-        # Another in every process: who has seen an old cookie has nothing. Cookies are shared by
-        # all ports of a machine, so each study has a name of its own.
-        self._session = SystemRandomness().bits(np.uint64, 4).tobytes().hex()
-        self._cookie = f"steward-{folder.study.identity[:16]}"
-        self._token = SystemRandomness().bits(np.uint64, 4).tobytes().hex()
+        name = f"steward-{folder.study.identity[:16]}"
+        self._door = Door(port, folder.secret, name, POLICY)
         self._counter = ThreadPoolExecutor(1, "counter")
 
     def app(self) -> ASGIApp:
         """Return the ASGI application."""
         routes = [
-            Route("/", self._look),
-            Route("/enter/{secret}", self._enter),
+            Route("/", self._page),
+            Route("/enter/{secret}", self._door.enter),
             Route("/study.json", self._download),
             Route("/page.html", self._download),
             Route("/close", self._close, methods=["POST"]),
             Route("/invite", self._invite, methods=["POST"]),
             Route("/export", self._export, methods=["POST"]),
         ]
-        inside = Starlette(routes=routes, lifespan=self._lifespan)
-
-        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-            refused = self._refused(Request(scope)) if scope["type"] == "http" else None
-            await (refused or inside)(scope, receive, send)
-
-        return guarded
+        return self._door.before(Starlette(routes=routes, lifespan=self._lifespan))
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> Any:
         yield
         self._counter.shutdown()
-
-    def _refused(self, request: Request) -> Response | None:
-        """Refuse what another site may have sent, before anything else is looked at."""
-        host = request.headers.get("host", "")
-        if host not in self._hosts:
-            return _said(421, "this page has its address on this machine alone")
-        origin = request.headers.get("origin")
-        site = request.headers.get("sec-fetch-site", "none")
-        if origin not in (None, f"http://{host}") or site not in ("none", "same-origin"):
-            return _said(403, "requests come from the steward's own page, or are typed")
-        return None
-
-    async def _enter(self, request: Request) -> Response:
-        given = str(request.path_params["secret"])
-        if not hmac.compare_digest(given.encode(), self._secret.encode()):
-            return _said(403, "this is not the steward's address")
-        answer = RedirectResponse("/", 303, headers=_HEADERS)
-        answer.set_cookie(self._cookie, self._session, httponly=True, samesite="strict", path="/")
-        return answer
-
-    def _is_in(self, request: Request) -> bool:
-        given = request.cookies.get(self._cookie, "")
-        return hmac.compare_digest(given.encode(), self._session.encode())
-
-    async def _look(self, request: Request) -> Response:
-        if not self._is_in(request):
-            return _said(403, _COME_IN)
-        return await self._page(request)
 
     async def _page(self, request: Request, problem: str = "") -> Response:
         asked = request.query_params
@@ -139,19 +82,19 @@ class Steward:
         try:
             is_closed, batch, shown, problem_seen = await asyncio.wrap_future(counting)
         except SQLAlchemyError:
-            return _said(503, "the store does not answer; try again")
+            return self._door.said(503, "the store does not answer; try again")
         content = steward_page(
             study,
             batch,
             is_closed=is_closed,
-            token=self._token,
+            token=self._door.token,
             of=of,
             target=target,
             precision=precision,
             shown=shown,
             problem=problem or problem_seen,
         )
-        return Response(content, status, _HEADERS, "text/html; charset=utf-8")
+        return Response(content, status, self._door.headers, "text/html; charset=utf-8")
 
     def _counted(
         self, of: list[str], target: Target
@@ -170,31 +113,18 @@ class Steward:
     # --- what is done or handed out --------------------------------------------------------------
 
     async def _download(self, request: Request) -> Response:
-        if not self._is_in(request):
-            return _said(403, _COME_IN)
         name = request.url.path.removeprefix("/")
         study = self.folder.study
         content = study.content if name == "study.json" else page_bytes(study)
-        return Response(content, 200, _handed_out(name), "application/octet-stream")
-
-    async def _form(self, request: Request) -> dict[str, str] | None:
-        """Return what was posted; None if it does not come from the page's own forms."""
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > _LONGEST_FORM:
-                return None
-        fields = parse_qs(body.decode("latin-1"), encoding="utf-8", errors="replace")
-        form = {name: values[0].strip() for name, values in fields.items()}
-        token = form.get("token", "")
-        is_ours = hmac.compare_digest(token.encode(), self._token.encode())
-        return form if is_ours and self._is_in(request) else None
+        return Response(content, 200, self._door.handed_out(name), "application/octet-stream")
 
     async def _done(self, request: Request, what: Callable[[dict[str, str]], Response]) -> Response:
         """Do what was posted, beside nothing else that counts or writes."""
-        form = await self._form(request)
+        form = await self._door.form(request)
         if form is None:
-            return _said(403, "this was not sent from the page; load it again, and try once more")
+            return self._door.said(
+                403, "this was not sent from the page; load it again, and try once more"
+            )
 
         def work() -> Response:
             with explained(self.folder.url):
@@ -210,7 +140,7 @@ class Steward:
             if form.get("sure") != "yes":
                 raise InputError("nothing was closed: tick the box first")
             self.store.close()
-            return RedirectResponse("/", 303, _HEADERS)
+            return RedirectResponse("/", 303, self._door.headers)
 
         return await self._done(request, close)
 
@@ -225,7 +155,9 @@ class Steward:
                 links = Path(place) / "links.csv"
                 invite(self.folder, int(count), url, links)
                 content = links.read_bytes()
-            return Response(content, 200, _handed_out("links.csv"), "text/csv; charset=utf-8")
+            return Response(
+                content, 200, self._door.handed_out("links.csv"), "text/csv; charset=utf-8"
+            )
 
         return await self._done(request, make)
 
@@ -241,16 +173,9 @@ class Steward:
                 shutil.rmtree(place)
                 raise
             gone = BackgroundTask(shutil.rmtree, place)
-            return FileResponse(packed, 200, _handed_out("release.zip"), background=gone)
+            return FileResponse(packed, 200, self._door.handed_out("release.zip"), background=gone)
 
         return await self._done(request, make)
-
-
-_COME_IN = "come in by the address that deniable collect serve has printed"
-
-
-def _handed_out(name: str) -> dict[str, str]:
-    return {**_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
 
 
 def _is_precision(text: str) -> bool:
@@ -258,7 +183,3 @@ def _is_precision(text: str) -> bool:
         return 1e-4 <= float(text) <= 100
     except ValueError:
         return False
-
-
-def _said(status: int, sentence: str) -> Response:
-    return Response(sentence + "\n", status, _HEADERS, "text/plain; charset=utf-8")

@@ -1,0 +1,92 @@
+"""What is computed for a wish, in a process of its own: plain values, as the command line's.
+
+This module is loaded before a process is needed, and so are the solvers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from deniable.design.account import Design
+from deniable.design.design import design
+from deniable.design.matrices import merged_for, response_from_file, with_responses, without
+from deniable.design.record import mechanism_to_plain, to_json
+from deniable.design.sample_size import smallest_epsilon
+from deniable.design.statements import design_statements
+from deniable.errors import InputError
+from deniable.schema import FileFormat, Schema
+from deniable.solvers.patterns import balanced, forms, least_variance, optimal  # noqa: F401
+from deniable.studio.wish import Wish
+from deniable.tables.drafting import draft_schema
+
+
+def made(wish: Wish, **others: Any) -> Design:
+    """Return the design that is wished, with other arguments where they are given.
+
+    Raises:
+        InputError: if there is none.
+    """
+    schema, arguments = Schema.from_plain(wish.schema), {**wish.arguments, **others}
+    found: dict[str, Any] = {}
+    for name, file in wish.responses.items():
+        schema, name = merged_for(schema, name, Path(file))
+        found[name] = response_from_file(Path(file), schema.attributes[schema.position(name)])
+    if not found:
+        return design(schema, **arguments)
+    rest = without(schema, found)
+    return with_responses(schema, None if rest is None else design(rest, **arguments), found)
+
+
+def tables_of(design: Design, wish: Wish) -> list[list[str]]:
+    """Return the tables whose errors are told: every attribute, and those of interest."""
+    schema = design.mechanism.schema
+    singles = [[schema.names[i]] for i in schema.protected]
+    return singles + [table for table in wish.tables if table not in singles]
+
+
+def answer(wish: Wish) -> dict[str, Any]:
+    """Return what is told of a wish: ``statements``, as ``deniable design --json`` prints them, and
+    ``mechanism``, the text of its file.
+
+    Raises:
+        InputError: if there is no such design.
+    """
+    found = made(wish)
+    tables = tables_of(found, wish)
+    statements = design_statements(found, rows=wish.rows, tables=tables, assume=wish.assume)
+    return {
+        "statements": statements,
+        "mechanism": to_json(mechanism_to_plain(found)).decode(),
+        "notes": list(found.notes),
+    }
+
+
+def solve(wish: Wish) -> tuple[float, list[str]]:
+    """Return the smallest ε in nats at which every table of interest, or every attribute if there is
+    none, is as exact as wished, and the table that decides.
+
+    Raises:
+        InputError: if there is none.
+    """
+    wish = replace(wish, arguments={**wish.arguments, "epsilon": None})
+    schema = Schema.from_plain(wish.schema)
+    tables = wish.tables or [[schema.names[i]] for i in schema.protected]
+    found, decides = smallest_epsilon(
+        schema,
+        tables,
+        wish.rows,
+        wish.within,
+        make=lambda epsilon: made(wish, epsilon=epsilon),
+        assume=wish.assume,
+    )
+    return found.epsilon, list(decides.attributes)
+
+
+def drafted(table: str) -> str:
+    """Return the text of a schema that is read off a table, each column marked as drafted.
+
+    Raises:
+        InputError: if the table cannot be read.
+    """
+    return draft_schema(table, FileFormat(), lambda _fraction: None)

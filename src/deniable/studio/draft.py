@@ -1,0 +1,161 @@
+"""What somebody has in mind, and the file that it is kept in."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from deniable.atomic_files import write_file
+from deniable.errors import InputError
+from deniable.schema import Schema
+
+ENDING = ".studio.toml"
+"""How the name of a draft's file ends."""
+
+MOST_PINS = 4
+_MOST_STEPS = 200
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema, what is wished of a design of it, and wishes to compare with.
+
+    Args:
+        schema: as in a schema file; empty before there is one. What somebody types is kept even if
+            no schema can be made of it.
+        wish: what stands in each control, by the control's name.
+        pins: up to four wishes, each with a name (``pin``), to compare with.
+        table: the file with the people's rows, if it was named.
+    """
+
+    schema: Plain = field(default_factory=dict)
+    wish: Mapping[str, str] = field(default_factory=dict)
+    pins: tuple[Mapping[str, str], ...] = ()
+    table: str = ""
+
+    def made(self) -> Schema:
+        """Return the schema.
+
+        Raises:
+            InputError: if none can be made of what was typed.
+        """
+        return Schema.from_plain(self.schema)
+
+    def with_wish(self, **typed: str) -> "Draft":
+        """Return the draft with something else in some controls; nothing typed leaves one out."""
+        wish = {name: text for name, text in {**self.wish, **typed}.items() if text}
+        return replace(self, wish=wish)
+
+    @property
+    def attributes(self) -> tuple[Plain, ...]:
+        """The attributes as declared."""
+        return tuple(self.schema.get("attribute", ()))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names that the attributes have, in order."""
+        return tuple(name for one in self.attributes for name in names_of(one))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The columns that are released as they are."""
+        return tuple(self.schema.get("keep", ()))
+
+    def to_toml(self) -> str:
+        """Return the text of its file."""
+        plain = {"table": self.table, "wish": self.wish, "schema": self.schema, "pin": self.pins}
+        return tomli_w.dumps({key: value for key, value in plain.items() if value})
+
+    @classmethod
+    def from_toml(cls, path: Path) -> "Draft":
+        """Read a draft.
+
+        Raises:
+            InputError: if the file is none.
+        """
+        try:
+            plain = tomllib.loads(path.read_text(encoding="utf-8"))
+            wish, pins = plain.pop("wish", {}), plain.pop("pin", [])
+            texts = [text for typed in (wish, *pins) for text in typed.values()]
+            made = cls(plain.pop("schema", {}), wish, tuple(pins), plain.pop("table", ""))
+            if plain or not all(isinstance(text, str) for text in [made.table, *texts]):
+                raise ValueError("it holds something else")
+            _ = made.columns
+        except OSError as error:
+            raise InputError(f"{path}: it cannot be read ({error.strerror or error})") from None
+        except (ValueError, AttributeError, TypeError, KeyError) as error:
+            raise InputError(f"{path}: this is no draft of the studio ({error})") from None
+        return made
+
+
+def names_of(attribute: Plain) -> tuple[str, ...]:
+    """Return the names of the attributes that a declaration declares.
+
+    >>> names_of({"names": ["a", "b"]}), names_of({"part": [{"name": "a"}, {"name": "b"}]})
+    (('a', 'b'), ('a+b',))
+    """
+    if attribute.get("names"):
+        return tuple(map(str, attribute["names"]))
+    parts = "+".join(name for part in attribute.get("part", ()) for name in names_of(part))
+    return (str(attribute.get("name") or parts),)
+
+
+def digest(*of: Any) -> str:
+    """Return a name for plain values that no others have."""
+    return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class Keeper:
+    """Holds the draft, its earlier and later states, and its file.
+
+    Args:
+        path: the file, written after every change, whole or not at all.
+        draft: what is in it, or will be.
+    """
+
+    def __init__(self, path: Path, draft: Draft) -> None:
+        self.path, self.draft = path, draft
+        self.unsaved = ""
+        """Why the last change is not in the file; empty if it is."""
+        self.before: list[Draft] = []
+        self.after: list[Draft] = []
+        self.version = 0
+
+    def change(self, to: Callable[[Draft], Draft]) -> None:
+        """Put another draft in the place of this one.
+
+        Raises:
+            InputError: if ``to`` does.
+        """
+        new = to(self.draft)
+        if new != self.draft:
+            self.before, self.after = [*self.before[-_MOST_STEPS:], self.draft], []
+            self._put(new)
+
+    def undo(self) -> None:
+        """Go back a step, if there is one."""
+        if self.before:
+            self.after.append(self.draft)
+            self._put(self.before.pop())
+
+    def redo(self) -> None:
+        """Take back what was undone last."""
+        if self.after:
+            self.before.append(self.draft)
+            self._put(self.after.pop())
+
+    def _put(self, draft: Draft) -> None:
+        self.draft = draft
+        self.version += 1
+        try:
+            write_file(self.path, draft.to_toml().encode(), overwrite=True)
+            self.unsaved = ""
+        except InputError as error:
+            self.unsaved = str(error)

@@ -1,0 +1,104 @@
+"""What is made: by the command line, as whoever types it would make it."""
+
+import asyncio
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_MOST_LINES = 200
+
+
+@dataclass
+class Job:
+    """A command that runs, or has run.
+
+    Args:
+        arguments: of ``deniable``.
+        folder: where it works.
+    """
+
+    arguments: Sequence[str]
+    folder: Path
+    lines: list[str] = field(default_factory=list)
+    printed: bytes = b""
+    """What it printed as its result."""
+    doing: str = ""
+    fraction: float | None = None
+    """How much of ``doing`` is done."""
+    status: int | None = None
+    """With which it ended; None while it runs."""
+    _process: asyncio.subprocess.Process | None = None
+
+    @property
+    def command(self) -> str:
+        """The command, as it is typed."""
+        return shlex.join(["deniable", *self.arguments])
+
+    async def run(self) -> None:
+        """Run to the end; what is cancelled is stopped first, as by the keys Control and C."""
+        self._process = process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "deniable", *self.arguments),
+            cwd=self.folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "DENIABLE_PROGRESS": "lines", "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            await asyncio.gather(self._print(process.stdout), self._note(process.stderr))
+        finally:
+            self.stop()
+            self.status = await process.wait()
+
+    async def _print(self, stream: asyncio.StreamReader) -> None:
+        while piece := await stream.read(1 << 16):
+            self.printed += piece
+
+    async def _note(self, stream: asyncio.StreamReader) -> None:
+        async for line in stream:
+            text = line.decode(errors="replace").rstrip()
+            doing, tab, percent = text.partition("\t")
+            if tab:
+                self.doing = doing
+                self.fraction = float(percent) / 100 if percent else None
+            elif text:
+                self.lines = [*self.lines[-_MOST_LINES:], text]
+
+    def stop(self) -> None:
+        """Stop it, as by the keys Control and C."""
+        if self._process is not None and self._process.returncode is None:
+            os.killpg(self._process.pid, signal.SIGINT)
+
+
+SHARED = {
+    "output": "--output",
+    "person": "--person",
+    "ledger": "--ledger",
+    "population": "--population",
+    "sign": "--sign",
+    "also": "--as",
+}
+"""What the form of a release asks for, by the option that it becomes."""
+
+TICKED = {
+    "shuffle": "--shuffle",
+    "new_population": "--new-population",
+    "drop_other_columns": "--drop-other-columns",
+    "accept_drafted": "--accept-drafted",
+}
+
+
+def options(form: Mapping[str, str]) -> list[str]:
+    """Return the options that a form asks for.
+
+    >>> options({"output": "release", "person": "", "shuffle": "yes"})
+    ['--output=release', '--shuffle']
+    """
+    given = [f"{option}={form[name]}" for name, option in SHARED.items() if form.get(name)]
+    return given + [option for name, option in TICKED.items() if form.get(name)]

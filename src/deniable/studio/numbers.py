@@ -1,0 +1,38 @@
+"""Numbers as people type them: understood or refused, never misread."""
+
+import re
+
+from deniable.errors import InputError
+
+
+def whole_number(typed: str, what: str) -> int:
+    """Return a whole number.
+
+    Raises:
+        InputError: if something else was typed; ``what`` begins the sentence.
+
+    >>> whole_number(" 10000 ", "rows")
+    10000
+    """
+    if not re.fullmatch(r"\d{1,18}", typed.strip(), re.ASCII):
+        raise InputError(f"{what}: a whole number is written in digits alone, as 10000")
+    return int(typed)
+
+
+def decimal_number(typed: str, what: str) -> float:
+    """Return a number written with a decimal point or a decimal comma.
+
+    Raises:
+        InputError: if something else was typed, or it can be read in two ways; ``what`` begins the
+            sentence.
+
+    >>> decimal_number("3,5", "ε"), decimal_number("0.25", "ε")
+    (3.5, 0.25)
+    """
+    text = typed.strip()
+    if re.fullmatch(r"[1-9]\d{0,2},\d{3}", text, re.ASCII):
+        plain, decimal = text.replace(",", ""), text.replace(",", ".")
+        raise InputError(f"{what}: write {plain} or {decimal}; {text} can mean either")
+    if not re.fullmatch(r"-?\d{1,18}([.,]\d{0,18})?", text, re.ASCII):
+        raise InputError(f"{what}: this is not a number; one is written as 3.5 or 3,5")
+    return float(text.replace(",", "."))

@@ -1,0 +1,115 @@
+"""Work in a process of its own, which is ended, not awaited, when nobody wants its answer."""
+
+import asyncio
+import multiprocessing
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+from deniable.errors import InputError
+
+_context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+if sys.platform != "win32":
+    _context.set_forkserver_preload(["deniable.studio.answers"])
+
+_MOST_KEPT = 64
+
+Gone = Callable[[], Awaitable[bool]]
+"""Whether whoever asked has gone."""
+
+
+async def in_process(function: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function of a module returns, computed in a process that ends with the await.
+
+    Raises:
+        InputError: if the function does, or its process was ended by somebody else.
+    """
+    here, there = _context.Pipe(duplex=False)
+    process = _context.Process(target=_work, args=(there, function, given), daemon=True)
+    loop = asyncio.get_running_loop()
+    try:
+        # The first start waits until the modules are loaded.
+        await asyncio.shield(starting := loop.run_in_executor(None, process.start))
+        there.close()
+        done, value = await loop.run_in_executor(None, here.recv)
+    except EOFError:
+        raise InputError(
+            "this was not computed: its process was ended, perhaps for want of memory; change "
+            "something, or try again"
+        ) from None
+    finally:
+        await asyncio.wait({starting})
+        process.kill()
+        process.join()
+        there.close()
+    if not done:
+        raise InputError(value)
+    return value
+
+
+def _work(there: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+    try:
+        there.send((True, function(*given)))
+    except InputError as error:
+        there.send((False, str(error)))
+
+
+class Answers:
+    """What was computed for wishes, and the one that is being computed.
+
+    An answer is kept by its wish's digest, so that no number of one wish stands beside another.
+    """
+
+    def __init__(self, compute: Callable[..., Awaitable[Any]] = in_process) -> None:
+        self._compute = compute
+        self._known: dict[str, Any] = {}
+        self._running: tuple[str, asyncio.Task[Any]] | None = None
+        self.begun = 0
+        """Designs begun so far."""
+
+    def known(self, digest: str) -> Any:
+        """Return an answer; None if it is not there yet."""
+        return self._known.get(digest)
+
+    def want(self, digest: str, function: Callable[..., Any], *given: Any) -> None:
+        """Begin to compute an answer, and end what was being computed for another wish."""
+        if digest in self._known or (self._running and self._running[0] == digest):
+            return
+        self.drop()
+        self.begun += 1
+        task = asyncio.create_task(self._compute(function, *given))
+        task.add_done_callback(partial(self._finished, digest))
+        self._running = (digest, task)
+
+    def _finished(self, digest: str, task: "asyncio.Task[Any]") -> None:
+        if self._running and self._running[1] is task:
+            self._running = None
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not isinstance(error, InputError):
+            raise error
+        while len(self._known) >= _MOST_KEPT:
+            self._known.pop(next(iter(self._known)))
+        self._known[digest] = {"problem": str(error)} if error else task.result()
+
+    def drop(self) -> None:
+        """End what is being computed."""
+        if self._running:
+            self._running[1].cancel()
+            self._running = None
+
+    async def wait(self, digest: str, gone: Gone) -> Any:
+        """Return an answer when it is there; None if another is wanted by then, or who asked has
+        gone, so that nobody wants it."""
+        while digest not in self._known:
+            if not self._running or self._running[0] != digest:
+                return None
+            await asyncio.wait({self._running[1]}, timeout=0.25)
+            if await gone():
+                if self._running and self._running[0] == digest:
+                    self.drop()
+                return None
+        return self._known[digest]
