@@ -19,10 +19,12 @@ class Job:
     Args:
         arguments: of ``deniable``.
         folder: where it works.
+        output: what it makes, or is about.
     """
 
     arguments: Sequence[str]
     folder: Path
+    output: str = ""
     lines: list[str] = field(default_factory=list)
     printed: bytes = b""
     """What it printed as its result."""

@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -29,9 +30,10 @@ async def in_process(function: Callable[..., Any], *given: Any) -> Any:
     here, there = _context.Pipe(duplex=False)
     process = _context.Process(target=_work, args=(there, function, given), daemon=True)
     loop = asyncio.get_running_loop()
+    # The first start waits until the modules are loaded.
+    starting = loop.run_in_executor(None, process.start)
     try:
-        # The first start waits until the modules are loaded.
-        await asyncio.shield(starting := loop.run_in_executor(None, process.start))
+        await asyncio.shield(starting)
         there.close()
         done, value = await loop.run_in_executor(None, here.recv)
     except EOFError:
@@ -47,6 +49,12 @@ async def in_process(function: Callable[..., Any], *given: Any) -> Any:
     if not done:
         raise InputError(value)
     return value
+
+
+async def warm() -> None:
+    """Load what processes need, before the first is asked for something."""
+    with suppress(InputError):
+        await in_process(int)
 
 
 def _work(there: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:

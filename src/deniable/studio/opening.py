@@ -1,0 +1,102 @@
+"""What a draft begins with: a schema, a mechanism, a table, a draft that is there, or names."""
+
+import asyncio
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from deniable.design.record import read_design
+from deniable.errors import InputError
+from deniable.schema import Schema
+from deniable.studio import answers
+from deniable.studio.draft import ENDING, Draft
+from deniable.studio.wish import from_document
+from deniable.studio.working import in_process
+
+TABLES = (".csv", ".csv.gz", ".parquet", ".xlsx", ".ods", ".sav", ".dta", ".sas7bdat", ".xpt")
+"""How the names of files end that are tables."""
+
+OPENED = (".toml", ".json", *TABLES)
+"""How the names of files end that a draft can begin with."""
+
+
+async def draft_of(path: Path) -> Draft:
+    """Return the draft that a file begins; a table's columns are marked as drafted.
+
+    Raises:
+        InputError: if it cannot be read, or is none of these.
+    """
+    name = path.name.lower()
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    if name.endswith(ENDING):
+        return await asyncio.to_thread(Draft.from_toml, path)
+    if name.endswith(".toml"):
+        Schema.from_toml(path)
+        return from_document(tomllib.loads(path.read_text(encoding="utf-8")))
+    if name.endswith(".json"):
+        return _of_mechanism(path)
+    if not name.endswith(TABLES):
+        raise InputError(
+            f"{path}: this is no schema or draft (.toml), no mechanism (.json) and no table "
+            f"({', '.join(TABLES)})"
+        )
+    text = await in_process(answers.drafted, str(path))
+    plain = tomllib.loads(text)
+    if not plain.get("attribute"):
+        raise InputError(f"{path}: it has no column of categories or numbers")
+    return from_document(plain, table=path.name)
+
+
+def _of_mechanism(path: Path) -> Draft:
+    design = read_design(path)
+    total = design.epsilon if design.budget is None else design.budget
+    wish = {"method": design.method, "epsilon": f"{total:g}"}
+    return Draft(design.mechanism.schema.to_plain(), wish)
+
+
+def of_names(text: str) -> Draft:
+    """Return the draft of columns that only have names yet: yes or no, until somebody knows better.
+
+    Args:
+        text: names, one per line or separated as in the first row of a table.
+
+    Raises:
+        InputError: if there is none.
+
+    >>> [one["name"] for one in of_names("smokes, drinks").attributes]
+    ['smokes', 'drinks']
+    """
+    return Draft({"attribute": [yes_or_no(name) for name in names_in(text)]})
+
+
+def names_in(text: str) -> Sequence[str]:
+    """Return the names that were pasted.
+
+    Raises:
+        InputError: if there is none.
+    """
+    separator = "\n" if "\n" in text.strip() else next((s for s in "\t;," if s in text), "\n")
+    names = [name.strip().strip('"') for name in re.split(separator, text)]
+    if not (names := [name for name in names if name]):
+        raise InputError("paste the names of the columns, one per line or separated by commas")
+    return names
+
+
+def yes_or_no(name: str) -> dict[str, Any]:
+    """Return what is assumed of a column of which nothing is known but its name."""
+    return {"name": name, "categories": ["no", "yes"], "drafted": True}
+
+
+def path_in(folder: Path, name: str) -> Path:
+    """Return a file or folder by its name in the folder that the page may look into.
+
+    Raises:
+        InputError: if it lies elsewhere.
+    """
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise InputError(f"'{name}' is not in the folder that this page may look into")
+    return path

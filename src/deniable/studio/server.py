@@ -1,0 +1,228 @@
+"""The listener: what is asked of the page, and what is done about it."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from deniable.collect.door import Door
+from deniable.errors import InputError
+from deniable.report.rendering import read
+from deniable.studio import answers, exports, working
+from deniable.studio.draft import Keeper
+from deniable.studio.making import Job
+from deniable.studio.page import LANGUAGES, POLICY, VIEWS, page
+from deniable.studio.steps import STEPS, Asked
+from deniable.studio.wish import Wish, understood
+
+_LONGEST_FORM = 4_000_000
+"""Bytes that a form may have: the names of a thousand columns, and their categories."""
+
+_ALONE_AFTER = 3600.0
+"""Seconds without a page after which the studio ends."""
+
+
+class Studio:
+    """One draft, what is computed and made for it, and the page.
+
+    Args:
+        keeper: the draft.
+        folder: where files are looked for, and where what is made is put.
+        port: where it listens, on this machine.
+        secret: in its address.
+        cache: a folder for what is made on the way.
+        ended: called when nobody has looked for an hour; None to go on for ever.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        folder: Path,
+        port: int,
+        secret: str,
+        cache: Path,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        self.keeper, self.folder, self.cache, self.ended = keeper, folder, cache, ended
+        self.door = Door(port, secret, "studio", POLICY, _LONGEST_FORM)
+        self.answers = working.Answers()
+        self.jobs: dict[str, Job] = {}
+        self.running: set[asyncio.Task[Any]] = set()
+        self.language = LANGUAGES[0]
+        self.said: Mapping[str, str] = {}
+        """What the last step has to say: by control, or under ``page``."""
+        self._looked = time.monotonic()
+
+    def app(self) -> ASGIApp:
+        """Return the ASGI application."""
+        routes = [
+            Route("/", self._first),
+            Route("/enter/{secret}", self.door.enter),
+            Route("/do", self._do, methods=["POST"]),
+            Route("/answers/{digest}", self._answers),
+            Route("/alive", self._alive),
+            Route("/files/{name}", self._file),
+            Route("/browser/{name}", self._script),
+            Route("/{view}", self._view),
+        ]
+        return self.door.before(Starlette(routes=routes, lifespan=self._lifespan))
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> Any:
+        tasks = [asyncio.create_task(working.warm())]
+        if self.ended is not None:
+            tasks.append(asyncio.create_task(self._end_when_alone()))
+        yield
+        self.answers.drop()
+        for task in (*tasks, *self.running):
+            task.cancel()
+        await asyncio.gather(*tasks, *self.running, return_exceptions=True)
+
+    async def _end_when_alone(self) -> None:
+        while (left := self._looked + _ALONE_AFTER - time.monotonic()) > 0 or self.running:
+            await asyncio.sleep(max(left, 1.0))
+        assert self.ended is not None
+        self.ended()
+
+    def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
+        """Return what is asked for now, or by a wish that is compared."""
+        return understood(self.keeper.draft, wish)
+
+    async def answer(self, wish: Wish, gone: working.Gone) -> Mapping[str, Any] | None:
+        """Return what was computed for a wish; None if who asked has gone first, or wants another."""
+        self.answers.want(wish.digest, answers.answer, wish)
+        return await self.answers.wait(wish.digest, gone)
+
+    def begin(self, name: str, job: Job) -> None:
+        """Begin to make something, in the place of what was made under this name.
+
+        Raises:
+            InputError: if that still runs.
+        """
+        if name in self.jobs and self.jobs[name].status is None:
+            raise InputError("this is being made already; wait for it, or stop it")
+        self.jobs[name] = job
+        task = asyncio.create_task(job.run())
+        self.running.add(task)
+        task.add_done_callback(self.running.discard)
+
+    async def made(self, name: str, gone: working.Gone) -> Job:
+        """Return what is being made under a name when it is; stop it if who asked has gone."""
+        job = self.jobs[name]
+        while job.status is None:
+            await asyncio.sleep(0.05)
+            if await gone():
+                job.stop()
+        return job
+
+    # --- what is looked at -----------------------------------------------------------------------
+
+    async def _first(self, _request: Request) -> Response:
+        view = "design" if self.keeper.draft.attributes else "start"
+        return RedirectResponse(f"/{view}", 303, self.door.headers)
+
+    async def _view(self, request: Request) -> Response:
+        view = request.path_params["view"]
+        if view not in (*VIEWS, "summary"):
+            return self.door.said(404, "there is no such page")
+        return self._shown(view, **dict(request.query_params))
+
+    def _shown(self, view: str, **query: str) -> Response:
+        self._looked = time.monotonic()
+        wish = self.understood()
+        self._compute(wish)
+        said, self.said = self.said, {}
+        content = page(self, view, wish, said=said, query=query, studio=self)
+        return self._html(content)
+
+    def _compute(self, wish: Wish) -> None:
+        """Begin to compute what is wished, or else what is compared with it."""
+        if wish.problems:
+            self.answers.drop()
+            return
+        for each in (wish, *(self.understood(pin) for pin in self.keeper.draft.pins)):
+            if not each.problems and self.answers.known(each.digest) is None:
+                self.answers.want(each.digest, answers.answer, each)
+                return
+
+    def _html(self, content: str) -> Response:
+        headers = {**self.door.headers, "X-Version": str(self.keeper.version)}
+        return Response(content, 200, headers, "text/html; charset=utf-8")
+
+    async def _answers(self, request: Request) -> Response:
+        """Answer when what was asked for is there; nothing if something else is wanted by then."""
+        digest = request.path_params["digest"]
+        if await self.answers.wait(digest, request.is_disconnected) is None:
+            return Response(status_code=204, headers=self.door.headers)
+        return self._shown("design")
+
+    async def _alive(self, _request: Request) -> Response:
+        self._looked = time.monotonic()
+        return JSONResponse({"version": str(self.keeper.version)}, 200, self.door.headers)
+
+    async def _script(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in ("htmx.min.js", "studio.js"):
+            return self.door.said(404, "there is no such file")
+        headers = {**self.door.headers, "Cache-Control": "no-cache"}
+        return Response(read("deniable.studio", "browser", name), 200, headers, "text/javascript")
+
+    # --- what is done ----------------------------------------------------------------------------
+
+    async def _do(self, request: Request) -> Response:
+        """Do a step, and show the page again."""
+        form = await self.door.form(request)
+        if form is None:
+            return self.door.said(403, "this was not sent from the page; load it again")
+        view = form.pop("view", "design")
+        step = STEPS.get(form.pop("step", ""))
+        if view not in VIEWS or step is None:
+            return self.door.said(400, "there is no such step")
+        try:
+            view = await step(Asked(self, form, request.is_disconnected)) or view
+        except InputError as error:
+            self.said = {form.get("at", "page"): str(error)}
+        if request.headers.get("hx-request") or self.said:
+            return self._shown(view)
+        wish = self.understood()  # without a script, the page cannot ask for the answer later
+        self._compute(wish)
+        if not wish.problems:
+            await self.answers.wait(wish.digest, request.is_disconnected)
+        return RedirectResponse(f"/{view}", 303, self.door.headers)
+
+    async def _file(self, request: Request) -> Response:
+        """Hand out a file that was asked for."""
+        name, wish = request.path_params["name"], self.understood()
+        if name == "report.html":
+            return self._report()
+        answer = self.answers.known(wish.digest)
+        if wish.problems or not answer or "mechanism" not in answer:
+            return self.door.said(409, "there is no design yet; wait for it, or mend the wishes")
+        makers: dict[str, Callable[[], str]] = {
+            "schema.toml": partial(exports.schema_file, wish),
+            "mechanism.json": lambda: answer["mechanism"],
+            "design.sh": partial(exports.shell_script, wish),
+            "design.py": partial(exports.python_program, wish),
+            "summary.html": lambda: page(self, "summary", wish, said={}, query={}, studio=self),
+        }
+        if name not in makers:
+            return self.door.said(404, "there is no such file")
+        content = makers[name]()
+        return Response(content, 200, self.door.handed_out(name), "application/octet-stream")
+
+    def _report(self) -> Response:
+        job = self.jobs.get("release")
+        if job is None or job.status != 0 or not (file := self.folder / job.output / "report.html").is_file():
+            return self.door.said(409, "there is no release yet")
+        # The page has a policy of its own, which allows its style.
+        headers = {k: v for k, v in self.door.headers.items() if k != "Content-Security-Policy"}
+        return FileResponse(file, 200, headers, "text/html; charset=utf-8")

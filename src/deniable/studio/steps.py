@@ -1,0 +1,268 @@
+"""What can be done in the page: one step for every button."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tomli_w
+
+from deniable.atomic_files import write_file
+from deniable.errors import InputError
+from deniable.studio import answers, declaring, exports, opening
+from deniable.studio.draft import MOST_PINS, Draft
+from deniable.studio.making import Job, options
+from deniable.studio.wish import typed
+from deniable.studio.working import Gone, in_process
+
+if TYPE_CHECKING:
+    from deniable.studio.server import Studio
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A step that somebody takes.
+
+    Args:
+        studio: where.
+        form: what was typed.
+        gone: whether they have gone since.
+    """
+
+    studio: "Studio"
+    form: Mapping[str, str]
+    gone: Gone
+
+
+Step = Callable[[Asked], Awaitable[str | None]]
+"""Returns the view to go to, if it is another."""
+
+
+async def wish(asked: Asked) -> None:
+    """Take over what stands in the controls."""
+    controls = {name[2:]: text for name, text in asked.form.items() if name.startswith("w.")}
+    asked.studio.keeper.change(lambda draft: draft.with_wish(**controls))
+
+
+async def undo(asked: Asked) -> None:
+    """Go back a step."""
+    asked.studio.keeper.undo()
+
+
+async def redo(asked: Asked) -> None:
+    """Take back what was undone."""
+    asked.studio.keeper.redo()
+
+
+async def speak(asked: Asked) -> None:
+    """Show the page in another language."""
+    from deniable.studio.page import LANGUAGES
+
+    if asked.form.get("which") in LANGUAGES:
+        asked.studio.language = asked.form["which"]
+
+
+async def add_table(asked: Asked) -> None:
+    """Add a table of interest."""
+    await wish(asked)
+    names = [name for i in "123" if (name := asked.form.get(f"table.{i}"))]
+    if not names or len(set(names)) < len(names):
+        raise InputError("choose one to three attributes, each once")
+    draft = asked.studio.keeper.draft
+    tables = typed(draft.wish, "tables").splitlines()
+    line = "\t".join(names)
+    if line not in tables:
+        tables.append(line)
+    asked.studio.keeper.change(lambda draft: draft.with_wish(tables="\n".join(tables)))
+
+
+async def remove_table(asked: Asked) -> None:
+    """Take a table of interest away."""
+    await wish(asked)
+    draft = asked.studio.keeper.draft
+    lines = typed(draft.wish, "tables").splitlines()
+    left = "\n".join(line for line in lines if line != asked.form.get("which"))
+    asked.studio.keeper.change(lambda draft: draft.with_wish(tables=left))
+
+
+async def solve(asked: Asked) -> None:
+    """Find the smallest ε that is as accurate as wished."""
+    await wish(asked)
+    studio = asked.studio
+    wished, version = studio.understood(), studio.keeper.version
+    if wished.problems:
+        raise InputError(next(iter(wished.problems.values())))
+    if "epsilon" not in wished.arguments:
+        raise InputError("this finds a total: choose a total, and a method that takes one")
+    studio.answers.drop()
+    finding = asyncio.create_task(in_process(answers.solve, wished))
+    while not finding.done():
+        await asyncio.wait({finding}, timeout=0.25)
+        if studio.keeper.version != version or await asked.gone():
+            finding.cancel()
+            raise InputError("the wishes were changed while ε was looked for; press the button again")
+    epsilon, decides = await finding
+    studio.keeper.change(lambda draft: draft.with_wish(epsilon=f"{epsilon:.6g}"))
+    studio.said = {"solve": ", ".join(decides)}
+
+
+async def pin(asked: Asked) -> None:
+    """Keep the wish to compare others with."""
+    await wish(asked)
+
+    def pinned(draft: Draft) -> Draft:
+        if len(draft.pins) >= MOST_PINS:
+            raise InputError(f"at most {MOST_PINS} are compared; take one away first")
+        used = {one["pin"] for one in draft.pins}
+        name = next(letter for letter in "ABCDE" if letter not in used)
+        return replace(draft, pins=(*draft.pins, {**draft.wish, "pin": name}))
+
+    asked.studio.keeper.change(pinned)
+
+
+async def unpin(asked: Asked) -> None:
+    """Compare with this one no more."""
+    left = lambda draft: tuple(p for p in draft.pins if p["pin"] != asked.form.get("which"))  # noqa: E731
+    asked.studio.keeper.change(lambda draft: replace(draft, pins=left(draft)))
+
+
+async def use(asked: Asked) -> None:
+    """Go back to a wish that was kept."""
+    for one in asked.studio.keeper.draft.pins:
+        if one["pin"] == asked.form.get("which"):
+            back = {name: text for name, text in one.items() if name != "pin"}
+            asked.studio.keeper.change(lambda draft, back=back: replace(draft, wish=back))
+
+
+async def change(name: str, asked: Asked) -> None:
+    """Change the schema."""
+    asked.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, asked.form))
+
+
+async def open_file(asked: Asked) -> str:
+    """Begin with a file of the page's own folder."""
+    path = opening.path_in(asked.studio.folder, asked.form.get("which", ""))
+    draft = await opening.draft_of(path)
+    if draft.table:
+        draft = replace(draft, table=str(path.relative_to(asked.studio.folder)))
+    asked.studio.keeper.change(lambda _: draft)
+    return "schema" if draft.table else "design"
+
+
+async def example(asked: Asked) -> str:
+    """Begin with the example that the package brings, in a folder of its own."""
+    studio = asked.studio
+    schema = studio.folder / "example" / "insurance.toml"
+    if not schema.exists():
+        studio.begin("example", Job(["example", "example"], studio.folder))
+        job = await studio.made("example", asked.gone)
+        if job.status:
+            raise InputError(" ".join(job.lines))
+    draft = await opening.draft_of(schema)
+    studio.keeper.change(lambda _: replace(draft, table="example/insurance.csv"))
+    return "design"
+
+
+async def names(asked: Asked) -> str:
+    """Begin with names of columns."""
+    draft = opening.of_names(asked.form.get("names", ""))
+    asked.studio.keeper.change(lambda _: draft)
+    return "schema"
+
+
+# --- what is made: by commands ------------------------------------------------------------------
+
+
+async def _mechanism(asked: Asked) -> Path:
+    """Write the mechanism that is shown into the cache, and return the file.
+
+    Raises:
+        InputError: if there is none.
+    """
+    studio = asked.studio
+    wished = studio.understood()
+    answer = None if wished.problems else await studio.answer(wished, asked.gone)
+    if not answer or "mechanism" not in answer:
+        raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
+    studio.cache.mkdir(parents=True, exist_ok=True)
+    path = studio.cache / "mechanism.json"
+    write_file(path, answer["mechanism"].encode(), overwrite=True)
+    return path
+
+
+async def release(asked: Asked) -> None:
+    """Make the release."""
+    form = asked.form
+    if not form.get("table") or not form.get("output"):
+        raise InputError("name the table with the people's rows, and the folder to make")
+    mechanism = await _mechanism(asked)
+    given = ["share", form["table"], f"--mechanism={mechanism}", *options(form)]
+    asked.studio.begin("release", Job(given, asked.studio.folder, form["output"]))
+
+
+async def study(asked: Asked) -> None:
+    """Open a study with the mechanism that is shown: its questionnaire, its folder."""
+    studio, form = asked.studio, asked.form
+    if not form.get("output"):
+        raise InputError("name the folder to make")
+    mechanism = await _mechanism(asked)
+    plain = exports.questionnaire(studio.keeper.draft.made(), form)
+    questionnaire = studio.cache / "questionnaire.toml"
+    write_file(questionnaire, tomli_w.dumps(plain).encode(), overwrite=True)
+    given = [f"--mechanism={mechanism}", f"--questionnaire={questionnaire}"]
+    job = Job(["collect", "open", *given, *options(form)], studio.folder, form["output"])
+    studio.begin("study", job)
+
+
+async def rehearse(asked: Asked) -> None:
+    """Serve the study on this machine, to try it."""
+    studio = asked.studio
+    folder = asked.form.get("output", "")
+    job = Job(["collect", "serve", folder, "--port=0", "--json"], studio.folder, folder)
+    studio.begin("rehearsal", job)
+
+
+async def ask(asked: Asked) -> None:
+    """Estimate a table of a release."""
+    studio, form = asked.studio, asked.form
+    of = [name for i in "123" if (name := form.get(f"table.{i}", ""))]
+    if not of or not form.get("release"):
+        raise InputError("name the release, and one to three attributes")
+    studio.cache.mkdir(parents=True, exist_ok=True)
+    plot = studio.cache / "answer.svg"
+    given = ["estimate", form["release"], f"--of={','.join(of)}", "--json"]
+    job = Job([*given, f"--plot={plot}", "--force"], studio.folder, form["release"])
+    studio.begin("answer", job)
+    await studio.made("answer", asked.gone)
+
+
+async def stop(asked: Asked) -> None:
+    """Stop what is being made."""
+    if job := asked.studio.jobs.get(asked.form.get("which", "")):
+        job.stop()
+
+
+STEPS: dict[str, Step] = {
+    "wish": wish,
+    "undo": undo,
+    "redo": redo,
+    "speak": speak,
+    "add_table": add_table,
+    "remove_table": remove_table,
+    "solve": solve,
+    "pin": pin,
+    "unpin": unpin,
+    "use": use,
+    "open": open_file,
+    "example": example,
+    "names": names,
+    "release": release,
+    "study": study,
+    "rehearse": rehearse,
+    "ask": ask,
+    "stop": stop,
+    **{name: partial(change, name) for name in declaring.CHANGES},
+}
+"""The steps, by the name of their button."""
