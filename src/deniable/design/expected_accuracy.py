@@ -148,7 +148,7 @@ class EvenTables:
     >>> from deniable import Schema, design
     >>> tables = EvenTables(design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker").account)
     >>> round(tables.of("a1").variance, 4), round(tables.of("a1", "a2").variance, 4)
-    (0.9207, 1.5386)
+    (0.9207, 1.7683)
     """
 
     account: Account
