@@ -61,6 +61,11 @@ class StrengthOptions:
     preserve: Annotated[list[str] | None, STRENGTH] = None
     matrix: Annotated[list[str] | None, STRENGTH] = None
 
+    @property
+    def strengths_asked(self) -> bool:
+        """Whether any of these was given."""
+        return any((self.attenuation, self.strength, self.preserve, self.matrix))
+
     def requested(self, names: Sequence[str]) -> "StrengthRequest":
         """Return the λ, strengths, covariances and matrices requested for these attributes.
 

@@ -231,7 +231,7 @@ def smallest_epsilon(
         >>> schema = deniable.Schema.anonymous((2, 3))
         >>> found = deniable.smallest_epsilon(schema, ["a1", "a2"], 1000, 0.05)
         >>> found.deciding.attributes, round(found.deciding.half_width, 3), len(found.tables)
-        (('a2',), 0.05, 2)
+        (('a1',), 0.05, 2)
     """
     schema = schema_of(schema, "the smallest ε")
     if not tables:
