@@ -22,6 +22,7 @@ from deniable.cli.arguments import (
     Force,
     SchemaPath,
     ShowValues,
+    TotalOptions,
     check_inputs,
     collected,
     refuse_two_outputs,
@@ -137,7 +138,7 @@ def plan(
     tables: Annotated[list[str] | None, SHARED] = None,
     within: Annotated[str | None, SHARED] = None,
     assume: Annotated[str | None, SHARED] = None,
-    request: DesignOptions | None = None,
+    request: TotalOptions | None = None,
     trend: Annotated[bool, TREND] = False,
     genotypes: GenotypeOptions | None = None,
     as_json: AsJson = False,
@@ -162,14 +163,14 @@ def plan(
     from deniable.cli import options
     from deniable.design import sample_size
 
-    request = request or DesignOptions()
+    request = request or TotalOptions()
     if trend:
         if any(each is not None for each in (schema, categories, rows, error, tables, within)):
             raise InputError(
                 "--schema, --categories, --rows, --error, --tables and --within are for shares; a "
                 "trend is planned with --people, --snps and --epsilon"
             )
-        if request != DesignOptions(epsilon=request.epsilon, method=request.method):
+        if request != TotalOptions(epsilon=request.epsilon, method=request.method):
             raise InputError("a trend is planned with --epsilon and --method; leave the rest out")
         of = genotypes or GenotypeOptions()
         _plan_trend(of, request.epsilon, request.method, as_json=as_json)
@@ -178,15 +179,11 @@ def plan(
         raise InputError(
             "--people, --snps, --allele, --cases and --coding are for a trend; say --trend"
         )
-    if request.attribute_epsilon is not None or request.strengths_asked:
-        raise InputError(
-            "--attribute-epsilon, --lambda, --strength, --preserve and --matrix leave no ε to plan "
-            "with; leave them out, or use design"
-        )
     declared = _schema(schema, categories)
 
     def make(epsilon: float) -> "Design":
-        return requested_design(declared, replace(request, epsilon=epsilon))
+        asked = DesignOptions(**asdict(replace(request, epsilon=epsilon)))
+        return requested_design(declared, asked)
 
     if tables or within is not None:
         if not tables or within is None or rows is None or error is not None or request.epsilon:
