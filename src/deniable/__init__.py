@@ -36,6 +36,7 @@ __all__ = [
     "estimate_groups",
     "estimate_mean",
     "estimate_quantile",
+    "expected_tables",
     "form_agreement",
     "independence_test",
     "leverage",
@@ -47,6 +48,7 @@ __all__ = [
     "randomize",
     "read_design",
     "share",
+    "smallest_epsilon",
     "synthesize",
     "trend_test",
 ]

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from deniable.design.account import Design
 from deniable.design.design import design
+from deniable.design.expected_tables import expected_tables
 from deniable.design.record import read_design
-from deniable.design.sample_size import plan
+from deniable.design.sample_size import plan, smallest_epsilon
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.engines.units import Publishing, Releasing, options_of
@@ -86,6 +87,7 @@ __all__ = [
     "estimate_groups",
     "estimate_mean",
     "estimate_quantile",
+    "expected_tables",
     "form_agreement",
     "independence_test",
     "leverage",
@@ -97,6 +99,7 @@ __all__ = [
     "randomize",
     "read_design",
     "share",
+    "smallest_epsilon",
     "synthesize",
     "trend_test",
 ]

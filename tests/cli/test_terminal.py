@@ -158,7 +158,7 @@ def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing_or_all(
         (
             "design --categories 5,2 --epsilon 1 --curve",
             "Designing with other caps",
-            "design.design.cap_curve",
+            "design.statements.cap_curve",
         ),
         (
             "plan --categories 5,2 --epsilon 1 --error 2pt",

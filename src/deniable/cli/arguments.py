@@ -80,12 +80,11 @@ class StrengthOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class DesignOptions(StrengthOptions):
-    """Everything that ``design`` and ``share`` can be told about the law.
+class TotalOptions:
+    """How a total is spent.
 
     Args:
         epsilon: Total for the whole record, in nats, divided among attributes.
-        attribute_epsilon: Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.
         method: How the law is found: one of those below.
         given_rest: Cap on ε against someone who knows the rest of the record: 2x its own ε (method
             forms: 0.75e, a part of the record's), nats, per attribute, or none (defaults: below).
@@ -97,7 +96,6 @@ class DesignOptions(StrengthOptions):
             0.2).
         asked: Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but any
             number of those that are alike).
-        form_column: Column of the release with the number of the form (method forms).
         broad: Whether answers to attributes of many categories name a set of them: auto, where it
             makes the variance of their shares at least 2 % smaller, or never (method forms; default
             auto).
@@ -106,7 +104,6 @@ class DesignOptions(StrengthOptions):
     """
 
     epsilon: Annotated[float | None, SHARED] = None
-    attribute_epsilon: Annotated[str | None, SHARED] = None
     method: Annotated[str | None, SHARED] = None
     given_rest: Annotated[str | None, DESIGNED] = None
     pair_floor: Annotated[str | None, DESIGNED] = None
@@ -114,10 +111,23 @@ class DesignOptions(StrengthOptions):
     at_most: Annotated[str | None, DESIGNED] = None
     pairs: Annotated[float | None, DESIGNED] = None
     asked: Annotated[int | None, DESIGNED] = None
-    form_column: Annotated[str | None, DESIGNED] = None
     broad: Annotated[Literal["auto", "never"] | None, DESIGNED] = None
     order: Annotated[Literal["given", "descending"], DESIGNED] = "given"
     allow_changed_levels: Annotated[bool, DESIGNED] = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions(StrengthOptions, TotalOptions):
+    """Everything that ``design`` and ``share`` can be told about the law.
+
+    Args:
+        attribute_epsilon: Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.
+        form_column: Column of the release with the number of the form (method forms).
+    """
+
+    attribute_epsilon: Annotated[str | None, SHARED] = None
+    form_column: Annotated[str | None, DESIGNED] = None
 
 
 Curve = Annotated[

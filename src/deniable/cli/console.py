@@ -404,6 +404,32 @@ def show_worth(
         say(f"WARNING: {unprotected}")
 
 
+def show_expected_tables(
+    tables: Sequence[Mapping[str, Any]], independent: Sequence[Mapping[str, Any]] | None = None
+) -> None:
+    """Print what to expect of tables, and under independent responses of the same ε, if known."""
+
+    def points(table: Mapping[str, Any]) -> str:
+        width = table["half_width"]
+        return "no bound" if width is None else f"{100 * width:.2f}"
+
+    beside = [points(table) for table in independent or ()] or [""] * len(tables)
+    show_table(
+        ["table", "cells", "half-width", "too uncertain", "independent"],
+        [
+            [", ".join(t["attributes"]), str(t["cells"]), points(t), str(t["uncertain"]), other]
+            for t, other in zip(tables, beside, strict=True)
+        ],
+        most=_SHOWN_ROWS,
+        framed=False,
+    )
+    say(
+        "Half-width: of an interval of 95 % of a cell, in points. Too uncertain: cells with twice "
+        "the standard error above 10 points or the share itself."
+        + (" Independent: the half-width by method kronecker at the same ε." if any(beside) else "")
+    )
+
+
 def show_saving(record: Mapping[str, Any]) -> None:
     """Print how many rows are saved by randomizing together, if the record says so."""
     saving = (record.get("comparison") or {}).get("saving")

@@ -1,7 +1,7 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,6 +22,7 @@ from deniable.cli.arguments import (
     Force,
     SchemaPath,
     ShowValues,
+    TotalOptions,
     check_inputs,
     collected,
     refuse_two_outputs,
@@ -34,6 +35,7 @@ from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
     from deniable.collect.study import Study
+    from deniable.design.account import Design
 
 
 @app.command(group=groups.BEFORE)
@@ -43,6 +45,8 @@ def design(
     categories: Annotated[str | None, SHARED] = None,
     request: DesignOptions | None = None,
     rows: Annotated[int | None, SHOWN] = None,
+    tables: Annotated[list[str] | None, SHOWN] = None,
+    assume: Annotated[str | None, SHOWN] = None,
     curve: Curve = False,
     output: Annotated[FileOrStream | None, SHOWN] = None,
     force: Force = False,
@@ -55,34 +59,39 @@ def design(
     Args:
         categories: Numbers of categories, 5,5,3, when there is no schema yet.
         rows: Also what can be read from a release of so many rows.
+        tables: Also what to expect of this table, a or a,b or a,b,c, with --rows; may be repeated.
+        assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
+            @file; never read off the data.
         output: Where to write the mechanism; with -, nothing else is on standard output.
     """
-    from deniable.design import record
-    from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
+    from deniable.cli import options
+    from deniable.design.statements import design_statements
 
     refuse_two_outputs(output, as_json)
+    if tables and rows is None:
+        raise InputError("--tables needs --rows, which errors depend on")
+    assumed = options.assumed(assume, tables)
     result = find_design(_schema(schema, categories), request)
     if output == "-":
         write_mechanism(result, output, force=force)
         return
-    with console.working("Working out what can be read"):
-        expected = None if rows is None else expected_accuracy(result.account).to_plain(rows)
-        statements = record.design_to_plain(result)
-        outlook = {} if result.budget is None else outlook_to_plain(result)
+    label = "Designing with other caps" if curve else "Working out what can be read"
+    with console.working(label):
+        stated = design_statements(
+            result, rows=rows, tables=tables or (), assume=assumed, curve=curve
+        )
     if output is not None:
         write_mechanism(result, output, force=force)
-    comparison = account_of(result, curve=True).comparison_to_plain() if curve else None
     if as_json:
-        shown = {"comparison": comparison} if curve else {}
-        shown |= outlook
-        shown |= {} if expected is None else {"worth": expected}
-        console.print_json(statements | {"certificate": record.proof_to_plain(result)} | shown)
+        console.print_json(stated)
         return
-    console.show_design(statements)
-    console.show_worth(expected, statements["epsilon"])
-    console.show_curve({"comparison": comparison})
-    if outlook:
-        console.show_outlook(outlook)
+    console.show_design(stated)
+    console.show_worth(stated.get("worth"), stated["epsilon"])
+    if tables:
+        console.show_expected_tables(stated["tables"], stated["independent_tables"])
+    console.show_curve(stated)
+    if "expected" in stated:
+        console.show_outlook(stated)
     if output is not None:
         console.note(f"The mechanism is in {output}")
 
@@ -126,14 +135,17 @@ def plan(
     categories: Annotated[str | None, SHARED] = None,
     rows: Annotated[int | None, SHARED] = None,
     error: Annotated[str | None, SHARED] = None,
-    epsilon: Annotated[float | None, SHARED] = None,
-    method: Annotated[str | None, SHARED] = None,
+    tables: Annotated[list[str] | None, SHARED] = None,
+    within: Annotated[str | None, SHARED] = None,
+    assume: Annotated[str | None, SHARED] = None,
+    request: TotalOptions | None = None,
     trend: Annotated[bool, TREND] = False,
     genotypes: GenotypeOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Find what a purpose takes: of rows, error and ε give two, and get the third.
 
+    With --tables: the smallest ε at which all of them are this accurate, from rows and --within.
     With --trend: what a study of genotypes finds, from people, SNPs and ε.
 
     Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
@@ -142,33 +154,73 @@ def plan(
         categories: Numbers of categories, 5,5,3, when there is no schema yet.
         rows: How many rows there will be.
         error: Wished standard error of a typical share: 2pt, which is 2% or 0.02.
-        epsilon: Total for the whole record, in nats.
-        method: How the law is found; see design.
+        tables: A table that is to be accurate, a or a,b or a,b,c; may be repeated.
+        within: Largest half-width of its intervals of 95 %, likewise.
+        assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
+            @file; never read off the data.
         trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
     """
     from deniable.cli import options
     from deniable.design import sample_size
 
+    request = request or TotalOptions()
     if trend:
-        if any(each is not None for each in (schema, categories, rows, error)):
+        if any(each is not None for each in (schema, categories, rows, error, tables, within)):
             raise InputError(
-                "--schema, --categories, --rows and --error are for shares; a trend is planned "
-                "with --people, --snps and --epsilon"
+                "--schema, --categories, --rows, --error, --tables and --within are for shares; a "
+                "trend is planned with --people, --snps and --epsilon"
             )
-        _plan_trend(genotypes or GenotypeOptions(), epsilon, method, as_json=as_json)
+        if request != TotalOptions(epsilon=request.epsilon, method=request.method):
+            raise InputError("a trend is planned with --epsilon and --method; leave the rest out")
+        of = genotypes or GenotypeOptions()
+        _plan_trend(of, request.epsilon, request.method, as_json=as_json)
         return
     if genotypes is not None and genotypes != GenotypeOptions():
         raise InputError(
             "--people, --snps, --allele, --cases and --coding are for a trend; say --trend"
         )
+    declared = _schema(schema, categories)
+
+    def make(epsilon: float) -> "Design":
+        asked = DesignOptions(**asdict(replace(request, epsilon=epsilon)))
+        return requested_design(declared, asked)
+
+    if tables or within is not None:
+        if not tables or within is None or rows is None or error is not None or request.epsilon:
+            raise InputError(
+                "the smallest ε for tables is found from --tables, --rows and --within, without "
+                "--error and --epsilon"
+            )
+        with console.progress("Trying totals") as advance:
+            found = sample_size.smallest_epsilon(
+                declared,
+                tables,
+                rows,
+                options.share(within, "--within"),
+                make=make,
+                assume=options.assumed(assume, tables),
+                progress=advance,
+            )
+        if as_json:
+            console.print_json(found.to_plain())
+            return
+        console.say(
+            f"ε = {console.six_digits(found.design.epsilon)} for the whole record "
+            f"(method {found.design.method}) is the smallest at which "
+            f"{count_text(rows, 'row', 'rows')} give every table intervals within "
+            f"{100 * found.within:g} points; {', '.join(found.deciding.attributes)} decides."
+        )
+        console.show_expected_tables(found.to_plain()["tables"])
+        return
+    options.assumed(assume, tables)
     target_error = None if error is None else options.share(error, "--error")
     with console.progress("Trying totals") as advance:
         planned = sample_size.plan(
-            _schema(schema, categories),
+            declared,
             rows=rows,
             error=target_error,
-            epsilon=epsilon,
-            method=method,
+            epsilon=request.epsilon,
+            make=make,
             progress=advance,
         )
     plain = planned.to_plain()
@@ -231,12 +283,21 @@ def account_of(result: Any, *, curve: bool) -> Any:
         return account(result, curve=cap_curve(result))
 
 
-def find_design(schema: Any, request: DesignOptions | None) -> Any:
-    """Return the design that the options of ``design`` and ``share`` ask for."""
+def find_design(schema: Any, request: DesignOptions | None) -> "Design":
+    """Return the design that the options of ``design`` and ``share`` ask for, with remarks."""
+    with console.working("Finding the law"):
+        result = requested_design(schema, request or DesignOptions())
+    for sentence in result.notes:
+        console.note(sentence)
+    return result
+
+
+def requested_design(schema: Any, request: DesignOptions) -> "Design":
+    """Return the design that options ask for."""
     from deniable.cli import options
     from deniable.design.design import design as find
 
-    schema, responses, request = split_responses(schema, request or DesignOptions())
+    schema, responses, request = split_responses(schema, request)
     if responses:
         from deniable.design.matrices import with_responses, without
 
@@ -247,7 +308,7 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
                 "to choose; leave them out"
             )
         return with_responses(
-            schema, None if rest is None else find_design(rest, request), responses
+            schema, None if rest is None else requested_design(rest, request), responses
         )
     names = [schema.names[i] for i in schema.protected]
     strengths = request.requested(names)
@@ -256,32 +317,26 @@ def find_design(schema: Any, request: DesignOptions | None) -> Any:
         if request.attribute_epsilon is None
         else options.numbers_per_attribute(request.attribute_epsilon, names, "--attribute-epsilon")
     )
-    with console.working("Finding the law"):
-        result = find(
-            schema,
-            epsilon=request.epsilon,
-            attribute_epsilon=levels,
-            method=request.method,
-            given_rest=None
-            if request.given_rest is None
-            else options.caps(request.given_rest, names),
-            pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
-            importance=options.numbers_by_name(request.importance, "--importance", names),
-            at_most=options.numbers_by_name(request.at_most, "--at-most", names),
-            order=request.order,
-            allow_changed_levels=request.allow_changed_levels,
-            attenuation=strengths.attenuation,
-            strength=strengths.strength,
-            preserve=strengths.preserve,
-            matrices=strengths.matrices,
-            pairs=request.pairs,
-            asked=request.asked,
-            form_column=request.form_column,
-            broad=request.broad,
-        )
-    for sentence in result.notes:
-        console.note(sentence)
-    return result
+    return find(
+        schema,
+        epsilon=request.epsilon,
+        attribute_epsilon=levels,
+        method=request.method,
+        given_rest=None if request.given_rest is None else options.caps(request.given_rest, names),
+        pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
+        importance=options.numbers_by_name(request.importance, "--importance", names),
+        at_most=options.numbers_by_name(request.at_most, "--at-most", names),
+        order=request.order,
+        allow_changed_levels=request.allow_changed_levels,
+        attenuation=strengths.attenuation,
+        strength=strengths.strength,
+        preserve=strengths.preserve,
+        matrices=strengths.matrices,
+        pairs=request.pairs,
+        asked=request.asked,
+        form_column=request.form_column,
+        broad=request.broad,
+    )
 
 
 @app.command(group=groups.CHECKING)

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.expected_tables import Assumed
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
@@ -109,6 +110,31 @@ def numbers_by_name(
     values = listed(text, option, names)
     assert isinstance(values, dict)  # every entry has a name
     return values
+
+
+def assumed(text: str | None, tables: Sequence[str] | None) -> Assumed:
+    """Return what ``--assume`` takes to be true of ``--tables``: "uniform" or "worst" as written,
+    or shares by attribute, ``a=0.2:0.8``.
+
+    Raises:
+        InputError: if it is none of these, or there are no tables.
+    """
+    option = "--assume"
+    if text is not None and not tables:
+        raise InputError(f"{option} says what is true of --tables; name them")
+    if text is None or text == "uniform":
+        return "uniform"
+    if text == "worst":
+        return "worst"
+    shares: dict[str, list[float]] = {}
+    for entry in entries(text, option):
+        if isinstance(entry, str):
+            raise InputError(f"{option}: expected uniform, worst or name=share:share:…")
+        name, values = entry
+        if name in shares:
+            raise InputError(f"{option}: '{name}' is given twice")
+        shares[name] = [number(value, f"{option}, '{name}'") for value in values.split(":")]
+    return shares
 
 
 def numbers(text: str, option: str) -> list[float]:

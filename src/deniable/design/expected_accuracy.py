@@ -17,17 +17,22 @@ error of a share goes with one over the root of the number of rows.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deniable.design.account import Account, Design
+from deniable.design.account import PAIRS_UP_TO, Account, Design
 from deniable.design.strata import Designs
 from deniable.errors import InputError
+from deniable.laws import PatternLaw
+from deniable.laws.votes.vote_law import VoteLaw
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import expected_error, expected_variance
 from deniable.mechanism.published import channel_of
+from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 
 HALF_WIDTH_ERRORS = 2.0
@@ -45,10 +50,10 @@ FORMER_LARGEST_ERROR = 0.1
 
 
 class Shares(NamedTuple):
-    """The shares of one attribute, or the cells of two.
+    """The shares of one attribute, or the cells of several.
 
     Args:
-        attributes: one name or two.
+        attributes: their names.
         cells: how many shares there are.
         variance: of one of them from one record; inf if the randomization has wiped them out.
     """
@@ -135,6 +140,92 @@ class ExpectedAccuracy:
         }
 
 
+@dataclass(frozen=True)
+class EvenTables:
+    """Tables of a design's attributes, or of parts of merged ones, if all cells are equally
+    frequent: what one record adds to a cell.
+
+    >>> from deniable import Schema, design
+    >>> tables = EvenTables(design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker").account)
+    >>> round(tables.of("a1").variance, 4), round(tables.of("a1", "a2").variance, 4)
+    (0.9207, 1.7683)
+    """
+
+    account: Account
+
+    @cached_property
+    def singles(self) -> dict[str, float | None]:
+        """φ by attribute, or what forms tell together; None where there is none for all rows."""
+        strength = self.account.strength
+        left = dict(zip(self._schema.names, strength.attenuation, strict=True))
+        asked = self._mechanism.positions_under_forms
+        if (told := self._told) is not None:
+            left |= zip((self._schema.names[i] for i in asked), np.diagonal(told), strict=True)
+        return left
+
+    @property
+    def _mechanism(self) -> Mechanism:
+        return self.account.design.mechanism
+
+    @property
+    def _schema(self) -> Schema:
+        return self._mechanism.schema
+
+    @cached_property
+    def _told(self) -> NDArray[np.float64] | None:
+        """What forms tell of attributes and of pairs, shape (asked, asked), as a φ."""
+        forms = self._mechanism.forms
+        return None if forms is None else np.sqrt(forms.pair_information())
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """The block of each attribute, and the attribute's place in it."""
+        return {
+            self._schema.names[position]: (number, place)
+            for number, block in enumerate(self._mechanism.blocks)
+            for place, position in enumerate(block.attributes)
+        }
+
+    def _pair(self, first: str, second: str) -> float | None:
+        """Return φ of two attributes that have one each, or what forms tell of them."""
+        (block, i), (other, j) = self._places[first], self._places[second]
+        law, law_of_other = (self._mechanism.blocks[number].law for number in (block, other))
+        if isinstance(law, PatternLaw) and law is law_of_other:
+            if isinstance(law, VoteLaw):  # of all pairs at once
+                return float(law.bounded_pair_attenuations()[0][i, j])
+            return float(law.eigenvalues((i, j))[1, 1])
+        if self._told is None or self._mechanism.forms not in (law, law_of_other):
+            return float(self.singles[first] or 0.0) * float(self.singles[second] or 0.0)
+        return float(self._told[i, j]) if block == other else None
+
+    def of(self, *names: str) -> Shares:
+        """Return the cells of a table.
+
+        Raises:
+            InputError: if a name is unknown or given twice.
+        """
+        singles = [self.singles.get(name) for name in names]
+        pair = None
+        if len(names) == 2 and names[0] != names[1] and None not in singles:
+            pair = self._pair(*names)
+        left = [*singles, pair] if len(names) == 2 else singles
+        if len(names) > 2 or None in left:
+            channel = channel_of(self._mechanism, names)
+            cells = math.prod(channel.n_categories)
+            try:
+                return Shares(names, cells, expected_error(channel, 1).mean_variance)
+            except InputError:  # wiped out
+                return Shares(names, cells, math.inf)
+        sizes = [self._schema.n_categories[self._schema.position(name)] for name in names]
+        cells = math.prod(sizes)
+        if not all(left):
+            return Shares(names, cells, math.inf)
+        free = [size - 1 for size in sizes]
+        components = zip([*free, math.prod(free)] if pair else free, left, strict=True)
+        added = math.fsum(size * (float(phi or 1.0) ** -2 - 1) for size, phi in components)
+        return Shares(names, cells, max(added, 0.0) / cells**2)
+
+
 def expected_accuracy(account: Account) -> ExpectedAccuracy:
     """Return how accurate estimates from a release by a design will be.
 
@@ -147,40 +238,15 @@ def expected_accuracy(account: Account) -> ExpectedAccuracy:
     0.05
     """
     mechanism = account.design.mechanism
-    schema = mechanism.schema
-    single_phi = dict(zip(schema.names, account.strength.attenuation, strict=True))
-    sizes = dict(zip(schema.names, schema.n_categories, strict=True))
-
-    def of(names: tuple[str, ...], attenuation: float | None) -> Shares:
-        cells = math.prod(sizes[name] for name in names)
-        singles = [single_phi[name] for name in names]
-        if attenuation is None or any(single is None for single in singles):
-            channel = channel_of(mechanism, names)
-            try:
-                return Shares(names, cells, expected_error(channel, 1).mean_variance)
-            except InputError:  # wiped out
-                return Shares(names, cells, math.inf)
-        if not attenuation or not all(singles):
-            return Shares(names, cells, math.inf)
-        components = [(sizes[name] - 1, phi) for name, phi in zip(names, singles, strict=True)]
-        if len(names) > 1:
-            components.append((math.prod(size for size, _ in components), attenuation))
-        added = math.fsum(size * (float(phi or 1.0) ** -2 - 1) for size, phi in components)
-        return Shares(names, cells, max(added, 0.0) / cells**2)
-
-    protected = [schema.names[i] for i in schema.protected]
-    pairs = account.pairs
-    if mechanism.forms is not None:
-        left = np.sqrt(mechanism.forms.pair_information())
-        asked = [schema.names[i] for i in mechanism.positions_under_forms]
-        single_phi |= zip(asked, np.diagonal(left).tolist(), strict=True)
-        if pairs is not None:
-            first, second = np.triu_indices(len(asked), 1)
-            named = combinations(asked, 2)
-            pairs = tuple(zip(named, left[first, second].tolist(), strict=True))
+    names, tables = mechanism.schema.names, EvenTables(account)
+    protected = [names[i] for i in mechanism.schema.protected]
+    asked = [names[i] for i in mechanism.positions_under_forms]
+    paired = asked or [name for name in protected if tables.singles[name] is not None]
     return ExpectedAccuracy(
-        tuple(of((name,), single_phi[name]) for name in protected),
-        None if pairs is None else tuple(of(names, attenuation) for names, attenuation in pairs),
+        tuple(tables.of(name) for name in protected),
+        tuple(tables.of(*pair) for pair in combinations(paired, 2))
+        if len(protected) <= PAIRS_UP_TO
+        else None,
     )
 
 

@@ -24,7 +24,7 @@ value.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,20 @@ class Axes:
         """Whether the axes hold, of every merged attribute with a response matrix, all parts or
         none: only then is there a :attr:`forward` map."""
         return all(response.complete for response in self._responses.values())
+
+    def spread(self, shares: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the table that is the product of shares along the axes, as maps take it; parts
+        that are missing are evenly spread."""
+        columns = list(shares)
+        for response in self._responses.values():
+            if not response.complete:
+                first, *others = response.axes
+                named = reduce(np.multiply.outer, (shares[axis] for axis in response.axes))
+                sums = response.sums(response.parts)
+                columns[first] = (named.ravel() / sums.sum(axis=1)) @ sums
+                for axis in others:
+                    columns[axis] = np.ones(1)
+        return np.asarray(reduce(np.multiply.outer, columns))
 
     def _with_missing_parts(self) -> tuple[str, ...]:
         missing = [

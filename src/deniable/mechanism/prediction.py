@@ -6,6 +6,7 @@ A pattern law multiplies the covariance C of two attributes' indicators by φ_ij
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -258,6 +259,31 @@ class _Range(NamedTuple):
             np.minimum(low, self.same_low * other.low),
             np.maximum(high, self.same_high * other.high),
         )
+
+
+def cell_variances(
+    channel: Channel | PublishedChannel, shares: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Return the ``table`` variance of every cell's estimate from one record, if the true table is
+    the product of shares: Σ u(x, x') π(x') − π(x), with u of :func:`cell_variance_range`.
+
+    Args:
+        channel: that can be inverted.
+        shares: true ones, shape (categories,) of each axis. Parts of a merged attribute that are no
+            axis are evenly spread.
+
+    >>> from deniable.laws import ProductLaw
+    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
+    >>> cell_variances(Channel(mechanism, ("a1",)), [np.array([0.9, 0.1])]).round(4).tolist()
+    [0.9207, 0.9207]
+    """
+    seen = channel.spread(shares)
+    if isinstance(channel, PublishedChannel):
+        parts = zip(channel.rows, channel.moments, strict=True)
+        squares = sum(fraction * moments.apply(seen) for fraction, moments in parts)
+    else:
+        squares = channel.second_moments.apply(seen)
+    return np.maximum(squares - reduce(np.multiply.outer, shares), 0.0)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,72 @@
+"""All that ``design --json`` prints of a design, from one call."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from deniable.design.account import Design, account
+from deniable.design.design import cap_curve, design
+from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
+from deniable.design.expected_tables import Assumed, expected_tables
+from deniable.design.observers import observers
+from deniable.design.record import design_to_plain, proof_to_plain
+from deniable.errors import InputError
+from deniable.solvers.problem import MAX_LEVEL
+
+
+def design_statements(
+    result: Design,
+    *,
+    rows: int | None = None,
+    tables: Sequence[str | Sequence[str]] = (),
+    assume: Assumed = "uniform",
+    curve: bool = False,
+) -> dict[str, Any]:
+    """Return what is stated of a design, as plain values.
+
+    Args:
+        result: the design.
+        rows: how many rows there will be; ``worth`` then says what can be read from them.
+        tables: ``tables`` then says what to expect of these, and ``independent_tables`` what to
+            expect under method kronecker at the same ε of the record (None without one).
+        assume: what the true tables are (:func:`deniable.design.expected_tables.expected_tables`).
+        curve: whether ``comparison`` says what other caps would cost.
+
+    Raises:
+        InputError: if there are tables without a number of rows, or one cannot be asked for.
+
+    >>> from deniable import Schema
+    >>> made = design(Schema.anonymous((2, 3)), epsilon=2)
+    >>> stated = design_statements(made, rows=1000, tables=["a1,a2"])
+    >>> stated["observers"][0]["largest"] == stated["epsilon"], stated["tables"][0]["cells"]
+    (True, 6)
+    """
+    if tables and rows is None:
+        raise InputError("what to expect of `tables` depends on the number of `rows`; give it too")
+    stated = design_to_plain(result) | {
+        "certificate": proof_to_plain(result),
+        "observers": [one.to_plain() for one in observers(result)],
+    }
+    if curve:
+        compared = account(result, curve=cap_curve(result))
+        stated["comparison"] = compared.comparison_to_plain()
+    if result.budget is not None:
+        stated |= outlook_to_plain(result)
+    if rows is not None:
+        stated["worth"] = expected_accuracy(result.account).to_plain(rows)
+        if tables:
+            independent = _independent(result)
+            for key, made in (("tables", result), ("independent_tables", independent)):
+                found = None if made is None else expected_tables(made, tables, rows, assume)
+                stated[key] = None if found is None else [table.to_plain() for table in found]
+    return stated
+
+
+def _independent(result: Design) -> Design | None:
+    """Return the design by independent responses with the same ε, if there is one."""
+    epsilon, schema = result.epsilon, result.mechanism.schema
+    if not (math.isfinite(epsilon) and 0 < epsilon <= MAX_LEVEL):
+        return None
+    free = tuple(replace(a, epsilon=None, importance=None) for a in schema.attributes)
+    return design(replace(schema, attributes=free), epsilon=epsilon, method="kronecker")
