@@ -13,6 +13,7 @@ from deniable.cli import (
     pram,
     releasing,
     reproduce,
+    studio,
     synthesizing,
 )
 from deniable.cli.app import main
@@ -31,5 +32,6 @@ __all__ = [
     "pram",
     "releasing",
     "reproduce",
+    "studio",
     "synthesizing",
 ]

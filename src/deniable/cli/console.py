@@ -1,5 +1,6 @@
 """What people see in a terminal: tables, notes and progress. No colour and no bars in pipes."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -105,6 +106,10 @@ def _shown(display: "Progress | Status") -> Iterator[None]:
 def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
     """Show a bar on a terminal while the work runs, if it takes over a second; with its rate, if
     it is known how many rows there are."""
+    if os.environ.get("DENIABLE_PROGRESS") == "lines":  # for a program that shows it
+        print(f"{label}\t", file=sys.stderr, flush=True)
+        yield _line_by_line(label)
+        return
     if not sys.stderr.isatty():
         yield lambda _fraction: None
         return
@@ -132,6 +137,19 @@ def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
 
     with _shown(bar):
         yield advance
+
+
+def _line_by_line(label: str) -> Advance:
+    """Return what prints the per cent that are done, each once, after a tab."""
+    told = -1
+
+    def advance(fraction: float | None) -> None:
+        nonlocal told
+        if fraction is not None and (percent := int(100 * fraction)) > told:
+            told = percent
+            print(f"{label}\t{percent}", file=sys.stderr, flush=True)
+
+    return advance
 
 
 @contextmanager

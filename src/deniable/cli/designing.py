@@ -47,6 +47,7 @@ def design(
     rows: Annotated[int | None, SHOWN] = None,
     tables: Annotated[list[str] | None, SHOWN] = None,
     assume: Annotated[str | None, SHOWN] = None,
+    within: Annotated[str | None, SHOWN] = None,
     curve: Curve = False,
     output: Annotated[FileOrStream | None, SHOWN] = None,
     force: Force = False,
@@ -62,6 +63,7 @@ def design(
         tables: Also what to expect of this table, a or a,b or a,b,c, with --rows; may be repeated.
         assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
             @file; never read off the data.
+        within: Also how many rows give --tables intervals of this half-width: 2pt.
         output: Where to write the mechanism; with -, nothing else is on standard output.
     """
     from deniable.cli import options
@@ -78,7 +80,12 @@ def design(
     label = "Designing with other caps" if curve else "Working out what can be read"
     with console.working(label):
         stated = design_statements(
-            result, rows=rows, tables=tables or (), assume=assumed, curve=curve
+            result,
+            rows=rows,
+            tables=tables or (),
+            assume=assumed,
+            within=None if within is None else options.share(within, "--within"),
+            curve=curve,
         )
     if output is not None:
         write_mechanism(result, output, force=force)

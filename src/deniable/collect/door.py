@@ -7,6 +7,7 @@ is posted with a token that stands in the page's own forms.
 """
 
 import hmac
+from hashlib import sha256
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -33,16 +34,23 @@ class Door:
             of its own.
         policy: the Content Security Policy of its pages.
         longest_form: bytes that a form may have.
+        token: stands in the forms, and a session follows from it; by default another in every
+            process, so that who has seen an old cookie has nothing.
     """
 
     def __init__(
-        self, port: int, secret: str, name: str, policy: str, longest_form: int = 10_000
+        self,
+        port: int,
+        secret: str,
+        name: str,
+        policy: str,
+        longest_form: int = 10_000,
+        token: str = "",
     ) -> None:
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
         self._secret, self._cookie, self._longest_form = secret, name, longest_form
-        # Another in every process: who has seen an old cookie has nothing.
-        self._session = new_secret()
-        self.token = new_secret()
+        self.token = token or new_secret()
+        self._session = sha256(self.token.encode()).hexdigest()
         self.headers = {
             **HEADERS,
             "Referrer-Policy": "same-origin",  # under no-referrer a form has Origin: null

@@ -68,14 +68,16 @@ class ExpectedTable:
             return None
         return max(1, math.ceil(self.n_records * (self.half_width / half_width) ** 2))
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return plain values."""
+    def to_plain(self, within: float | None = None) -> dict[str, Any]:
+        """Return plain values; with a wished half-width also the rows that it takes."""
+        needed = {} if within is None else {"rows_needed": self.rows_for(within)}
         return {
             "attributes": list(self.attributes),
             "cells": self.cells,
             "standard_error": self.standard_error,
             "half_width": self.half_width,
             "uncertain": self.uncertain,
+            **needed,
         }
 
 

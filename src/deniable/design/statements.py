@@ -21,6 +21,7 @@ def design_statements(
     rows: int | None = None,
     tables: Sequence[str | Sequence[str]] = (),
     assume: Assumed = "uniform",
+    within: float | None = None,
     curve: bool = False,
 ) -> dict[str, Any]:
     """Return what is stated of a design, as plain values.
@@ -31,6 +32,7 @@ def design_statements(
         tables: ``tables`` then says what to expect of these, and ``independent_tables`` what to
             expect under method kronecker at the same ε of the record (None without one).
         assume: what the true tables are (:func:`deniable.design.expected_tables.expected_tables`).
+        within: half-width as a fraction of 1; ``tables`` then also say how many rows it takes.
         curve: whether ``comparison`` says what other caps would cost.
 
     Raises:
@@ -59,7 +61,7 @@ def design_statements(
             independent = _independent(result)
             for key, made in (("tables", result), ("independent_tables", independent)):
                 found = None if made is None else expected_tables(made, tables, rows, assume)
-                stated[key] = None if found is None else [table.to_plain() for table in found]
+                stated[key] = None if found is None else [t.to_plain(within) for t in found]
     return stated
 
 

@@ -5,3 +5,21 @@ function of it. Numbers come from the library, in a process of their own that is
 wish changes (`working`); what is made is made by the command line (`making`).
 docs/studio.md is for who uses it.
 """
+
+from importlib.util import find_spec
+
+from deniable.collect import check_installed as check_collecting
+from deniable.errors import InputError
+
+
+def check_installed() -> None:
+    """Do nothing if what the page needs is installed.
+
+    Raises:
+        InputError: if something is missing; the sentence says how to install it.
+    """
+    check_collecting()
+    if find_spec("tomli_w") is None:
+        raise InputError(
+            "the studio needs tomli_w, which is not installed: pip install 'deniable[web]'"
+        )

@@ -3,7 +3,6 @@
 This module is loaded before a process is needed, and so are the solvers.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from deniable.design.matrices import merged_for, response_from_file, with_respon
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.design.sample_size import smallest_epsilon
 from deniable.design.statements import design_statements
-from deniable.errors import InputError
 from deniable.schema import FileFormat, Schema
 from deniable.solvers.patterns import balanced, forms, least_variance, optimal  # noqa: F401
 from deniable.studio.wish import Wish
@@ -54,7 +52,9 @@ def answer(wish: Wish) -> dict[str, Any]:
     """
     found = made(wish)
     tables = tables_of(found, wish)
-    statements = design_statements(found, rows=wish.rows, tables=tables, assume=wish.assume)
+    statements = design_statements(
+        found, rows=wish.rows, tables=tables, assume=wish.assume, within=wish.within
+    )
     return {
         "statements": statements,
         "mechanism": to_json(mechanism_to_plain(found)).decode(),
@@ -63,8 +63,8 @@ def answer(wish: Wish) -> dict[str, Any]:
 
 
 def solve(wish: Wish) -> tuple[float, list[str]]:
-    """Return the smallest ε in nats at which every table of interest, or every attribute if there is
-    none, is as exact as wished, and the table that decides.
+    """Return the smallest ε in nats at which every table of interest, or every attribute where no
+    table is, is as exact as wished, and the table that decides.
 
     Raises:
         InputError: if there is none.
@@ -72,7 +72,7 @@ def solve(wish: Wish) -> tuple[float, list[str]]:
     wish = replace(wish, arguments={**wish.arguments, "epsilon": None})
     schema = Schema.from_plain(wish.schema)
     tables = wish.tables or [[schema.names[i]] for i in schema.protected]
-    found, decides = smallest_epsilon(
+    found = smallest_epsilon(
         schema,
         tables,
         wish.rows,
@@ -80,7 +80,7 @@ def solve(wish: Wish) -> tuple[float, list[str]]:
         make=lambda epsilon: made(wish, epsilon=epsilon),
         assume=wish.assume,
     )
-    return found.epsilon, list(decides.attributes)
+    return found.design.epsilon, list(found.deciding.attributes)
 
 
 def drafted(table: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from deniable.errors import InputError
@@ -46,9 +47,10 @@ def declare(draft: Draft, form: Form) -> Draft:
             new["bins"] = [_edge(text) for text in re.split(r"[;\s]+", bins)]
             new["labels"] = {}
         else:
-            codes = [_code(line) for line in form.get("categories", "").splitlines() if line.strip()]
-            new["categories"] = [code for code, _ in codes]
-            new["labels"] = {code: label for code, label in codes if label}
+            lines = form.get("categories", "").splitlines()
+            coded = [_code(line) for line in lines if line.strip()]
+            new["categories"] = [code for code, _ in coded]
+            new["labels"] = {code: label for code, label in coded if label}
         if not new["labels"]:
             new["labels"] = old.get("labels", {}) if bins else {}
         if form.get("ordered"):
@@ -102,10 +104,10 @@ def remove(draft: Draft, form: Form) -> Draft:
     return renamed(changed, dict.fromkeys(gone))
 
 
-def move(draft: Draft, form: Form) -> Draft:
-    """Return the draft with an attribute one place up or down."""
+def move(by: int, draft: Draft, form: Form) -> Draft:
+    """Return the draft with an attribute a place further down, or up."""
     place = _place(draft, form)
-    to = place + (1 if form.get("to") == "down" else -1)
+    to = place + by
     order = list(draft.attributes)
     if 0 <= to < len(order):
         order[place], order[to] = order[to], order[place]
@@ -135,7 +137,8 @@ def split(draft: Draft, form: Form) -> Draft:
     """Return the draft with a merged attribute taken apart."""
     place = _place(draft, form)
     whole = draft.attributes[place]
-    order = [*draft.attributes[:place], *whole.get("part", (whole,)), *draft.attributes[place + 1 :]]
+    order = list(draft.attributes)
+    order[place : place + 1] = whole.get("part", [whole])
     return renamed(_with(draft, order), dict.fromkeys(names_of(whole)))
 
 
@@ -158,7 +161,8 @@ CHANGES: dict[str, Callable[[Draft, Form], Draft]] = {
     "declare": declare,
     "add": add,
     "remove": remove,
-    "move": move,
+    "up": partial(move, -1),
+    "down": partial(move, 1),
     "merge": merge,
     "split": split,
     "confirm_all": confirm_all,

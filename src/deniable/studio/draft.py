@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,11 +12,23 @@ from typing import Any
 import tomli_w
 
 from deniable.atomic_files import write_file
+from deniable.design.methods import DEFAULT_METHOD
 from deniable.errors import InputError
 from deniable.schema import Schema
 
 ENDING = ".studio.toml"
 """How the name of a draft's file ends."""
+
+DEFAULTS = {
+    "rows": "10000",
+    "within": "2",
+    "kind": "total",
+    "epsilon": "4",
+    "method": DEFAULT_METHOD,
+    "assume": "uniform",
+    "prior": "10",
+}
+"""What stands in a control before something else is put there."""
 
 MOST_PINS = 4
 _MOST_STEPS = 200
@@ -49,8 +62,9 @@ class Draft:
         return Schema.from_plain(self.schema)
 
     def with_wish(self, **typed: str) -> "Draft":
-        """Return the draft with something else in some controls; nothing typed leaves one out."""
-        wish = {name: text for name, text in {**self.wish, **typed}.items() if text}
+        """Return the draft with something else in some controls."""
+        merged = {**self.wish, **typed}
+        wish = {name: text for name, text in merged.items() if text != DEFAULTS.get(name, "")}
         return replace(self, wish=wish)
 
     @property
@@ -126,7 +140,7 @@ class Keeper:
         """Why the last change is not in the file; empty if it is."""
         self.before: list[Draft] = []
         self.after: list[Draft] = []
-        self.version = 0
+        self.version = time.time_ns()  # rises also when the program is started again
 
     def change(self, to: Callable[[Draft], Draft]) -> None:
         """Put another draft in the place of this one.

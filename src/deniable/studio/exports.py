@@ -77,7 +77,7 @@ def python_program(wish: Wish) -> str:
     return _PROGRAM.format(schema=pprint.pformat(schema_file(wish), width=96), found=found)
 
 
-_WITH_MATRICES = '''
+_WITH_MATRICES = """
 from deniable.design.matrices import merged_for, response_from_file, with_responses, without
 
 responses = {{}}
@@ -89,7 +89,7 @@ rest = without(schema, responses)
 design = with_responses(
     schema, None if rest is None else deniable.design(rest{arguments}), responses
 )
-'''
+"""
 
 
 def questionnaire(schema: Schema, form: Mapping[str, str]) -> dict[str, Any]:
@@ -102,9 +102,7 @@ def questionnaire(schema: Schema, form: Mapping[str, str]) -> dict[str, Any]:
         closes = date.fromisoformat(form.get("closes", ""))
     except ValueError:
         raise InputError("the study closes on a date, written as 2027-12-31") from None
-    columns = [
-        column for i in schema.protected for column in schema.attributes[i].columns
-    ]
+    columns = [column for i in schema.protected for column in schema.attributes[i].columns]
     questions = [
         {
             "attribute": column.name,

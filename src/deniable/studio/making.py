@@ -1,6 +1,7 @@
 """What is made: by the command line, as whoever types it would make it."""
 
 import asyncio
+import json
 import os
 import shlex
 import signal
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 _MOST_LINES = 200
 
@@ -40,6 +42,13 @@ class Job:
         """The command, as it is typed."""
         return shlex.join(["deniable", *self.arguments])
 
+    def result(self) -> Any:
+        """Return what it printed, if that is JSON; else None."""
+        try:
+            return json.loads(self.printed)
+        except ValueError:
+            return None
+
     async def run(self) -> None:
         """Run to the end; what is cancelled is stopped first, as by the keys Control and C."""
         self._process = process = await asyncio.create_subprocess_exec(
@@ -51,7 +60,8 @@ class Job:
             env={**os.environ, "DENIABLE_PROGRESS": "lines", "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
         )
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         try:
             await asyncio.gather(self._print(process.stdout), self._note(process.stderr))
         finally:

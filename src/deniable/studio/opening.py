@@ -11,7 +11,8 @@ from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.schema import Schema
 from deniable.studio import answers
-from deniable.studio.draft import ENDING, Draft
+from deniable.studio.draft import ENDING, Draft, Keeper
+from deniable.studio.place import Place
 from deniable.studio.wish import from_document
 from deniable.studio.working import in_process
 
@@ -100,3 +101,31 @@ def path_in(folder: Path, name: str) -> Path:
     if not path.is_relative_to(folder.resolve()):
         raise InputError(f"'{name}' is not in the folder that this page may look into")
     return path
+
+
+def begun(source: Path | None) -> tuple[Keeper, Place]:
+    """Return the draft that a file begins, kept beside it, and the place of its studio.
+
+    Args:
+        source: a draft to go on with, or what :func:`draft_of` takes; without one, the draft of the
+            current folder, or an empty one.
+
+    Raises:
+        InputError: if it cannot be read, or there is another draft where this one would be kept.
+    """
+    if source is None:
+        path = Path(f"draft{ENDING}")
+        draft = Draft.from_toml(path) if path.exists() else Draft()
+    elif source.name.endswith(ENDING):
+        path, draft = source, Draft.from_toml(source)
+    else:
+        path = source.with_name(source.name.partition(".")[0] + ENDING)
+        draft = asyncio.run(draft_of(source))
+        if path.exists() and Draft.from_toml(path).schema != draft.schema:
+            raise InputError(
+                f"{path} is another draft, begun before; go on with it (deniable studio {path}), "
+                "or move it away"
+            )
+        if path.exists():
+            draft = Draft.from_toml(path)
+    return Keeper(path, draft), Place.of(path)

@@ -3,13 +3,18 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable.collect.page import source_hash
 from deniable.design.methods import METHODS
+from deniable.report.plots import Bar, Group, Plot
 from deniable.report.rendering import read, render
+from deniable.report.wording import epsilon_text, points_text
+from deniable.studio.declaring import problem_of
 from deniable.studio.draft import Draft, names_of
+from deniable.studio.opening import OPENED, path_in
 from deniable.studio.wish import SCALES, Wish, typed
 
 if TYPE_CHECKING:
@@ -34,7 +39,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""Scripts are the two files that the package brings; nothing is evaluated, or comes from elsewhere."""
+"""Scripts are the two files that the package brings; nothing is evaluated, or from elsewhere."""
 
 
 @cache
@@ -43,17 +48,29 @@ def texts(language: str) -> dict[str, Any]:
     return tomllib.loads(read("deniable.studio", "texts", f"{language}.toml"))
 
 
-def page(studio: "Studio", view: str, wish: Wish, **more: Any) -> str:
+def page(
+    studio: "Studio",
+    view: str,
+    wish: Wish,
+    said: Mapping[str, str],
+    *,
+    partial: bool = False,
+    computing: str = "",
+    within: str = "",
+) -> str:
     """Return the page.
 
     Args:
         studio: what the page is of.
         view: one of :data:`VIEWS`, or ``summary``.
         wish: as it was understood.
-        more: what one view needs.
+        said: what the last step has to say.
+        partial: whether only the answers are exchanged.
+        computing: the digest of the wish that is being computed.
+        within: the folder that is looked into, of the view ``start``.
     """
     draft = studio.keeper.draft
-    answer = studio.answers.known(wish.digest)
+    answer = None if wish.problems else studio.answers.known(wish.digest)
     return render(
         f"deniable.studio/{view}.html.j2",
         title=draft.schema.get("title") or studio.keeper.path.name,
@@ -65,25 +82,90 @@ def page(studio: "Studio", view: str, wish: Wish, **more: Any) -> str:
         views=VIEWS,
         view=view,
         token=studio.door.token,
+        studio=studio,
         keeper=studio.keeper,
         draft=draft,
         wish=wish,
+        said=said,
+        partial=partial,
         typed=lambda name: typed(draft.wish, name),
         scales=SCALES,
         methods={name: spec for name, spec in METHODS.items() if spec.offered},
         names_of=names_of,
+        problem_of=problem_of,
+        category_lines=category_lines,
+        listed=files_in(studio.folder, within) if view == "start" else (),
+        matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
         answer=answer,
         told=answer.get("statements") if answer else None,
-        pins=pins(studio, draft),
-        **more,
+        computing=computing,
+        pins=_pins(studio, draft),
+        worst=worst,
+        compared=compared,
+        accuracy=accuracy,
+        digest=sha256((answer or {}).get("mechanism", "").encode()).hexdigest(),
     )
 
 
-def pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
-    """Return the wishes that are compared, each with its answer, or None where there is none yet."""
+def _pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
+    """Return the wishes that are compared, each with its answer, or None while there is none."""
     found = []
     for pin in draft.pins:
         wish = studio.understood(pin)
-        answer = studio.answers.known(wish.digest)
+        answer = None if wish.problems else studio.answers.known(wish.digest)
         found.append({"name": pin["pin"], "wish": wish, "answer": answer})
     return found
+
+
+def category_lines(attribute: Mapping[str, Any]) -> str:
+    """Return the categories of a declaration as they are typed: one per line, with its label.
+
+    >>> category_lines({"categories": [1, 2], "labels": {"1": "male"}})
+    '1 = male\\n2'
+    """
+    labels = attribute.get("labels", {})
+    codes = map(str, attribute.get("categories", ()))
+    return "\n".join(f"{code} = {labels[code]}" if code in labels else code for code in codes)
+
+
+def files_in(folder: Path, within: str) -> list[tuple[str, bool]]:
+    """Return what can be opened in a folder below the page's own, and whether it is a folder."""
+    place = path_in(folder, within)
+    return [
+        (str(path.relative_to(folder.resolve())), path.is_dir())
+        for path in (sorted(place.iterdir()) if place.is_dir() else ())
+        if not path.name.startswith(".") and (path.is_dir() or path.name.endswith(OPENED))
+    ]
+
+
+def worst(tables: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the largest half-width; None if something cannot be estimated."""
+    widths = [table["half_width"] for table in tables]
+    return None if None in widths or not widths else max(widths)
+
+
+def accuracy(tables: Sequence[Mapping[str, Any]]) -> Plot:
+    """Return the half-widths as bars, the largest forty."""
+    widest = sorted(tables, key=lambda one: -(one["half_width"] or 1e9))[:40]
+    shown = [one for one in tables if one in widest]
+    return Plot([_group(" × ".join(one["attributes"]), one["half_width"]) for one in shown])
+
+
+def compared(pins: Sequence[Mapping[str, Any]]) -> tuple[Plot, Plot] | None:
+    """Return ε and the largest half-widths of what is compared, as bars."""
+    told = [(pin["name"], pin["answer"].get("statements")) for pin in pins if pin["answer"]]
+    told = [(name, each) for name, each in told if each]
+    if not told:
+        return None
+    levels = [Group(name, [_level(each["epsilon"])]) for name, each in told]
+    return Plot(levels), Plot([_group(name, worst(each["tables"])) for name, each in told])
+
+
+def _level(epsilon: float | None) -> Bar:
+    return Bar(epsilon, epsilon_text(epsilon), "alone")
+
+
+def _group(name: str, half_width: float | None) -> Group:
+    if half_width is None:
+        return Group(name, [Bar(None, "–", "error")])
+    return Group(name, [Bar(100 * half_width, points_text(half_width), "error")])

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
+from hashlib import sha256
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,6 +21,7 @@ from deniable.studio import answers, exports, working
 from deniable.studio.draft import Keeper
 from deniable.studio.making import Job
 from deniable.studio.page import LANGUAGES, POLICY, VIEWS, page
+from deniable.studio.place import Place
 from deniable.studio.steps import STEPS, Asked
 from deniable.studio.wish import Wish, understood
 
@@ -36,24 +37,22 @@ class Studio:
 
     Args:
         keeper: the draft.
-        folder: where files are looked for, and where what is made is put.
-        port: where it listens, on this machine.
-        secret: in its address.
-        cache: a folder for what is made on the way.
+        place: where it is.
         ended: called when nobody has looked for an hour; None to go on for ever.
     """
 
     def __init__(
         self,
         keeper: Keeper,
-        folder: Path,
-        port: int,
-        secret: str,
-        cache: Path,
+        place: Place,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        self.keeper, self.folder, self.cache, self.ended = keeper, folder, cache, ended
-        self.door = Door(port, secret, "studio", POLICY, _LONGEST_FORM)
+        self.keeper, self.ended = keeper, ended
+        self.folder, self.cache = place.folder, place.cache
+        # A page that is open goes on when the program has ended and is started again.
+        token = sha256(f"token of {place.secret}".encode()).hexdigest()
+        name = f"studio-{place.cache.name}"
+        self.door = Door(place.port, place.secret, name, POLICY, _LONGEST_FORM, token)
         self.answers = working.Answers()
         self.jobs: dict[str, Job] = {}
         self.running: set[asyncio.Task[Any]] = set()
@@ -97,8 +96,8 @@ class Studio:
         """Return what is asked for now, or by a wish that is compared."""
         return understood(self.keeper.draft, wish)
 
-    async def answer(self, wish: Wish, gone: working.Gone) -> Mapping[str, Any] | None:
-        """Return what was computed for a wish; None if who asked has gone first, or wants another."""
+    async def answer(self, wish: Wish, gone: working.Gone) -> Any:
+        """Return what was computed for a wish; None if who asked has gone, or wants another."""
         self.answers.want(wish.digest, answers.answer, wish)
         return await self.answers.wait(wish.digest, gone)
 
@@ -134,36 +133,34 @@ class Studio:
         view = request.path_params["view"]
         if view not in (*VIEWS, "summary"):
             return self.door.said(404, "there is no such page")
-        return self._shown(view, **dict(request.query_params))
+        return self._shown(view, within=request.query_params.get("in", ""))
 
-    def _shown(self, view: str, **query: str) -> Response:
+    def _shown(self, view: str, *, partial: bool = False, within: str = "") -> Response:
+        """Return a view; ``partial`` if only its answers, and what is wrong, are exchanged."""
         self._looked = time.monotonic()
         wish = self.understood()
-        self._compute(wish)
+        computing = self._compute(wish)
         said, self.said = self.said, {}
-        content = page(self, view, wish, said=said, query=query, studio=self)
-        return self._html(content)
-
-    def _compute(self, wish: Wish) -> None:
-        """Begin to compute what is wished, or else what is compared with it."""
-        if wish.problems:
-            self.answers.drop()
-            return
-        for each in (wish, *(self.understood(pin) for pin in self.keeper.draft.pins)):
-            if not each.problems and self.answers.known(each.digest) is None:
-                self.answers.want(each.digest, answers.answer, each)
-                return
-
-    def _html(self, content: str) -> Response:
+        content = page(self, view, wish, said, partial=partial, computing=computing, within=within)
         headers = {**self.door.headers, "X-Version": str(self.keeper.version)}
         return Response(content, 200, headers, "text/html; charset=utf-8")
+
+    def _compute(self, wish: Wish) -> str:
+        """Begin to compute what is wished, or else what is compared with it; return its digest."""
+        if not wish.problems:
+            for each in (wish, *(self.understood(pin) for pin in self.keeper.draft.pins)):
+                if not each.problems and self.answers.known(each.digest) is None:
+                    self.answers.want(each.digest, answers.answer, each)
+                    return each.digest
+        self.answers.drop()
+        return ""
 
     async def _answers(self, request: Request) -> Response:
         """Answer when what was asked for is there; nothing if something else is wanted by then."""
         digest = request.path_params["digest"]
         if await self.answers.wait(digest, request.is_disconnected) is None:
             return Response(status_code=204, headers=self.door.headers)
-        return self._shown("design")
+        return self._shown("design", partial=True)
 
     async def _alive(self, _request: Request) -> Response:
         self._looked = time.monotonic()
@@ -184,15 +181,18 @@ class Studio:
         if form is None:
             return self.door.said(403, "this was not sent from the page; load it again")
         view = form.pop("view", "design")
-        step = STEPS.get(form.pop("step", ""))
+        name, _, which = form.pop("do", "").partition(" ")
+        step = STEPS.get(name)
+        form |= {"which": which} if which else {}
         if view not in VIEWS or step is None:
             return self.door.said(400, "there is no such step")
         try:
             view = await step(Asked(self, form, request.is_disconnected)) or view
         except InputError as error:
             self.said = {form.get("at", "page"): str(error)}
+        partial = request.headers.get("hx-target") == "answers"
         if request.headers.get("hx-request") or self.said:
-            return self._shown(view)
+            return self._shown(view, partial=partial)
         wish = self.understood()  # without a script, the page cannot ask for the answer later
         self._compute(wish)
         if not wish.problems:
@@ -204,6 +204,8 @@ class Studio:
         name, wish = request.path_params["name"], self.understood()
         if name == "report.html":
             return self._report()
+        if name == "answer.svg":
+            return FileResponse(self.cache / name, 200, self.door.headers, "image/svg+xml")
         answer = self.answers.known(wish.digest)
         if wish.problems or not answer or "mechanism" not in answer:
             return self.door.said(409, "there is no design yet; wait for it, or mend the wishes")
@@ -212,7 +214,7 @@ class Studio:
             "mechanism.json": lambda: answer["mechanism"],
             "design.sh": partial(exports.shell_script, wish),
             "design.py": partial(exports.python_program, wish),
-            "summary.html": lambda: page(self, "summary", wish, said={}, query={}, studio=self),
+            "summary.html": lambda: page(self, "summary", wish, {}),
         }
         if name not in makers:
             return self.door.said(404, "there is no such file")
@@ -221,7 +223,8 @@ class Studio:
 
     def _report(self) -> Response:
         job = self.jobs.get("release")
-        if job is None or job.status != 0 or not (file := self.folder / job.output / "report.html").is_file():
+        file = self.folder / (job.output if job else "") / "report.html"
+        if job is None or job.status != 0 or not file.is_file():
             return self.door.said(409, "there is no release yet")
         # The page has a policy of its own, which allows its style.
         headers = {k: v for k, v in self.door.headers.items() if k != "Content-Security-Policy"}

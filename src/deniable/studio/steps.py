@@ -102,7 +102,7 @@ async def solve(asked: Asked) -> None:
         await asyncio.wait({finding}, timeout=0.25)
         if studio.keeper.version != version or await asked.gone():
             finding.cancel()
-            raise InputError("the wishes were changed while ε was looked for; press the button again")
+            raise InputError("the wishes were changed while ε was looked for; press it again")
     epsilon, decides = await finding
     studio.keeper.change(lambda draft: draft.with_wish(epsilon=f"{epsilon:.6g}"))
     studio.said = {"solve": ", ".join(decides)}
@@ -124,16 +124,24 @@ async def pin(asked: Asked) -> None:
 
 async def unpin(asked: Asked) -> None:
     """Compare with this one no more."""
-    left = lambda draft: tuple(p for p in draft.pins if p["pin"] != asked.form.get("which"))  # noqa: E731
-    asked.studio.keeper.change(lambda draft: replace(draft, pins=left(draft)))
+
+    def without(draft: Draft) -> Draft:
+        left = tuple(one for one in draft.pins if one["pin"] != asked.form.get("which"))
+        return replace(draft, pins=left)
+
+    asked.studio.keeper.change(without)
 
 
 async def use(asked: Asked) -> None:
     """Go back to a wish that was kept."""
-    for one in asked.studio.keeper.draft.pins:
-        if one["pin"] == asked.form.get("which"):
-            back = {name: text for name, text in one.items() if name != "pin"}
-            asked.studio.keeper.change(lambda draft, back=back: replace(draft, wish=back))
+
+    def back(draft: Draft) -> Draft:
+        wishes = [dict(one) for one in draft.pins if one["pin"] == asked.form.get("which")]
+        for wish in wishes:
+            del wish["pin"]
+        return replace(draft, wish=wishes[0]) if wishes else draft
+
+    asked.studio.keeper.change(back)
 
 
 async def change(name: str, asked: Asked) -> None:

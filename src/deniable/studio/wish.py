@@ -1,13 +1,12 @@
 """From what stands in the controls to what is asked of the library."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from deniable.design.methods import DEFAULT_METHOD, METHODS, method_named
+from deniable.design.methods import METHODS, method_named
 from deniable.errors import InputError
-from deniable.studio.draft import Draft, Plain, digest, names_of
+from deniable.studio.draft import DEFAULTS, Draft, Plain, digest, names_of
 from deniable.studio.numbers import decimal_number, whole_number
 
 SCALES: dict[str, tuple[float, float]] = {
@@ -20,17 +19,6 @@ SCALES: dict[str, tuple[float, float]] = {
     "importance": (0.1, 10),
 }
 """Between which numbers the slider beside a control moves, by equal factors."""
-
-DEFAULTS = {
-    "rows": "10000",
-    "within": "2",
-    "kind": "total",
-    "epsilon": "4",
-    "method": DEFAULT_METHOD,
-    "assume": "uniform",
-    "prior": "10",
-}
-"""What stands in a control before something else is put there."""
 
 MOST_ATTRIBUTES = 1000
 """Beyond it a design takes minutes, and a page is too long to be read."""
@@ -116,19 +104,19 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None) -> Wish:
         arguments["pair_floor"] = number("pair_floor", "the floor on pairs")
     if "forms" in takes:
         arguments["pairs"] = number("pairs", "how much pairs count")
-        text = typed(wish, "asked")
-        if text:
+        if text := typed(wish, "asked"):
             arguments["asked"] = put("asked", lambda: whole_number(text, "most questions"))
     asked.arguments = {name: value for name, value in arguments.items() if value is not None}
     asked.tables = [line.split("\t") for line in typed(wish, "tables").splitlines()]
     asked.assume = typed(wish, "assume")
     if asked.assume == "typed":
-        asked.assume = {
-            name: shares
-            for name in draft.columns
-            if (text := wish.get(f"shares.{name}"))
-            and (shares := put(f"shares.{name}", lambda name=name, t=text: _shares(t, name)))
+        given = {name: wish.get(f"shares.{name}", "") for name in draft.columns}
+        read = {
+            name: put(f"shares.{name}", lambda name=name, text=text: _shares(text, name))
+            for name, text in given.items()
+            if text
         }
+        asked.assume = {name: shares for name, shares in read.items() if shares}
     if wish.get("matrix_file"):
         asked.responses = {wish.get("matrix_of", ""): wish["matrix_file"]}
     put("schema", lambda: _checked(draft))
@@ -143,8 +131,8 @@ def _rows(text: str) -> int:
 
 
 def _cap(text: str, *, of_record: bool) -> str:
-    """Return a cap as the library takes it: a multiple of an attribute's own ε, or, of forms, a part
-    of the record's."""
+    """Return a cap as the library takes it: a multiple of an attribute's own ε, or, of forms, a
+    part of the record's."""
     if text == "none":
         return text
     return f"{decimal_number(text, 'the cap given the rest'):g}{'e' if of_record else 'x'}"

@@ -3,7 +3,7 @@
 import asyncio
 import multiprocessing
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -70,7 +70,7 @@ class Answers:
     An answer is kept by its wish's digest, so that no number of one wish stands beside another.
     """
 
-    def __init__(self, compute: Callable[..., Awaitable[Any]] = in_process) -> None:
+    def __init__(self, compute: Callable[..., Coroutine[Any, Any, Any]] = in_process) -> None:
         self._compute = compute
         self._known: dict[str, Any] = {}
         self._running: tuple[str, asyncio.Task[Any]] | None = None

@@ -1,0 +1,63 @@
+"""studio: a page on this machine, for who never writes a command."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from deniable.cli import console, groups
+from deniable.cli.app import app
+from deniable.cli.arguments import AsJson
+
+
+@app.command(group=groups.START)
+def studio(
+    source: Annotated[Path | None, Parameter(name="FILE")] = None,
+    /,
+    *,
+    port: int = 0,
+    browser: Annotated[bool, Parameter(negative="--no-browser")] = True,
+    keep: Annotated[bool, Parameter(negative=())] = False,
+    as_json: AsJson = False,
+) -> None:
+    """See in a page what a mechanism promises and costs, and make the release (docs/studio.md).
+
+    It listens on this machine alone, for whoever has the address that it prints, and ends after an
+    hour without a page.
+
+    Example: deniable studio insurance.toml
+
+    Args:
+        source: A schema, mechanism.json, a table, or a draft.studio.toml to go on with.
+        port: Port of the page; 0 for any that is free.
+        browser: Open the page; --no-browser: only print its address.
+        keep: Go on without a page.
+    """
+    from deniable.studio import check_installed
+
+    check_installed()
+    from deniable.collect.serving import bound_socket, run, server_for
+    from deniable.studio.opening import begun
+    from deniable.studio.server import Studio
+
+    with ExitStack() as open_until_the_end:
+        with console.working("Opening"):
+            keeper, place = begun(source)
+        bound = open_until_the_end.enter_context(bound_socket("127.0.0.1", port or place.port))
+        place = place.listening(bound.getsockname()[1])
+
+        def end() -> None:
+            server.should_exit = True
+
+        server = server_for(Studio(keeper, place, None if keep else end).app())
+
+        def ready() -> None:
+            plain = {"address": place.address, "draft": str(keeper.path)}
+            console.answer(plain, f"Studio: {place.address}\nDraft: {keeper.path}", as_json=as_json)
+            if browser:
+                import webbrowser
+
+                webbrowser.open(place.address)
+
+        run([(server, bound)], ready)
