@@ -1,5 +1,6 @@
 """studio: a page on this machine, for who never writes a command."""
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -55,6 +56,7 @@ def studio(
         def ready() -> None:
             plain = {"address": place.address, "draft": str(keeper.path)}
             console.answer(plain, f"Studio: {place.address}\nDraft: {keeper.path}", as_json=as_json)
+            sys.stdout.flush()
             if browser:
                 import webbrowser
 

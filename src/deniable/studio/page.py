@@ -1,6 +1,7 @@
 """The page: a function of the draft, of what was computed, and of what is being made."""
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
@@ -86,7 +87,8 @@ def page(
         keeper=studio.keeper,
         draft=draft,
         wish=wish,
-        said=said,
+        said=defaultdict(str, said),
+        attributes=[defaultdict(str, one) for one in draft.attributes],
         partial=partial,
         typed=lambda name: typed(draft.wish, name),
         scales=SCALES,
@@ -96,7 +98,7 @@ def page(
         category_lines=category_lines,
         listed=files_in(studio.folder, within) if view == "start" else (),
         matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
-        answer=answer,
+        answer=answer and defaultdict(str, answer),
         told=answer.get("statements") if answer else None,
         computing=computing,
         pins=_pins(studio, draft),
@@ -113,7 +115,7 @@ def _pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
     for pin in draft.pins:
         wish = studio.understood(pin)
         answer = None if wish.problems else studio.answers.known(wish.digest)
-        found.append({"name": pin["pin"], "wish": wish, "answer": answer})
+        found.append({"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)})
     return found
 
 

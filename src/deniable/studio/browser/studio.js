@@ -3,7 +3,7 @@
 htmx.config.allowEval = false;
 htmx.config.includeIndicatorStyles = false;
 const answers = () => document.getElementById("answers");
-let seen = document.body.dataset.version;
+let seen = document.getElementById("body").dataset.version;
 
 // A slider moves by equal factors: its 1,000 steps are those of the logarithm.
 const box = (slider) => document.getElementById(slider.dataset.of);
