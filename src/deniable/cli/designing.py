@@ -1,7 +1,7 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -138,6 +138,8 @@ def plan(
     tables: Annotated[list[str] | None, SHARED] = None,
     within: Annotated[str | None, SHARED] = None,
     assume: Annotated[str | None, SHARED] = None,
+    epsilon: Annotated[float | None, SHARED] = None,
+    method: Annotated[str | None, SHARED] = None,
     request: TotalOptions | None = None,
     trend: Annotated[bool, TREND] = False,
     genotypes: GenotypeOptions | None = None,
@@ -158,6 +160,8 @@ def plan(
         within: Largest half-width of its intervals of 95 %, likewise.
         assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
             @file; never read off the data.
+        epsilon: Total for the whole record, in nats.
+        method: How the law is found: one of those below.
         trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
     """
     from deniable.cli import options
@@ -170,10 +174,9 @@ def plan(
                 "--schema, --categories, --rows, --error, --tables and --within are for shares; a "
                 "trend is planned with --people, --snps and --epsilon"
             )
-        if request != TotalOptions(epsilon=request.epsilon, method=request.method):
+        if request != TotalOptions() or assume is not None:
             raise InputError("a trend is planned with --epsilon and --method; leave the rest out")
-        of = genotypes or GenotypeOptions()
-        _plan_trend(of, request.epsilon, request.method, as_json=as_json)
+        _plan_trend(genotypes or GenotypeOptions(), epsilon, method, as_json=as_json)
         return
     if genotypes is not None and genotypes != GenotypeOptions():
         raise InputError(
@@ -181,12 +184,12 @@ def plan(
         )
     declared = _schema(schema, categories)
 
-    def make(epsilon: float) -> "Design":
-        asked = DesignOptions(**asdict(replace(request, epsilon=epsilon)))
+    def make(total: float) -> "Design":
+        asked = DesignOptions(epsilon=total, method=method, **asdict(request))
         return requested_design(declared, asked)
 
     if tables or within is not None:
-        if not tables or within is None or rows is None or error is not None or request.epsilon:
+        if not tables or within is None or rows is None or (error, epsilon) != (None, None):
             raise InputError(
                 "the smallest ε for tables is found from --tables, --rows and --within, without "
                 "--error and --epsilon"
@@ -219,7 +222,7 @@ def plan(
             declared,
             rows=rows,
             error=target_error,
-            epsilon=request.epsilon,
+            epsilon=epsilon,
             make=make,
             progress=advance,
         )
