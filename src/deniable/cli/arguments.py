@@ -135,6 +135,14 @@ Curve = Annotated[
     DESIGNED,
     Parameter(help="Also find out what other caps on ε given the rest would cost: seconds."),
 ]
+Assume = Annotated[
+    str | None,
+    SHOWN,
+    Parameter(
+        help="What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or "
+        "@file; never read off the data."
+    ),
+]
 AsJson = Annotated[bool, SHOWN, Parameter(name="--json", help="Print JSON for scripts.")]
 
 

@@ -15,6 +15,7 @@ from deniable.cli.arguments import (
     TREND,
     Anyway,
     AsJson,
+    Assume,
     Curve,
     DesignOptions,
     FileOptions,
@@ -46,7 +47,7 @@ def design(
     request: DesignOptions | None = None,
     rows: Annotated[int | None, SHOWN] = None,
     tables: Annotated[list[str] | None, SHOWN] = None,
-    assume: Annotated[str | None, SHOWN] = None,
+    assume: Assume = None,
     curve: Curve = False,
     output: Annotated[FileOrStream | None, SHOWN] = None,
     force: Force = False,
@@ -60,8 +61,6 @@ def design(
         categories: Numbers of categories, 5,5,3, when there is no schema yet.
         rows: Also what can be read from a release of so many rows.
         tables: Also what to expect of this table, a or a,b or a,b,c, with --rows; may be repeated.
-        assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
-            @file; never read off the data.
         output: Where to write the mechanism; with -, nothing else is on standard output.
     """
     from deniable.cli import options
@@ -137,7 +136,7 @@ def plan(
     error: Annotated[str | None, SHARED] = None,
     tables: Annotated[list[str] | None, SHARED] = None,
     within: Annotated[str | None, SHARED] = None,
-    assume: Annotated[str | None, SHARED] = None,
+    assume: Assume = None,
     epsilon: Annotated[float | None, SHARED] = None,
     method: Annotated[str | None, SHARED] = None,
     request: TotalOptions | None = None,
@@ -158,8 +157,6 @@ def plan(
         error: Wished standard error of a typical share: 2pt, which is 2% or 0.02.
         tables: A table that is to be accurate, a or a,b or a,b,c; may be repeated.
         within: Largest half-width of its intervals of 95 %, likewise.
-        assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
-            @file; never read off the data.
         epsilon: Total for the whole record, in nats.
         method: How the law is found: one of those below.
         trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
