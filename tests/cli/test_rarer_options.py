@@ -119,6 +119,50 @@ def test_of_rows_error_and_epsilon_any_two_give_the_third(deniable, people):
     refused(deniable(*ask, "--rows", "5000", "--error", "few"), "'few' is not a number")
 
 
+def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
+    words = ("design", "--schema", "people.toml", "--epsilon", "3", "--rows", "5000")
+    words += ("--method", "optimal", "--tables", "age", "--tables", "age,sex")
+    found = deniable(*words, "--json").json
+    assert [one["attributes"] for one in found["tables"]] == [["age"], ["age", "sex"]]
+    said = deniable(*words).out
+    for key in ("tables", "independent_tables"):
+        assert f"{100 * found[key][1]['half_width']:.2f}" in said
+    assert "one_column" in [one["key"] for one in found["observers"]]
+    (tmp_path / "shares.txt").write_text("sex=0.9:0.1")
+    rare = deniable(*words, "--assume", f"@{tmp_path / 'shares.txt'}", "--json").json
+    assert rare == deniable(*words, "--assume", "sex=0.9:0.1", "--json").json
+    assert rare["tables"][0] == found["tables"][0]
+    worst = deniable(*words, "--assume", "worst", "--json").json["tables"]
+    assert worst[1]["standard_error"] > found["tables"][1]["standard_error"]
+
+    ask = ("plan", "--schema", "people.toml", "--rows", "5000", "--tables", "age,sex")
+    least = deniable(*ask, "--within", "3pt", "--method", "kronecker", "--json").json
+    assert 0.027 < least["tables"][0]["half_width"] <= 0.03
+    assert "is the smallest at which 5,000 rows" in deniable(*ask, "--within", "3pt").out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("design --epsilon 3 --tables age", "--tables needs --rows"),
+        ("design --epsilon 3 --assume worst", "--assume says what is true of --tables"),
+        ("design --rows 9 --tables age --assume even", "expected uniform, worst or name=share"),
+        ("design --rows 9 --tables age --assume a=1:0,a=0:1", "'a' is given twice"),
+        ("design --rows 9 --tables age --assume a=b:0", "'b' is not a number"),
+        ("plan --rows 9 --tables age", "found from --tables, --rows and --within"),
+        ("plan --rows 9 --error 2pt --assume uniform", "--assume says what is true"),
+        ("plan --rows 9 --error 2pt --pairs 0.5", "method forms"),
+        ("plan --rows 9 --error 2pt --broad never", "method forms"),
+        ("plan --rows 9 --error 2pt --importance nobody=2", "no protected attribute 'nobody'"),
+        ("plan --rows 9 --error 2pt --at-most nobody=2", "no protected attribute 'nobody'"),
+        ("plan --rows 9 --error 2pt --pair-floor few", "'few' is not a number"),
+        ("plan --rows 9 --epsilon 2 --within 2pt", "without --error and --epsilon"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_refused(deniable, people, words, problem):
+    refused(deniable(*words.split(), "--schema", "people.toml"), problem)
+
+
 def test_a_design_says_whether_it_is_worth_anything_with_so_many_rows(deniable):
     words = ("design", "--categories", ",".join(["4"] * 20), "--epsilon", "2", "--rows", "500")
     words += ("--method", "kronecker")

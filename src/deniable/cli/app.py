@@ -118,7 +118,7 @@ def _notices_on_stderr() -> Iterator[None]:
         yield
 
 
-_WITH_METHODS = ("design", "share")
+_WITH_METHODS = ("design", "plan", "share")
 """The commands that take a method."""
 
 

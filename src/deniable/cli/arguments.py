@@ -84,8 +84,6 @@ class TotalOptions:
     """How a total is spent.
 
     Args:
-        epsilon: Total for the whole record, in nats, divided among attributes.
-        method: How the law is found: one of those below.
         given_rest: Cap on ε against someone who knows the rest of the record: 2x its own ε (method
             forms: 0.75e, a part of the record's), nats, per attribute, or none (defaults: below).
         pair_floor: Least attenuation of a pair over the product of its two, 0 to 1, or none; so
@@ -103,8 +101,6 @@ class TotalOptions:
         allow_changed_levels: Accept a law that misses requested levels; they are listed.
     """
 
-    epsilon: Annotated[float | None, SHARED] = None
-    method: Annotated[str | None, SHARED] = None
     given_rest: Annotated[str | None, DESIGNED] = None
     pair_floor: Annotated[str | None, DESIGNED] = None
     importance: Annotated[str | None, DESIGNED] = None
@@ -122,11 +118,15 @@ class DesignOptions(StrengthOptions, TotalOptions):
     """Everything that ``design`` and ``share`` can be told about the law.
 
     Args:
+        epsilon: Total for the whole record, in nats, divided among attributes.
         attribute_epsilon: Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.
+        method: How the law is found: one of those below.
         form_column: Column of the release with the number of the form (method forms).
     """
 
+    epsilon: Annotated[float | None, SHARED] = None
     attribute_epsilon: Annotated[str | None, SHARED] = None
+    method: Annotated[str | None, SHARED] = None
     form_column: Annotated[str | None, DESIGNED] = None
 
 
@@ -134,6 +134,14 @@ Curve = Annotated[
     bool,
     DESIGNED,
     Parameter(help="Also find out what other caps on ε given the rest would cost: seconds."),
+]
+Assume = Annotated[
+    str | None,
+    SHOWN,
+    Parameter(
+        help="What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or "
+        "@file; never read off the data."
+    ),
 ]
 AsJson = Annotated[bool, SHOWN, Parameter(name="--json", help="Print JSON for scripts.")]
 

@@ -1,7 +1,7 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from deniable.cli.arguments import (
     TREND,
     Anyway,
     AsJson,
+    Assume,
     Curve,
     DesignOptions,
     FileOptions,
@@ -46,7 +47,7 @@ def design(
     request: DesignOptions | None = None,
     rows: Annotated[int | None, SHOWN] = None,
     tables: Annotated[list[str] | None, SHOWN] = None,
-    assume: Annotated[str | None, SHOWN] = None,
+    assume: Assume = None,
     within: Annotated[str | None, SHOWN] = None,
     curve: Curve = False,
     output: Annotated[FileOrStream | None, SHOWN] = None,
@@ -61,8 +62,6 @@ def design(
         categories: Numbers of categories, 5,5,3, when there is no schema yet.
         rows: Also what can be read from a release of so many rows.
         tables: Also what to expect of this table, a or a,b or a,b,c, with --rows; may be repeated.
-        assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
-            @file; never read off the data.
         within: Also how many rows give --tables intervals of this half-width: 2pt.
         output: Where to write the mechanism; with -, nothing else is on standard output.
     """
@@ -144,7 +143,9 @@ def plan(
     error: Annotated[str | None, SHARED] = None,
     tables: Annotated[list[str] | None, SHARED] = None,
     within: Annotated[str | None, SHARED] = None,
-    assume: Annotated[str | None, SHARED] = None,
+    assume: Assume = None,
+    epsilon: Annotated[float | None, SHARED] = None,
+    method: Annotated[str | None, SHARED] = None,
     request: TotalOptions | None = None,
     trend: Annotated[bool, TREND] = False,
     genotypes: GenotypeOptions | None = None,
@@ -163,8 +164,8 @@ def plan(
         error: Wished standard error of a typical share: 2pt, which is 2% or 0.02.
         tables: A table that is to be accurate, a or a,b or a,b,c; may be repeated.
         within: Largest half-width of its intervals of 95 %, likewise.
-        assume: What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or
-            @file; never read off the data.
+        epsilon: Total for the whole record, in nats.
+        method: How the law is found: one of those below.
         trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
     """
     from deniable.cli import options
@@ -177,10 +178,9 @@ def plan(
                 "--schema, --categories, --rows, --error, --tables and --within are for shares; a "
                 "trend is planned with --people, --snps and --epsilon"
             )
-        if request != TotalOptions(epsilon=request.epsilon, method=request.method):
+        if request != TotalOptions() or assume is not None:
             raise InputError("a trend is planned with --epsilon and --method; leave the rest out")
-        of = genotypes or GenotypeOptions()
-        _plan_trend(of, request.epsilon, request.method, as_json=as_json)
+        _plan_trend(genotypes or GenotypeOptions(), epsilon, method, as_json=as_json)
         return
     if genotypes is not None and genotypes != GenotypeOptions():
         raise InputError(
@@ -188,12 +188,12 @@ def plan(
         )
     declared = _schema(schema, categories)
 
-    def make(epsilon: float) -> "Design":
-        asked = DesignOptions(**asdict(replace(request, epsilon=epsilon)))
+    def make(total: float) -> "Design":
+        asked = DesignOptions(epsilon=total, method=method, **asdict(request))
         return requested_design(declared, asked)
 
     if tables or within is not None:
-        if not tables or within is None or rows is None or error is not None or request.epsilon:
+        if not tables or within is None or rows is None or (error, epsilon) != (None, None):
             raise InputError(
                 "the smallest ε for tables is found from --tables, --rows and --within, without "
                 "--error and --epsilon"
@@ -226,7 +226,7 @@ def plan(
             declared,
             rows=rows,
             error=target_error,
-            epsilon=request.epsilon,
+            epsilon=epsilon,
             make=make,
             progress=advance,
         )

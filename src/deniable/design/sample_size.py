@@ -265,7 +265,7 @@ def _width(table: ExpectedTable) -> float:
 
 
 def _log(ratio: float) -> float:
-    """Return the logarithm; of what is wiped out or exact a number as good."""
+    """Return the logarithm, within bounds also where something is wiped out, or exact."""
     return math.log(min(max(ratio, 1e-150), 1e22))
 
 
@@ -304,7 +304,9 @@ def _search(
             low = max(low, at)
         elif at < high:
             high, found = at, made
-        if -close <= now <= 0 or (fine and high - low <= fine):
+        if -close <= now <= 0:
+            return made
+        if fine and high - low <= fine:
             return found
         if before is not None:
             slope = min(max((now - before[1]) / (at - before[0]), -4.0), -0.25)
@@ -319,7 +321,7 @@ def _search(
             if tried >= _HALVED and math.isfinite(high - low):
                 at = (low + high) / 2
         at = min(at, _LARGEST)
-    return found if fine and math.isfinite(high) else None
+    return found if fine else None
 
 
 def _level(n_categories: int, variance: float) -> float:

@@ -1,0 +1,43 @@
+"""What is printed of a design is put together in one place, from the library's functions."""
+
+import pytest
+
+from deniable.design.design import design
+from deniable.design.expected_tables import expected_tables
+from deniable.design.statements import design_statements
+from deniable.errors import InputError
+from deniable.schema import Attribute, Schema
+
+SCHEMA = Schema.anonymous((2, 3))
+
+
+def test_what_is_not_asked_is_not_stated() -> None:
+    made = design(SCHEMA, attribute_epsilon=[1, 2])
+    stated = design_statements(made)
+    assert not {"worth", "tables", "independent_tables", "comparison", "limit"} & set(stated)
+    assert stated["observers"][0]["key"] == "anyone"
+    with pytest.raises(InputError, match="number of `rows`"):
+        design_statements(made, tables=["a1"])
+
+
+def test_tables_are_compared_with_independent_responses_of_the_same_total() -> None:
+    levels = Schema(tuple(
+        Attribute(a.name, a.categories, epsilon=1.0 + i) for i, a in enumerate(SCHEMA.attributes)
+    ))  # fmt: skip
+    made = design(levels)
+    stated = design_statements(made, rows=500, tables=["a1,a2"], assume="worst", curve=True)
+    assert stated["comparison"]["curve"]
+    plain = design(SCHEMA, epsilon=made.epsilon, method="kronecker")
+    for key, one in (("tables", made), ("independent_tables", plain)):
+        assert stated[key] == [t.to_plain() for t in expected_tables(one, ["a1,a2"], 500, "worst")]
+
+
+def test_without_a_total_there_is_nothing_to_compare_with() -> None:
+    from deniable.design.matrices import with_responses
+    from deniable.laws import MatrixChannel
+
+    law = MatrixChannel((2,), 2, ((4, 1), (0, 3)))
+    made = with_responses(Schema.anonymous((2,)), None, {"a1": law})
+    stated = design_statements(made, rows=500, tables=["a1"])
+    assert stated["independent_tables"] is None
+    assert stated["tables"][0]["standard_error"] > 0
