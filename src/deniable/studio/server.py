@@ -158,6 +158,7 @@ class Studio:
     async def _answers(self, request: Request) -> Response:
         """Answer when what was asked for is there; nothing if something else is wanted by then."""
         digest = request.path_params["digest"]
+        self._compute(self.understood())
         if await self.answers.wait(digest, request.is_disconnected) is None:
             return Response(status_code=204, headers=self.door.headers)
         return self._shown("design", partial=True)

@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -73,6 +74,7 @@ class Answers:
     def __init__(self, compute: Callable[..., Coroutine[Any, Any, Any]] = in_process) -> None:
         self._compute = compute
         self._known: dict[str, Any] = {}
+        self._waiting: Counter[str] = Counter()
         self._running: tuple[str, asyncio.Task[Any]] | None = None
         self.begun = 0
         """Designs begun so far."""
@@ -112,12 +114,16 @@ class Answers:
     async def wait(self, digest: str, gone: Gone) -> Any:
         """Return an answer when it is there; None if another is wanted by then, or who asked has
         gone, so that nobody wants it."""
-        while digest not in self._known:
-            if not self._running or self._running[0] != digest:
-                return None
-            await asyncio.wait({self._running[1]}, timeout=0.25)
-            if await gone():
-                if self._running and self._running[0] == digest:
-                    self.drop()
-                return None
-        return self._known[digest]
+        self._waiting[digest] += 1
+        try:
+            while digest not in self._known:
+                if not self._running or self._running[0] != digest:
+                    return None
+                await asyncio.wait({self._running[1]}, timeout=0.25)
+                if await gone():
+                    return None
+            return self._known[digest]
+        finally:
+            self._waiting[digest] -= 1
+            if self._running and self._running[0] == digest and not self._waiting[digest]:
+                self.drop()
