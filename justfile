@@ -83,6 +83,7 @@ bench:
     {{bin}}/python benchmarks/bench_audit.py
     {{bin}}/python benchmarks/bench_collect.py
     {{bin}}/python benchmarks/bench_page.py
+    {{bin}}/python benchmarks/bench_studio.py
     {{bin}}/python benchmarks/bench_forms.py
     {{bin}}/python benchmarks/bench_design.py
     {{bin}}/python benchmarks/bench_lambda.py
