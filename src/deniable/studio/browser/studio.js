@@ -3,6 +3,7 @@
 Object.assign(htmx.config, {
   allowEval: false,
   includeIndicatorStyles: false,
+  defaultSettleDelay: 0, // what was typed meanwhile would be undone
   historyCacheSize: 0, // nothing of the page is kept in the browser
   refreshOnHistoryMiss: true,
 });
