@@ -58,7 +58,7 @@ document.addEventListener("input", (event) => {
   clearTimeout(pause);
   // Another choice may bring other controls.
   if (moved.matches("select, [type=radio]")) at("compute").click();
-  else pause = setTimeout(() => htmx.trigger("#live", "again"), 60);
+  else pause = setTimeout(() => htmx.trigger("#live", "again"), moved.type === "range" ? 100 : 60);
 });
 document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") {
