@@ -1,7 +1,9 @@
 """The listener: what is asked of the page, and what is done about it."""
 
 import asyncio
+import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -9,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -18,7 +20,7 @@ from deniable.collect.door import Door
 from deniable.errors import InputError
 from deniable.report.rendering import read
 from deniable.studio import answers, exports, working
-from deniable.studio.draft import Keeper
+from deniable.studio.draft import Keeper, digest
 from deniable.studio.making import Job
 from deniable.studio.page import LANGUAGES, POLICY, VIEWS, page
 from deniable.studio.place import Place
@@ -73,7 +75,9 @@ class Studio:
             Route("/browser/{name}", self._script),
             Route("/{view}", self._view),
         ]
-        return self.door.before(Starlette(routes=routes, lifespan=self._lifespan))
+        failed = {Exception: self._failed}
+        app = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=failed)
+        return self.door.before(app)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> Any:
@@ -85,6 +89,13 @@ class Studio:
         for task in (*tasks, *self.running):
             task.cancel()
         await asyncio.gather(*tasks, *self.running, return_exceptions=True)
+
+    async def _failed(self, _request: Request, error: Exception) -> Response:
+        """Say where it failed, without a word of what was typed."""
+        if not isinstance(error, ClientDisconnect):
+            where = "".join(traceback.format_tb(error.__traceback__))
+            print(f"{where}{type(error).__name__}", file=sys.stderr, flush=True)
+        return self.door.said(500, "this failed; the window that the program runs in says where")
 
     async def _end_when_alone(self) -> None:
         while (left := self._looked + _ALONE_AFTER - time.monotonic()) > 0 or self.running:
@@ -133,16 +144,26 @@ class Studio:
         view = request.path_params["view"]
         if view not in (*VIEWS, "summary"):
             return self.door.said(404, "there is no such page")
-        return self._shown(view, within=request.query_params.get("in", ""))
+        try:
+            return self._shown(view, within=request.query_params.get("in", ""))
+        except InputError as error:
+            return self.door.said(404, str(error))
 
-    def _shown(self, view: str, *, partial: bool = False, within: str = "") -> Response:
+    @property
+    def state(self) -> str:
+        """A name for the draft, by which a page knows whether it shows this one."""
+        return digest(self.keeper.draft.to_toml())
+
+    def _shown(
+        self, view: str, *, partial: bool = False, within: str = "", **headers: str
+    ) -> Response:
         """Return a view; ``partial`` if only its answers, and what is wrong, are exchanged."""
         self._looked = time.monotonic()
         wish = self.understood()
         computing = self._compute(wish)
         said, self.said = self.said, {}
         content = page(self, view, wish, said, partial=partial, computing=computing, within=within)
-        headers = {**self.door.headers, "X-Version": str(self.keeper.version)}
+        headers = {**self.door.headers, "X-Draft": self.state, **headers}
         return Response(content, 200, headers, "text/html; charset=utf-8")
 
     def _compute(self, wish: Wish) -> str:
@@ -165,7 +186,7 @@ class Studio:
 
     async def _alive(self, _request: Request) -> Response:
         self._looked = time.monotonic()
-        return JSONResponse({"version": str(self.keeper.version)}, 200, self.door.headers)
+        return JSONResponse({"draft": self.state}, 200, self.door.headers)
 
     async def _script(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -181,7 +202,7 @@ class Studio:
         form = await self.door.form(request)
         if form is None:
             return self.door.said(403, "this was not sent from the page; load it again")
-        view = form.pop("view", "design")
+        view = was = form.pop("view", "design")
         name, _, which = form.pop("do", "").partition(" ")
         step = STEPS.get(name)
         form |= {"which": which} if which else {}
@@ -193,7 +214,9 @@ class Studio:
             self.said = {form.get("at", "page"): str(error)}
         partial = request.headers.get("hx-target") == "answers"
         if request.headers.get("hx-request") or self.said:
-            return self._shown(view, partial=partial)
+            # The address stays that of the view; htmx would put that of the form there.
+            address = {"HX-Push-Url": "false" if view == was else f"/{view}"}
+            return self._shown(view, partial=partial, **address)
         wish = self.understood()  # without a script, the page cannot ask for the answer later
         self._compute(wish)
         if not wish.problems:
@@ -205,7 +228,7 @@ class Studio:
         name, wish = request.path_params["name"], self.understood()
         if name == "report.html":
             return self._report()
-        if name == "answer.svg":
+        if name == "answer.svg" and (self.cache / name).is_file():
             return FileResponse(self.cache / name, 200, self.door.headers, "image/svg+xml")
         answer = self.answers.known(wish.digest)
         if wish.problems or not answer or "mechanism" not in answer:
