@@ -26,6 +26,9 @@ _OPTIONS = {
 
 def options(wish: Wish) -> list[str]:
     """Return a wish as options of ``deniable design``."""
+    schema = Schema.from_plain(wish.schema)
+    if [schema.names[i] for i in schema.protected] == list(wish.responses):
+        return []  # nothing is left to be designed
     return [f"{_OPTIONS[name]}={value}" for name, value in wish.arguments.items()]
 
 
