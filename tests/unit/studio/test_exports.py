@@ -19,8 +19,10 @@ import tomli_w
 
 from deniable.cli import main
 from deniable.collect.questionnaire import read_questionnaire
+from deniable.design.matrices import response_from_file, with_responses
+from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError, Notice
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
 from deniable.studio import answers, exports
 from deniable.studio.draft import Draft
 from deniable.studio.page import LANGUAGES, page
@@ -31,7 +33,6 @@ from unit.studio.drafts import ODD, attribute, draft
 
 ODDER = (*ODD, "two\nlines", "a", "END OF schema.toml")
 WITH_LINES = [attribute(name) for name in ODDER]
-MATRIX = "[[0.7, 0.3], [0.2, 0.8]]"
 DRAFTS = {
     "importance": draft(importance__b="3", epsilon="2,5", pair_floor="0.3", cap="1.5"),
     "levels": draft(
@@ -48,7 +49,11 @@ DRAFTS = {
 
 
 def wished(of: Draft, folder: Path) -> Wish:
-    (folder / "it's.json").write_text(MATRIX)
+    (rows := folder / "rows.json").write_text("[[0.7, 0.3], [0.2, 0.8]]")
+    law = {"a": response_from_file(rows, Attribute("a", ("0", "1")))}
+    point = with_responses(Schema((Attribute("a", ("0", "1")),)), None, law)
+    (folder / "it's.json").write_bytes(to_json(mechanism_to_plain(point)))
+    rows.unlink()
     wish = understood(of, folder=folder)
     assert not wish.problems
     return wish
