@@ -115,7 +115,9 @@ def _pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
     for pin in draft.pins:
         wish = studio.understood(pin)
         answer = None if wish.problems else studio.answers.known(wish.digest)
-        found.append({"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)})
+        found.append(
+            {"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)}
+        )
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from deniable.design.methods import METHODS, method_named
@@ -64,8 +65,9 @@ def typed(wish: Mapping[str, str], name: str) -> str:
     return wish.get(name, DEFAULTS.get(name, ""))
 
 
-def understood(draft: Draft, wish: Mapping[str, str] | None = None) -> Wish:
-    """Return what is asked for by a draft, or by another wish for its schema."""
+def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path = Path()) -> Wish:
+    """Return what is asked for by a draft, or by another wish for its schema; files that it names
+    lie in ``folder``."""
     wish = draft.wish if wish is None else wish
     asked = Wish(dict(draft.schema))
 
@@ -118,7 +120,8 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None) -> Wish:
         }
         asked.assume = {name: shares for name, shares in read.items() if shares}
     if wish.get("matrix_file"):
-        asked.responses = {wish.get("matrix_of", ""): wish["matrix_file"]}
+        file = folder / Path(wish["matrix_file"]).name
+        asked.responses = {wish.get("matrix_of", ""): str(file)}
     put("schema", lambda: _checked(draft))
     return asked
 
