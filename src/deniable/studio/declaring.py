@@ -152,8 +152,7 @@ def merge(draft: Draft, form: Form) -> Draft:
         raise InputError(problem)
     left = [one for i, one in enumerate(draft.attributes) if i not in (place, other)]
     left.insert(min(place, other), merged)
-    gone = dict.fromkeys([name for one in pair for name in names_of(one)], "")
-    return renamed(_with(draft, left), gone)
+    return _with(draft, left)  # tables of its parts can still be asked for
 
 
 def split(draft: Draft, form: Form) -> Draft:

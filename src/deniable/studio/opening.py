@@ -60,16 +60,17 @@ def _of_mechanism(path: Path) -> Draft:
         method = METHODS[INDEPENDENT_METHOD]  # the same law, asked for by levels
     draft = from_document(mechanism.schema.to_plain())
     if design.budget is None and "levels" in method.takes:
-        typed = {"kind": "levels"} | {
-            f"level.{mechanism.schema.names[i]}": written(
-                design.requested_epsilon[i] or mechanism.attribute_epsilon[i]
-            )
+        # A level is kept to 1e-9, so that its ninth digit is the one that was asked for.
+        levels = [float(f"{level:.9g}") for level in mechanism.attribute_epsilon]
+        named = {
+            f"level.{mechanism.schema.names[i]}": written(levels[i])
             for i in mechanism.schema.protected
         }
+        typed = {"kind": "levels", **named}
     else:
         typed = {"epsilon": written(design.budget or design.epsilon)}
     if "caps" in method.takes and (
-        cap := re.fullmatch("(none|.+(?=[xe]))[xe]?", design.given_rest or "none")
+        cap := re.fullmatch("(none|[\\d.]+(?=[xe]))[xe]?", design.given_rest or "none")
     ):
         typed["cap"] = cap[1]
     if "floor" in method.takes:

@@ -199,7 +199,7 @@ def _cap(text: str, *, of_record: bool) -> str:
 
 def _shares(text: str, name: str, schema: Schema | None) -> list[float]:
     """Return shares that were typed in per cent, one after the other."""
-    parts = text.replace(";", " ").replace("%", " ").split()
+    parts = text.replace(";", " ").replace("%", " ").replace(", ", " ").split()
     shares = [decimal_number(part, f"shares of '{name}'") / 100 for part in parts]
     if schema:
         checked_shares(schema, {name: shares})
