@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deniable import atomic_files
 from deniable.errors import InputError
 from deniable.studio.draft import Draft, Keeper, digest, names_of
+from deniable.studio.wish import understood
 from unit.studio.drafts import ODD, attribute, draft
 
 FULL = Draft(
@@ -72,7 +73,7 @@ def test_wherever_a_draft_is_cut_it_is_read_or_refused(tmp_path: Path) -> None:
     for end in range(0, len(whole), 7):
         path.write_bytes(whole[:end])
         with suppress(InputError):
-            assert set(Draft.from_toml(path).columns) <= set(ODD)
+            understood(Draft.from_toml(path))
 
 
 def test_dates_typed_into_the_file_are_texts(tmp_path: Path) -> None:
