@@ -32,11 +32,7 @@ def problem_of(attribute: Plain) -> str:
 
 
 def declare(draft: Draft, form: Form) -> Draft:
-    """Return the draft with an attribute as it was typed.
-
-    Raises:
-        InputError: if a number cannot be read.
-    """
+    """Return the draft with an attribute as it was typed, even if the library refuses it so."""
     place = _place(draft, form)
     old = draft.attributes[place]
     new = dict(old)
@@ -61,9 +57,9 @@ def declare(draft: Draft, form: Form) -> Draft:
 
 def _take_columns(new: dict[str, Any], form: Form) -> None:
     """Put what was typed of columns into a declaration; what was not touched stays as it is."""
-    if names := [name for line in form.get("names", "").splitlines() if (name := line.strip())]:
-        del new["names" if "names" in new else "name"]
-        new |= {"name": names[0]} if len(names) == 1 else {"names": names}
+    names = [name for line in form.get("names", "").splitlines() if (name := line.strip())] or [""]
+    del new["names" if "names" in new else "name"]
+    new |= {"name": names[0]} if len(names) == 1 else {"names": names}
     bins, lines = form.get("bins", "").split(), form.get("categories", "").splitlines()
     old_bins, old_lines = map(str, new.get("bins", ())), category_lines(new).strip().splitlines()
     if (bins, lines) != ([*old_bins], old_lines):
@@ -97,7 +93,10 @@ def category_lines(attribute: Plain) -> str:
 def _edge(text: str) -> float | int | str:
     if text in ("-inf", "inf") or re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         return text
-    edge = decimal_number(text, "an edge of the bins")
+    try:
+        edge = decimal_number(text, "an edge of the bins")
+    except InputError:
+        return text
     return int(edge) if edge.is_integer() else edge
 
 

@@ -149,4 +149,4 @@ def begun(source: Path | None) -> tuple[Keeper, Place]:
             )
         if path.exists():
             draft = Draft.from_toml(path)
-    return Keeper(path, draft), Place.of(path)
+    return Keeper(path.resolve(), draft), Place.of(path)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -75,8 +76,9 @@ def typed(wish: Mapping[str, str], name: str) -> str:
     return wish.get(name, DEFAULTS.get(name, ""))
 
 
-def understood(draft: Draft, wish: Mapping[str, str] | None = None) -> Wish:
-    """Return what is asked for by a draft, or by another wish for its schema."""
+def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path = Path()) -> Wish:
+    """Return what is asked for by a draft, or by another wish for its schema; files that it names
+    lie in ``folder``."""
     wish = draft.wish if wish is None else wish
     asked = Wish(dict(draft.schema))
 
@@ -99,7 +101,7 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None) -> Wish:
     asked.rows = put("rows", lambda: _rows(typed(wish, "rows"))) or 0
     asked.within = put("within", lambda: _within(typed(wish, "within"))) or 0
     if file := typed(wish, "matrix_file"):
-        asked.responses = {typed(wish, "matrix_of"): file}
+        asked.responses = {typed(wish, "matrix_of"): str(folder / Path(file).name)}
         if "" in asked.responses:
             asked.problems["matrix_of"] = "choose the attribute that the matrix is of"
     by_level = typed(wish, "kind") == "levels" and "levels" in takes

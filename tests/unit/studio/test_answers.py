@@ -36,10 +36,10 @@ def test_levels_that_no_law_can_meet_are_refused_in_the_librarys_sentence() -> N
 def test_a_response_matrix_is_used(tmp_path: Path) -> None:
     file = tmp_path / "matrix.json"
     file.write_text("[[0.75, 0.25], [0.25, 0.75]]")
-    wish = {"matrix_of": "a", "matrix_file": str(file), "epsilon": "1"}
-    told = answer(understood(draft(**wish)))["statements"]
+    wish = {"matrix_of": "a", "matrix_file": "matrix.json", "epsilon": "1"}
+    told = answer(understood(draft(**wish), None, tmp_path))["statements"]
     assert told["attributes"][0]["epsilon"] == pytest.approx(np.log(3))
-    alone = answer(understood(draft(attribute("a"), **wish)))["statements"]
+    alone = answer(understood(draft(attribute("a"), **wish), None, tmp_path))["statements"]
     assert alone["method"] == "matrix"
 
 
