@@ -193,7 +193,7 @@ async def _mechanism(asked: Asked) -> Path:
     if not answer or "mechanism" not in answer:
         raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
     studio.cache.mkdir(parents=True, exist_ok=True)
-    path = studio.cache / "mechanism.json"
+    path = studio.cache / f"{wished.digest}.json"  # a command reads it later, another wish or not
     write_file(path, answer["mechanism"].encode(), overwrite=True)
     return path
 
@@ -238,10 +238,16 @@ async def ask(asked: Asked) -> None:
         raise InputError("name the release, and one to three attributes")
     studio.cache.mkdir(parents=True, exist_ok=True)
     plot = studio.cache / "answer.svg"
-    given = ["estimate", form["release"], f"--of={','.join(of)}", "--json"]
+    given = ["estimate", form["release"], f"--of={','.join(map(_quoted, of))}", "--json"]
     job = Job([*given, f"--plot={plot}", "--force"], studio.folder, form["release"])
     studio.begin("answer", job)
     await studio.made("answer", asked.gone)
+
+
+def _quoted(name: str) -> str:
+    """Return a name as it stands in a list of names: as in CSV, if it has a comma or such."""
+    plain = name == name.strip() and not set(name) & set(',"')
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 async def stop(asked: Asked) -> None:
