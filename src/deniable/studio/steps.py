@@ -14,7 +14,8 @@ from deniable.errors import InputError
 from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
 from deniable.studio.making import Job, options
-from deniable.studio.wish import typed
+from deniable.studio.numbers import rounded_up
+from deniable.studio.wish import tables_in, tables_text
 from deniable.studio.working import Gone, in_process
 
 if TYPE_CHECKING:
@@ -70,20 +71,17 @@ async def add_table(asked: Asked) -> None:
     names = [name for i in "123" if (name := asked.form.get(f"table.{i}"))]
     if not names or len(set(names)) < len(names):
         raise InputError("choose one to three attributes, each once")
-    draft = asked.studio.keeper.draft
-    tables = typed(draft.wish, "tables").splitlines()
-    line = "\t".join(names)
-    if line not in tables:
-        tables.append(line)
-    asked.studio.keeper.change(lambda draft: draft.with_wish(tables="\n".join(tables)))
+    tables = asked.studio.understood().tables
+    if names not in tables:
+        text = tables_text([*tables, names])
+        asked.studio.keeper.change(lambda draft: draft.with_wish(tables=text))
 
 
 async def remove_table(asked: Asked) -> None:
     """Take a table of interest away."""
     await wish(asked)
-    draft = asked.studio.keeper.draft
-    lines = typed(draft.wish, "tables").splitlines()
-    left = "\n".join(line for line in lines if line != asked.form.get("which"))
+    gone = tables_in(asked.form.get("which", ""))
+    left = tables_text(table for table in asked.studio.understood().tables if table not in gone)
     asked.studio.keeper.change(lambda draft: draft.with_wish(tables=left))
 
 
@@ -104,7 +102,7 @@ async def solve(asked: Asked) -> None:
             finding.cancel()
             raise InputError("the wishes were changed while ε was looked for; press it again")
     epsilon, decides = await finding
-    studio.keeper.change(lambda draft: draft.with_wish(epsilon=f"{epsilon:.6g}"))
+    studio.keeper.change(lambda draft: draft.with_wish(epsilon=rounded_up(epsilon)))
     studio.said = {"solve": ", ".join(decides)}
 
 
