@@ -64,6 +64,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") {
     steps += 1;
     if (detail.elt.id !== "live") turn += 1;
+    if (detail.elt.id === "wish") clearTimeout(pause);
   }
   turns.set(detail.xhr, turn);
 });
