@@ -13,7 +13,7 @@ from deniable.design.methods import METHODS
 from deniable.report.plots import Bar, Group, Plot
 from deniable.report.rendering import read, render
 from deniable.report.wording import epsilon_text, points_text
-from deniable.studio.declaring import problem_of
+from deniable.studio.declaring import category_lines, problem_of
 from deniable.studio.draft import Draft, names_of
 from deniable.studio.opening import OPENED, path_in
 from deniable.studio.wish import SCALES, Wish, typed
@@ -115,19 +115,10 @@ def _pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
     for pin in draft.pins:
         wish = studio.understood(pin)
         answer = None if wish.problems else studio.answers.known(wish.digest)
-        found.append({"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)})
+        found.append(
+            {"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)}
+        )
     return found
-
-
-def category_lines(attribute: Mapping[str, Any]) -> str:
-    """Return the categories of a declaration as they are typed: one per line, with its label.
-
-    >>> category_lines({"categories": [1, 2], "labels": {"1": "male"}})
-    '1 = male\\n2'
-    """
-    labels = attribute.get("labels", {})
-    codes = map(str, attribute.get("categories", ()))
-    return "\n".join(f"{code} = {labels[code]}" if code in labels else code for code in codes)
 
 
 def files_in(folder: Path, within: str) -> list[tuple[str, bool]]:

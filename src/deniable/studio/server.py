@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -59,6 +60,8 @@ class Studio:
         self.jobs: dict[str, Job] = {}
         self.running: set[asyncio.Task[Any]] = set()
         self.language = LANGUAGES[0]
+        self.filled: dict[str, Mapping[str, str]] = {}
+        """What was typed last into the form of a view that makes something."""
         self.said: Mapping[str, str] = {}
         """What the last step has to say: by control, or under ``page``."""
         self._looked = time.monotonic()
@@ -105,7 +108,7 @@ class Studio:
 
     def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
         """Return what is asked for now, or by a wish that is compared."""
-        return understood(self.keeper.draft, wish)
+        return understood(self.keeper.draft, wish, self.folder)
 
     async def answer(self, wish: Wish, gone: working.Gone) -> Any:
         """Return what was computed for a wish; None if who asked has gone, or wants another."""
@@ -142,7 +145,7 @@ class Studio:
 
     async def _view(self, request: Request) -> Response:
         view = request.path_params["view"]
-        if view not in (*VIEWS, "summary"):
+        if view not in VIEWS:
             return self.door.said(404, "there is no such page")
         try:
             return self._shown(view, within=request.query_params.get("in", ""))
@@ -206,6 +209,8 @@ class Studio:
         name, _, which = form.pop("do", "").partition(" ")
         step = STEPS.get(name)
         form |= {"which": which} if which else {}
+        if name == view:
+            self.filled[view] = form
         if view not in VIEWS or step is None:
             return self.door.said(400, "there is no such step")
         try:
@@ -228,8 +233,9 @@ class Studio:
         name, wish = request.path_params["name"], self.understood()
         if name == "report.html":
             return self._report()
-        if name == "answer.svg" and (self.cache / name).is_file():
-            return FileResponse(self.cache / name, 200, self.door.headers, "image/svg+xml")
+        if name in ("answer.svg", "questionnaire.toml") and (self.cache / name).is_file():
+            headers = self.door.headers if name == "answer.svg" else self.door.handed_out(name)
+            return FileResponse(self.cache / name, 200, headers)
         answer = self.answers.known(wish.digest)
         if wish.problems or not answer or "mechanism" not in answer:
             return self.door.said(409, "there is no design yet; wait for it, or mend the wishes")
@@ -242,13 +248,20 @@ class Studio:
         }
         if name not in makers:
             return self.door.said(404, "there is no such file")
-        content = makers[name]()
+        try:
+            content = makers[name]()
+        except InputError as error:
+            return self.door.said(409, str(error))
         return Response(content, 200, self.door.handed_out(name), "application/octet-stream")
 
-    def _report(self) -> Response:
+    def report(self) -> Path | None:
+        """Return the report of the release that was made, if one was."""
         job = self.jobs.get("release")
         file = self.folder / (job.output if job else "") / "report.html"
-        if job is None or job.status != 0 or not file.is_file():
+        return file if job and job.status == 0 and file.is_file() else None
+
+    def _report(self) -> Response:
+        if (file := self.report()) is None:
             return self.door.said(409, "there is no release yet")
         # The page has a policy of its own, which allows its style.
         headers = {k: v for k, v in self.door.headers.items() if k != "Content-Security-Policy"}
