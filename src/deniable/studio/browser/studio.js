@@ -13,8 +13,8 @@ const at = (id) => document.getElementById(id);
 const scale = (slider) => [Math.log(slider.dataset.low), Math.log(slider.dataset.high)];
 function place(slider) {
   const [low, high] = scale(slider);
-  const { value } = at(slider.dataset.of);
-  const number = Number(value.replace(",", "."));
+  const { value, placeholder } = at(slider.dataset.of);
+  const number = Number((value || placeholder).replace(",", "."));
   if (number > 0) slider.value = 1000 * (Math.log(number) - low) / (high - low);
   slider.setAttribute("aria-valuetext", value);
 }
@@ -31,7 +31,7 @@ function dress() {
     place(slider);
   }
   for (const said of document.querySelectorAll("#wish .problem")) {
-    const control = document.querySelector(`[aria-describedby="${CSS.escape(said.id)}"]`);
+    const control = document.querySelector(`[aria-describedby~="${CSS.escape(said.id)}"]`);
     if (said.textContent.trim()) control?.setAttribute("aria-invalid", "true");
     else control?.removeAttribute("aria-invalid");
   }
@@ -64,6 +64,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") {
     steps += 1;
     if (detail.elt.id !== "live") turn += 1;
+    if (detail.elt.id === "wish") clearTimeout(pause);
   }
   turns.set(detail.xhr, turn);
 });
