@@ -232,10 +232,10 @@ async def ask(asked: Asked) -> None:
     if not of or not form.get("release"):
         raise InputError("name the release, and one to three attributes")
     studio.cache.mkdir(parents=True, exist_ok=True)
-    plot = studio.cache / "answer.svg"
     given = ["estimate", form["release"], f"--of={','.join(map(_quoted, of))}", "--json"]
-    job = Job([*given, f"--plot={plot}", "--force"], studio.folder, form["release"])
-    studio.begin("answer", job)
+    plot = studio.cache / "answer.svg" if len(of) < 3 else ""  # of three, there is none
+    more = [f"--plot={plot}", "--force"] if plot else []
+    studio.begin("answer", Job([*given, *more], studio.folder, str(plot)))
     await studio.made("answer", asked.gone)
 
 
