@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from deniable.design.methods import METHODS
 from deniable.report.rendering import read
@@ -55,7 +56,8 @@ class Seen(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
         self.ids += [found["id"]] if "id" in found else []
-        self.referred |= {found[key] for key in ("for", "aria-describedby") if key in found}
+        for key in ("for", "aria-describedby"):
+            self.referred |= set(found.get(key, "").split())
         if tag not in ("meta", "link", "input", "img", "br", "hr"):
             self.open.append(tag)
 
@@ -88,7 +90,7 @@ STATES: dict[str, Draft] = {
     "odd": odd(),
     "problems": odd(epsilon="1e", rows="0", tables="gone", assume="typed"),
     "levels": odd(kind="levels", assume="worst"),
-    "no schema": draft(attribute("a"), attribute("a")),
+    "no schema": draft(attribute("a"), attribute("b", 1)),
     **{method: draft(attribute("a"), attribute("b"), method=method) for method in METHODS},
     "pins": Draft(
         draft().schema, {}, ({"pin": "A", "epsilon": "1"}, {"pin": "B", "rows": "x"}), "t.csv"
@@ -110,7 +112,7 @@ def test_every_view_is_shown_in_every_state(tmp_path: Path, state: str) -> None:
         check(page(shown, view, wish, {}))
     if wish.problems:
         for sentence in wish.problems.values():
-            assert sentence[:10] in page(shown, "design", wish, {})
+            assert escape(sentence) in page(shown, "design", wish, {})
         return
     waiting = page(shown, "design", wish, {}, partial=True, computing=wish.digest)
     assert f'hx-get="/answers/{wish.digest}"' in waiting
@@ -172,6 +174,8 @@ def test_what_is_compared_is_drawn() -> None:
 
 def keys(of: Mapping[str, Any], before: str = "t") -> Iterator[str]:
     for key, text in of.items():
+        if key in ("words", "separators"):
+            continue  # how the library's numbers are written, which it does in English
         if isinstance(text, dict):
             yield from keys(text, f"{before}.{key}")
         else:
