@@ -30,16 +30,12 @@ def problem_of(attribute: Plain) -> str:
 
 
 def declare(draft: Draft, form: Form) -> Draft:
-    """Return the draft with an attribute as it was typed.
-
-    Raises:
-        InputError: if a number cannot be read.
-    """
+    """Return the draft with an attribute as it was typed, even if the library refuses it so."""
     place = _place(draft, form)
     old = draft.attributes[place]
     new = dict(old)
     if "part" not in old:
-        names = list(names_in(form.get("names", "")))
+        names = list(names_in(typed)) if (typed := form.get("names", "")).strip() else [""]
         for key in ("name", "names", "categories", "labels", "bins", "ordered", "missing"):
             new.pop(key, None)
         new |= {"name": names[0]} if len(names) == 1 else {"names": names}
@@ -75,7 +71,10 @@ def declare(draft: Draft, form: Form) -> Draft:
 def _edge(text: str) -> float | int | str:
     if text in ("-inf", "inf") or re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         return text
-    edge = decimal_number(text, "an edge of the bins")
+    try:
+        edge = decimal_number(text, "an edge of the bins")
+    except InputError:
+        return text
     return int(edge) if edge.is_integer() else edge
 
 
