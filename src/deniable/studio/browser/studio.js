@@ -10,7 +10,7 @@ const box = (slider) => document.getElementById(slider.dataset.of);
 const scale = (slider) => [Math.log(slider.dataset.low), Math.log(slider.dataset.high)];
 function place(slider) {
   const [low, high] = scale(slider);
-  const value = Number(box(slider).value.replace(",", "."));
+  const value = Number((box(slider).value || box(slider).placeholder).replace(",", "."));
   if (value > 0) slider.value = 1000 * (Math.log(value) - low) / (high - low);
   slider.setAttribute("aria-valuetext", box(slider).value);
 }
