@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from deniable.collect.collector import HEADERS
+from deniable.collect.page import HEADERS
 from deniable.randomness import SystemRandomness
 
 
@@ -75,6 +75,8 @@ class Door:
             return self.said(421, "this page has its address on this machine alone")
         origin = request.headers.get("origin")
         site = request.headers.get("sec-fetch-site", "none")
+        if request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate":
+            site = "none" if site == "same-site" else site  # a link of the studio to the steward's
         if origin not in (None, f"http://{host}") or site not in ("none", "same-origin"):
             return self.said(403, "requests come from this page itself, or are typed")
         if not request.url.path.startswith("/enter/") and not self._is_in(request):

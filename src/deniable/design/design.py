@@ -27,6 +27,7 @@ from deniable.design.methods import (
     DEFAULT_METHOD,
     METHODS,
     STRENGTH_METHOD,
+    check_number,
     method_named,
     methods_taking,
 )
@@ -343,12 +344,7 @@ def _changed_sentence(result: Design) -> str:
 def _check_method(
     method: MethodSpec, n_attributes: int, given_rest: GivenRest, pair_floor: float | None
 ) -> None:
-    if not method.fewest <= n_attributes <= (method.most or n_attributes):
-        numbers = f"up to {method.most}" if method.fewest == 1 else f"exactly {method.most}"
-        raise InputError(
-            f"method {method.name} is for {numbers} attributes, and the schema protects "
-            f"{n_attributes}: use method {methods_taking('importance')}"
-        )
+    check_number(method, n_attributes)
     restricted = given_rest not in (None, "none") or pair_floor
     if restricted and not method.takes >= {"caps", "floor"}:
         raise InputError(

@@ -118,15 +118,23 @@ def expected_tables(
         raise InputError(
             f"what is assumed is uniform, worst or shares by attribute, not '{assume}'"
         )
-    typed = {} if isinstance(assume, str) else _checked_shares(schema, assume)
+    typed = {} if isinstance(assume, str) else checked_shares(schema, assume)
     even = EvenTables(design.account)
     return tuple(
-        _expected(even, _checked_names(schema, table), n_records, typed, worst=assume == "worst")
+        _expected(even, checked_names(schema, table), n_records, typed, worst=assume == "worst")
         for table in tables
     )
 
 
-def _checked_names(schema: Schema, table: str | Sequence[str]) -> tuple[str, ...]:
+def checked_names(schema: Schema, table: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a table.
+
+    Raises:
+        InputError: if it cannot be asked for.
+
+    >>> checked_names(Schema.anonymous((2, 3)), "a2, a1")
+    ('a2', 'a1')
+    """
     names = tuple(split_names(table) if isinstance(table, str) else table)
     if not 1 <= len(names) <= MOST_ATTRIBUTES:
         raise InputError(
@@ -142,9 +150,17 @@ def _checked_names(schema: Schema, table: str | Sequence[str]) -> tuple[str, ...
     return names
 
 
-def _checked_shares(
+def checked_shares(
     schema: Schema, shares: Mapping[str, Sequence[float]]
 ) -> dict[str, NDArray[np.float64]]:
+    """Return shares that are assumed, by attribute.
+
+    Raises:
+        InputError: if they are no shares of its categories.
+
+    >>> checked_shares(Schema.anonymous((2, 3)), {"a1": [0.25, 0.75]})
+    {'a1': array([0.25, 0.75])}
+    """
     checked = {}
     for name, values in shares.items():
         count = schema.variable(name).attribute.n_categories

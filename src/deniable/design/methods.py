@@ -228,6 +228,22 @@ def method_named(name: str) -> MethodSpec:
     return METHODS[name]
 
 
+def check_number(method: MethodSpec, n_attributes: int) -> None:
+    """Do nothing if a method is for so many protected attributes.
+
+    Raises:
+        InputError: if it is not.
+
+    >>> check_number(METHODS["closed-form"], 2)
+    """
+    if not method.fewest <= n_attributes <= (method.most or n_attributes):
+        numbers = f"up to {method.most}" if method.fewest == 1 else f"exactly {method.most}"
+        raise InputError(
+            f"method {method.name} is for {numbers} attributes, and the schema protects "
+            f"{n_attributes}: use method {methods_taking('importance')}"
+        )
+
+
 def methods_taking(*inputs: Input, joined: str = "or") -> str:
     """Return the names of the methods that take these inputs, as part of a sentence.
 

@@ -3,7 +3,6 @@
 This module is loaded before a process is needed, and so are the solvers.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +62,18 @@ def answer(wish: Wish) -> dict[str, Any]:
 
 
 def solve(wish: Wish) -> tuple[float, list[str]]:
-    """Return the smallest ε in nats at which every table of interest, or every attribute where no
-    table is, is as exact as wished, and the table that decides.
+    """Return the smallest total in nats at which every table of interest, or every attribute where
+    no table is, is as exact as wished, and the table that decides.
 
     Raises:
         InputError: if there is none.
     """
-    wish = replace(wish, arguments={**wish.arguments, "epsilon": None})
+    tried: list[tuple[Design, float]] = []
+
+    def make(total: float) -> Design:
+        tried.append((made(wish, epsilon=total), total))
+        return tried[-1][0]
+
     schema = Schema.from_plain(wish.schema)
     tables = wish.tables or [[schema.names[i]] for i in schema.protected]
     found = smallest_epsilon(
@@ -77,10 +81,11 @@ def solve(wish: Wish) -> tuple[float, list[str]]:
         tables,
         wish.rows,
         wish.within,
-        make=lambda epsilon: made(wish, epsilon=epsilon),
+        make=make,
         assume=wish.assume,
     )
-    return found.design.epsilon, list(found.deciding.attributes)
+    total = next(total for design, total in tried if design is found.design)
+    return total, list(found.deciding.attributes)
 
 
 def drafted(table: str) -> str:

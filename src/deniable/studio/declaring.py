@@ -8,9 +8,11 @@ from typing import Any
 
 from deniable.errors import InputError
 from deniable.schema import Schema
+from deniable.schema.attribute import category_text
 from deniable.studio.draft import Draft, Plain, names_of
 from deniable.studio.numbers import decimal_number
 from deniable.studio.opening import names_in, yes_or_no
+from deniable.studio.wish import tables_in, tables_text
 
 Form = Mapping[str, str]
 _PER_ATTRIBUTE = ("level", "importance", "shares")
@@ -20,7 +22,7 @@ def problem_of(attribute: Plain) -> str:
     """Return what is wrong with a declaration by itself; empty if nothing is.
 
     >>> problem_of({"name": "sex", "categories": ["f"]})
-    "attribute 'sex' needs at least two categories"
+    "attribute 'sex' has 1 categories; randomized response needs at least 2"
     """
     try:
         Schema.from_plain({"attribute": [attribute]})
@@ -35,37 +37,57 @@ def declare(draft: Draft, form: Form) -> Draft:
     old = draft.attributes[place]
     new = dict(old)
     if "part" not in old:
-        names = list(names_in(typed)) if (typed := form.get("names", "")).strip() else [""]
-        for key in ("name", "names", "categories", "labels", "bins", "ordered", "missing"):
+        _take_columns(new, form)
+    new["question"] = form.get("question", "")
+    if form.get("confirmed"):
+        new = _confirmed(new)
+    new = {key: value for key, value in new.items() if value not in ("", False, {}, [])}
+    before, now = names_of(old), names_of(new)
+    kept = [name for name in draft.kept if name not in before]
+    if form.get("kept"):
+        kept += now
+    changed = _with(draft, [*draft.attributes[:place], new, *draft.attributes[place + 1 :]], kept)
+    gone = [name for name in before if name not in now]
+    come = [name for name in now if name not in before]
+    named = (
+        dict(zip(gone, come, strict=True)) if len(gone) == len(come) else dict.fromkeys(gone, "")
+    )
+    return renamed(changed, named)
+
+
+def _take_columns(new: dict[str, Any], form: Form) -> None:
+    """Put what was typed of columns into a declaration; what was not touched stays as it is."""
+    names = [name for line in form.get("names", "").splitlines() if (name := line.strip())] or [""]
+    del new["names" if "names" in new else "name"]
+    new |= {"name": names[0]} if len(names) == 1 else {"names": names}
+    bins, lines = form.get("bins", "").split(), form.get("categories", "").splitlines()
+    old_bins, old_lines = map(str, new.get("bins", ())), category_lines(new).strip().splitlines()
+    if (bins, lines) != ([*old_bins], old_lines):
+        for key in ("categories", "labels", "bins", "scores", "score_margins"):
             new.pop(key, None)
-        new |= {"name": names[0]} if len(names) == 1 else {"names": names}
-        if bins := form.get("bins", ""):
-            new["bins"] = [_edge(text) for text in re.split(r"[;\s]+", bins)]
-            new["labels"] = {}
+        if bins:
+            new["bins"] = [_edge(text) for text in bins]
         else:
-            lines = form.get("categories", "").splitlines()
             coded = [_code(line) for line in lines if line.strip()]
             new["categories"] = [code for code, _ in coded]
             new["labels"] = {code: label for code, label in coded if label}
-        if not new["labels"]:
-            new["labels"] = old.get("labels", {}) if bins else {}
-        if form.get("ordered"):
-            new["ordered"] = True
-        if missing := form.get("missing"):
-            new["missing"] = f"category:{missing}"
-        if codes := form.get("missing_codes"):
-            new["missing_codes"] = re.split(r"[;\s]+", codes)
-    new.pop("question", None)
-    if question := form.get("question"):
-        new["question"] = question
-    if form.get("confirmed"):
-        new.pop("drafted", None)
-    new = {key: value for key, value in new.items() if value not in ({}, [])}
-    kept = [name for name in draft.kept if name not in names_of(old)]
-    if form.get("kept"):
-        kept += names_of(new)
-    changed = _with(draft, [*draft.attributes[:place], new, *draft.attributes[place + 1 :]], kept)
-    return renamed(changed, dict(zip(names_of(old), names_of(new), strict=False)))
+    new["ordered"] = bool(form.get("ordered")) and not bins
+    missing = form.get("missing", "")
+    new["missing"] = f"category:{missing}" if missing else ""
+    new["missing_codes"] = [
+        text for code in form.get("missing_codes", "").split(";") if (text := code.strip())
+    ]
+
+
+def category_lines(attribute: Plain) -> str:
+    """Return the categories of a declaration as they are typed: one per line, with its label.
+
+    >>> category_lines({"categories": [1, 2], "labels": {"1": "male"}})
+    '1 = male\\n2'
+    """
+    labels = attribute.get("labels", {})
+    codes = map(category_text, attribute.get("categories", ()))
+    return "\n".join(f"{code} = {labels[code]}" if code in labels else code for code in codes)
 
 
 def _edge(text: str) -> float | int | str:
@@ -100,7 +122,7 @@ def remove(draft: Draft, form: Form) -> Draft:
     gone = names_of(draft.attributes[place])
     left = [one for i, one in enumerate(draft.attributes) if i != place]
     changed = _with(draft, left, [name for name in draft.kept if name not in gone])
-    return renamed(changed, dict.fromkeys(gone))
+    return renamed(changed, dict.fromkeys(gone, ""))
 
 
 def move(by: int, draft: Draft, form: Form) -> Draft:
@@ -124,12 +146,12 @@ def merge(draft: Draft, form: Form) -> Draft:
     if place == other or any(len(names_of(one)) > 1 for one in pair):
         raise InputError("two attributes are merged that are declared by themselves; choose others")
     parts = [part for one in pair for part in one.get("part", (one,))]
-    if problem := problem_of(merged := {"part": parts}):
+    merged = {"part": parts, "drafted": any(part.get("drafted") for part in parts)}
+    if problem := problem_of(merged):
         raise InputError(problem)
     left = [one for i, one in enumerate(draft.attributes) if i not in (place, other)]
     left.insert(min(place, other), merged)
-    gone = dict.fromkeys(name for one in pair for name in names_of(one))
-    return renamed(_with(draft, left), gone)
+    return _with(draft, left)  # tables of its parts can still be asked for
 
 
 def split(draft: Draft, form: Form) -> Draft:
@@ -138,20 +160,24 @@ def split(draft: Draft, form: Form) -> Draft:
     whole = draft.attributes[place]
     order = list(draft.attributes)
     order[place : place + 1] = whole.get("part", [whole])
-    return renamed(_with(draft, order), dict.fromkeys(names_of(whole)))
+    return renamed(_with(draft, order), dict.fromkeys(names_of(whole), ""))
 
 
 def confirm_all(draft: Draft, _form: Form) -> Draft:
     """Return the draft with nothing marked as drafted: somebody has looked at all of it."""
-    left = [{k: v for k, v in one.items() if k != "drafted"} for one in draft.attributes]
-    return _with(draft, left)
+    return _with(draft, list(map(_confirmed, draft.attributes)))
+
+
+def _confirmed(one: Plain) -> dict[str, Any]:
+    left = {key: value for key, value in one.items() if key != "drafted"}
+    return left | {"part": list(map(_confirmed, left["part"]))} if "part" in left else left
 
 
 def about(draft: Draft, form: Form) -> Draft:
     """Return the draft with another title, and other columns that are released as they are."""
     plain = {**draft.schema, "title": form.get("title", "")}
-    named = [name for name in re.split(r"[,;\n]+\s*", form.get("keep", "")) if name]
-    plain["keep"] = named
+    if (keep := form.get("keep", "")) != ", ".join(draft.kept):
+        plain["keep"] = [name for name in re.split(r"[,;]\s*", keep) if name]
     plain["one_row_per_person"] = bool(form.get("one_row_per_person"))
     return replace(draft, schema={key: value for key, value in plain.items() if value})
 
@@ -170,28 +196,25 @@ CHANGES: dict[str, Callable[[Draft, Form], Draft]] = {
 """The changes, by the name of their button."""
 
 
-def renamed(draft: Draft, names: Mapping[str, str | None]) -> Draft:
-    """Return the draft with names replaced wherever a wish uses them; None: left out there."""
-    names = {old: new for old, new in names.items() if old != new}
+def renamed(draft: Draft, names: Mapping[str, str]) -> Draft:
+    """Return the draft with names replaced wherever a wish uses them; if by "", left out there."""
 
-    def of(wish: Mapping[str, str]) -> Mapping[str, str]:
+    def following(wish: Mapping[str, str]) -> Mapping[str, str]:
         changed = {}
         for control, text in wish.items():
-            kind, dot, name = control.partition(".")
-            if dot and kind in _PER_ATTRIBUTE and name in names:
-                if (new := names[name]) is not None:
-                    changed[f"{kind}.{new}"] = text
-            else:
+            kind, _, name = control.partition(".")
+            if kind not in _PER_ATTRIBUTE or name not in names:
                 changed[control] = text
-        lines = [line.split("\t") for line in wish.get("tables", "").splitlines()]
-        tables = [[names.get(name, name) for name in table] for table in lines]
-        if lines:
-            changed["tables"] = "\n".join(
-                "\t".join(map(str, table)) for table in tables if None not in table
-            )
+            elif names[name]:
+                changed[f"{kind}.{names[name]}"] = text
+        if (name := wish.get("matrix_of", "")) in names:
+            changed["matrix_of"] = names[name]
+        if "tables" in wish:
+            tables = [[names.get(name, name) for name in t] for t in tables_in(wish["tables"])]
+            changed["tables"] = tables_text(table for table in tables if "" not in table)
         return changed
 
-    return replace(draft, wish=of(draft.wish), pins=tuple(map(of, draft.pins))) if names else draft
+    return replace(draft, wish=following(draft.wish), pins=tuple(map(following, draft.pins)))
 
 
 def _place(draft: Draft, form: Form, key: str = "which") -> int:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import tomli_w
 
 from deniable.atomic_files import write_file
 from deniable.design.methods import DEFAULT_METHOD
 from deniable.errors import InputError
 from deniable.schema import Schema
+from deniable.schema.declarations import Document
 
 ENDING = ".studio.toml"
 """How the name of a draft's file ends."""
@@ -96,17 +98,23 @@ class Draft:
         """
         try:
             plain = tomllib.loads(path.read_text(encoding="utf-8"))
-            wish, pins = plain.pop("wish", {}), plain.pop("pin", [])
-            texts = [text for typed in (wish, *pins) for text in typed.values()]
-            made = cls(plain.pop("schema", {}), wish, tuple(pins), plain.pop("table", ""))
-            if plain or not all(isinstance(text, str) for text in [made.table, *texts]):
-                raise ValueError("it holds something else")
-            _ = made.columns
+            read = msgspec.convert(msgspec.to_builtins(plain), _File)
+            if read.schema:
+                msgspec.convert(read.schema, Document)
+            if not all(pin.get("pin") for pin in read.pin[:MOST_PINS]) or read.pin[MOST_PINS:]:
+                raise ValueError(f"at most {MOST_PINS} are compared, each with a name, pin")
         except OSError as error:
             raise InputError(f"{path}: it cannot be read ({error.strerror or error})") from None
-        except (ValueError, AttributeError, TypeError, KeyError) as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: this is no draft of the studio ({error})") from None
-        return made
+        return cls(read.schema, read.wish, tuple(read.pin), read.table)
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    table: str = ""
+    wish: dict[str, str] = {}
+    schema: dict[str, Any] = {}
+    pin: list[dict[str, str]] = []
 
 
 def names_of(attribute: Plain) -> tuple[str, ...]:
@@ -123,7 +131,7 @@ def names_of(attribute: Plain) -> tuple[str, ...]:
 
 def digest(*of: Any) -> str:
     """Return a name for plain values that no others have."""
-    return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(of, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 class Keeper:

@@ -4,6 +4,7 @@ import pprint
 import shlex
 from collections.abc import Mapping
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -25,8 +26,10 @@ _OPTIONS = {
 
 def options(wish: Wish) -> list[str]:
     """Return a wish as options of ``deniable design``."""
-    given = [f"{_OPTIONS[name]}={value}" for name, value in wish.arguments.items()]
-    return given + [f"--matrix={name}={file}" for name, file in wish.responses.items()]
+    schema = Schema.from_plain(wish.schema)
+    if [schema.names[i] for i in schema.protected] == list(wish.responses):
+        return []  # nothing is left to be designed
+    return [f"{_OPTIONS[name]}={value}" for name, value in wish.arguments.items()]
 
 
 def schema_file(wish: Wish) -> str:
@@ -36,19 +39,30 @@ def schema_file(wish: Wish) -> str:
 
 def shell_script(wish: Wish) -> str:
     """Return a program for the shell that makes mechanism.json where it is started."""
+    files = {"schema.toml": schema_file(wish)}
     command = shlex.join(["deniable", "design", *options(wish), "--output=mechanism.json"])
+    command += ' --schema="$given"/schema.toml'
+    for name, file in wish.responses.items():
+        files["matrix.json"] = _matrix(file)
+        command += f' --matrix={shlex.quote(name)}="$given"/matrix.json'
     lines = [
         "#!/bin/sh",
         "# Makes mechanism.json in the current folder. Made by deniable studio.",
         "set -eu",
-        "schema=$(mktemp)",
-        "trap 'rm -f \"$schema\"' EXIT",
-        "cat >\"$schema\" <<'END OF THE SCHEMA'",
-        schema_file(wish).rstrip(),
-        "END OF THE SCHEMA",
-        f'{command} --schema "$schema"',
+        "given=$(mktemp -d)",
+        "trap 'rm -r \"$given\"' EXIT",
     ]
-    return "\n".join(lines) + "\n"
+    for name, content in files.items():
+        end = f"END OF {name}"
+        lines += [f"cat >\"$given\"/{name} <<'{end}'", content.rstrip("\n"), end]
+    return "\n".join([*lines, command]) + "\n"
+
+
+def _matrix(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{file} cannot be read any more") from None
 
 
 _PROGRAM = '''"""Makes mechanism.json in the current folder. Made by deniable studio."""
@@ -59,9 +73,7 @@ from pathlib import Path
 import deniable
 from deniable.design.record import mechanism_to_plain, to_json
 
-schema = deniable.Schema.from_plain(tomllib.loads(
-{schema}
-))
+schema = deniable.Schema.from_plain(tomllib.loads({schema}))
 {found}
 Path("mechanism.json").write_bytes(to_json(mechanism_to_plain(design)))
 '''
@@ -70,25 +82,30 @@ Path("mechanism.json").write_bytes(to_json(mechanism_to_plain(design)))
 def python_program(wish: Wish) -> str:
     """Return a program in Python that makes mechanism.json where it is started."""
     arguments = "".join(f", {name}={value!r}" for name, value in wish.arguments.items())
-    if not wish.responses:
-        found = f"design = deniable.design(schema{arguments})"
-    else:
-        found = _WITH_MATRICES.format(files=wish.responses, arguments=arguments)
-    return _PROGRAM.format(schema=pprint.pformat(schema_file(wish), width=96), found=found)
+    found = f"design = deniable.design(schema{arguments})"
+    for name, file in wish.responses.items():
+        content = _literal(_matrix(file))
+        found = _WITH_MATRIX.format(name=name, content=content, arguments=arguments)
+    return _PROGRAM.format(schema=_literal(schema_file(wish)), found=found)
 
 
-_WITH_MATRICES = """
+def _literal(text: str) -> str:
+    return f"(\n{pprint.pformat(text, width=96)}\n)"
+
+
+_WITH_MATRIX = """
+from tempfile import TemporaryDirectory
+
 from deniable.design.matrices import merged_for, response_from_file, with_responses, without
 
-responses = {{}}
-for name, file in {files!r}.items():
-    schema, name = merged_for(schema, name, Path(file))
-    attribute = schema.attributes[schema.position(name)]
-    responses[name] = response_from_file(Path(file), attribute)
-rest = without(schema, responses)
-design = with_responses(
-    schema, None if rest is None else deniable.design(rest{arguments}), responses
-)
+with TemporaryDirectory() as folder:
+    file = Path(folder, "matrix.json")
+    file.write_text({content}, encoding="utf-8")
+    schema, name = merged_for(schema, {name!r}, file)
+    response = {{name: response_from_file(file, schema.attributes[schema.position(name)])}}
+rest = without(schema, response)
+found = None if rest is None else deniable.design(rest{arguments})
+design = with_responses(schema, found, response)
 """
 
 
@@ -102,21 +119,15 @@ def questionnaire(schema: Schema, form: Mapping[str, str]) -> dict[str, Any]:
         closes = date.fromisoformat(form.get("closes", ""))
     except ValueError:
         raise InputError("the study closes on a date, written as 2027-12-31") from None
-    columns = [column for i in schema.protected for column in schema.attributes[i].columns]
-    questions = [
-        {
-            "attribute": column.name,
-            "text": column.question or column.name,
-            "labels": {code: column.label(code) for code in column.categories},
-        }
-        for column in columns
-    ]
+    columns = [column for attribute in schema.attributes for column in attribute.columns]
     return {
-        "title": form.get("title") or schema.title or "A survey",
+        "title": form.get("title", ""),
         "purpose": form.get("purpose", ""),
         "contact": form.get("contact", ""),
         "closes": closes,
         "respondents": "open" if form.get("open") else "invited",
         "consent": [form.get("consent", "")],
-        "question": questions,
+        "question": [
+            {"attribute": column.name, "text": column.question or column.name} for column in columns
+        ],
     }

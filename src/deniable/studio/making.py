@@ -7,11 +7,13 @@ import shlex
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 _MOST_LINES = 200
+_LONGEST_LINE = 1 << 20
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Job:
             stderr=asyncio.subprocess.PIPE,
             env={**os.environ, "DENIABLE_PROGRESS": "lines", "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
+            limit=_LONGEST_LINE,
         )
         assert process.stdout is not None
         assert process.stderr is not None
@@ -74,9 +77,9 @@ class Job:
 
     async def _note(self, stream: asyncio.StreamReader) -> None:
         async for line in stream:
-            text = line.decode(errors="replace").rstrip()
+            text = line.decode(errors="replace").rstrip("\r\n")
             doing, tab, percent = text.partition("\t")
-            if tab:
+            if tab and (percent.isdigit() or not percent):
                 self.doing = doing
                 self.fraction = float(percent) / 100 if percent else None
             elif text:
@@ -85,7 +88,8 @@ class Job:
     def stop(self) -> None:
         """Stop it, as by the keys Control and C."""
         if self._process is not None and self._process.returncode is None:
-            os.killpg(self._process.pid, signal.SIGINT)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.killpg(self._process.pid, signal.SIGINT)
 
 
 SHARED = {

@@ -1,6 +1,7 @@
 """Numbers as people type them: understood or refused, never misread."""
 
 import re
+from decimal import ROUND_CEILING, Context, Decimal
 
 from deniable.errors import InputError
 
@@ -36,3 +37,22 @@ def decimal_number(typed: str, what: str) -> float:
     if not re.fullmatch(r"-?\d{1,18}([.,]\d{0,18})?", text, re.ASCII):
         raise InputError(f"{what}: this is not a number; one is written as 3.5 or 3,5")
     return float(text.replace(",", "."))
+
+
+def written(value: float) -> str:
+    """Return a number as it is typed, every digit of it.
+
+    >>> written(1.25), written(1e-7), written(3.0)
+    ('1.25', '0.0000001', '3')
+    """
+    text = format(Decimal(str(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rounded_up(value: float) -> str:
+    """Return a number as it is typed, to six digits that are no less.
+
+    >>> rounded_up(3.00000001), rounded_up(0.5)
+    ('3.00001', '0.5')
+    """
+    return format(Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(value), "f")

@@ -1,17 +1,20 @@
 """What a draft begins with: a schema, a mechanism, a table, a draft that is there, or names."""
 
 import asyncio
+import csv
 import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from deniable.design.methods import INDEPENDENT_METHOD, METHODS
 from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.schema import Schema
 from deniable.studio import answers
 from deniable.studio.draft import ENDING, Draft, Keeper
+from deniable.studio.numbers import written
 from deniable.studio.place import Place
 from deniable.studio.wish import from_document
 from deniable.studio.working import in_process
@@ -44,8 +47,7 @@ async def draft_of(path: Path) -> Draft:
             f"{path}: this is no schema or draft (.toml), no mechanism (.json) and no table "
             f"({', '.join(TABLES)})"
         )
-    text = await in_process(answers.drafted, str(path))
-    plain = tomllib.loads(text)
+    plain = tomllib.loads(await in_process(answers.drafted, str(path)))
     if not plain.get("attribute"):
         raise InputError(f"{path}: it has no column of categories or numbers")
     return from_document(plain, table=path.name)
@@ -53,9 +55,27 @@ async def draft_of(path: Path) -> Draft:
 
 def _of_mechanism(path: Path) -> Draft:
     design = read_design(path)
-    total = design.epsilon if design.budget is None else design.budget
-    wish = {"method": design.method, "epsilon": f"{total:g}"}
-    return Draft(design.mechanism.schema.to_plain(), wish)
+    mechanism, method = design.mechanism, METHODS[design.method]
+    if method.by_strength and "total" not in method.takes:
+        method = METHODS[INDEPENDENT_METHOD]  # the same law, asked for by levels
+    draft = from_document(mechanism.schema.to_plain())
+    if design.budget is None and "levels" in method.takes:
+        # A level is kept to 1e-9, so that its ninth digit is the one that was asked for.
+        levels = [float(f"{level:.9g}") for level in mechanism.attribute_epsilon]
+        named = {
+            f"level.{mechanism.schema.names[i]}": written(levels[i])
+            for i in mechanism.schema.protected
+        }
+        typed = {"kind": "levels", **named}
+    else:
+        typed = {"epsilon": written(design.budget or design.epsilon)}
+    if "caps" in method.takes and (
+        cap := re.fullmatch("(none|[\\d.]+(?=[xe]))[xe]?", design.given_rest or "none")
+    ):
+        typed["cap"] = cap[1]
+    if "floor" in method.takes:
+        typed["pair_floor"] = written(design.pair_floor or 0)
+    return draft.with_wish(method=method.name, **typed)
 
 
 def of_names(text: str) -> Draft:
@@ -79,9 +99,10 @@ def names_in(text: str) -> Sequence[str]:
     Raises:
         InputError: if there is none.
     """
-    separator = "\n" if "\n" in text.strip() else next((s for s in "\t;," if s in text), "\n")
-    names = [name.strip().strip('"') for name in re.split(separator, text)]
-    if not (names := [name for name in names if name]):
+    lines = text.strip().splitlines()
+    if len(lines) == 1 and (separator := next((s for s in "\t;," if s in text), "")):
+        lines = next(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+    if not (names := [name for line in lines if (name := line.strip())]):
         raise InputError("paste the names of the columns, one per line or separated by commas")
     return names
 
@@ -128,4 +149,4 @@ def begun(source: Path | None) -> tuple[Keeper, Place]:
             )
         if path.exists():
             draft = Draft.from_toml(path)
-    return Keeper(path, draft), Place.of(path)
+    return Keeper(path.resolve(), draft), Place.of(path)

@@ -13,7 +13,7 @@ from deniable.design.methods import METHODS
 from deniable.report.plots import Bar, Group, Plot
 from deniable.report.rendering import read, render
 from deniable.report.wording import epsilon_text, points_text
-from deniable.studio.declaring import problem_of
+from deniable.studio.declaring import category_lines, problem_of
 from deniable.studio.draft import Draft, names_of
 from deniable.studio.opening import OPENED, path_in
 from deniable.studio.wish import SCALES, Wish, typed
@@ -98,7 +98,6 @@ def page(
         problem_of=problem_of,
         category_lines=category_lines,
         within=within,
-        local=lambda text: in_language(text, studio.language),
         listed=files_in(studio.folder, within) if view == "start" else (),
         matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
         answer=answer and defaultdict(str, answer),
@@ -117,29 +116,10 @@ def _pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
     for pin in draft.pins:
         wish = studio.understood(pin)
         answer = None if wish.problems else studio.answers.known(wish.digest)
-        found.append({"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)})
+        found.append(
+            {"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)}
+        )
     return found
-
-
-def in_language(text: str, language: str) -> str:
-    """Return what the library writes of a number as it is written in a language.
-
-    >>> in_language("22,027", "en"), in_language("22,027.5", "de"), in_language("no limit", "de")
-    ('22,027', '22.027,5', 'keine Grenze')
-    """
-    told = texts(language)
-    return str(told["words"].get(text, text.translate(str.maketrans(".,", told["separators"]))))
-
-
-def category_lines(attribute: Mapping[str, Any]) -> str:
-    """Return the categories of a declaration as they are typed: one per line, with its label.
-
-    >>> category_lines({"categories": [1, 2], "labels": {"1": "male"}})
-    '1 = male\\n2'
-    """
-    labels = attribute.get("labels", {})
-    codes = map(str, attribute.get("categories", ()))
-    return "\n".join(f"{code} = {labels[code]}" if code in labels else code for code in codes)
 
 
 def files_in(folder: Path, within: str) -> list[tuple[str, bool]]:

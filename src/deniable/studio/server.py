@@ -1,15 +1,18 @@
 """The listener: what is asked of the page, and what is done about it."""
 
 import asyncio
+import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -18,7 +21,7 @@ from deniable.collect.door import Door
 from deniable.errors import InputError
 from deniable.report.rendering import read
 from deniable.studio import answers, exports, working
-from deniable.studio.draft import Keeper
+from deniable.studio.draft import Keeper, digest
 from deniable.studio.making import Job
 from deniable.studio.page import LANGUAGES, POLICY, VIEWS, page
 from deniable.studio.place import Place
@@ -57,6 +60,8 @@ class Studio:
         self.jobs: dict[str, Job] = {}
         self.running: set[asyncio.Task[Any]] = set()
         self.language = LANGUAGES[0]
+        self.filled: dict[str, Mapping[str, str]] = {}
+        """What was typed last into the form of a view that makes something."""
         self.said: Mapping[str, str] = {}
         """What the last step has to say: by control, or under ``page``."""
         self._looked = time.monotonic()
@@ -73,7 +78,9 @@ class Studio:
             Route("/browser/{name}", self._script),
             Route("/{view}", self._view),
         ]
-        return self.door.before(Starlette(routes=routes, lifespan=self._lifespan))
+        failed = {Exception: self._failed}
+        app = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=failed)
+        return self.door.before(app)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> Any:
@@ -86,6 +93,13 @@ class Studio:
             task.cancel()
         await asyncio.gather(*tasks, *self.running, return_exceptions=True)
 
+    async def _failed(self, _request: Request, error: Exception) -> Response:
+        """Say where it failed, without a word of what was typed."""
+        if not isinstance(error, ClientDisconnect):
+            where = "".join(traceback.format_tb(error.__traceback__))
+            print(f"{where}{type(error).__name__}", file=sys.stderr, flush=True)
+        return self.door.said(500, "this failed; the window that the program runs in says where")
+
     async def _end_when_alone(self) -> None:
         while (left := self._looked + _ALONE_AFTER - time.monotonic()) > 0 or self.running:
             await asyncio.sleep(max(left, 1.0))
@@ -94,7 +108,7 @@ class Studio:
 
     def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
         """Return what is asked for now, or by a wish that is compared."""
-        return understood(self.keeper.draft, wish)
+        return understood(self.keeper.draft, wish, self.folder)
 
     async def answer(self, wish: Wish, gone: working.Gone) -> Any:
         """Return what was computed for a wish; None if who asked has gone, or wants another."""
@@ -131,18 +145,28 @@ class Studio:
 
     async def _view(self, request: Request) -> Response:
         view = request.path_params["view"]
-        if view not in (*VIEWS, "summary"):
+        if view not in VIEWS:
             return self.door.said(404, "there is no such page")
-        return self._shown(view, within=request.query_params.get("in", ""))
+        try:
+            return self._shown(view, within=request.query_params.get("in", ""))
+        except InputError as error:
+            return self.door.said(404, str(error))
 
-    def _shown(self, view: str, *, partial: bool = False, within: str = "") -> Response:
+    @property
+    def state(self) -> str:
+        """A name for the draft, by which a page knows whether it shows this one."""
+        return digest(self.keeper.draft.to_toml())
+
+    def _shown(
+        self, view: str, *, partial: bool = False, within: str = "", **headers: str
+    ) -> Response:
         """Return a view; ``partial`` if only its answers, and what is wrong, are exchanged."""
         self._looked = time.monotonic()
         wish = self.understood()
         computing = self._compute(wish)
         said, self.said = self.said, {}
         content = page(self, view, wish, said, partial=partial, computing=computing, within=within)
-        headers = {**self.door.headers, "X-Version": str(self.keeper.version)}
+        headers = {**self.door.headers, "X-Draft": self.state, **headers}
         return Response(content, 200, headers, "text/html; charset=utf-8")
 
     def _compute(self, wish: Wish) -> str:
@@ -165,7 +189,7 @@ class Studio:
 
     async def _alive(self, _request: Request) -> Response:
         self._looked = time.monotonic()
-        return JSONResponse({"version": str(self.keeper.version)}, 200, self.door.headers)
+        return JSONResponse({"draft": self.state}, 200, self.door.headers)
 
     async def _script(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -181,10 +205,12 @@ class Studio:
         form = await self.door.form(request)
         if form is None:
             return self.door.said(403, "this was not sent from the page; load it again")
-        view = form.pop("view", "design")
+        view = was = form.pop("view", "design")
         name, _, which = form.pop("do", "").partition(" ")
         step = STEPS.get(name)
         form |= {"which": which} if which else {}
+        if name == view:
+            self.filled[view] = form
         if view not in VIEWS or step is None:
             return self.door.said(400, "there is no such step")
         try:
@@ -193,7 +219,9 @@ class Studio:
             self.said = {form.get("at", "page"): str(error)}
         partial = request.headers.get("hx-target") == "answers"
         if request.headers.get("hx-request") or self.said:
-            return self._shown(view, partial=partial)
+            # The address stays that of the view; htmx would put that of the form there.
+            address = {"HX-Push-Url": "false" if view == was else f"/{view}"}
+            return self._shown(view, partial=partial, **address)
         wish = self.understood()  # without a script, the page cannot ask for the answer later
         self._compute(wish)
         if not wish.problems:
@@ -205,8 +233,9 @@ class Studio:
         name, wish = request.path_params["name"], self.understood()
         if name == "report.html":
             return self._report()
-        if name == "answer.svg":
-            return FileResponse(self.cache / name, 200, self.door.headers, "image/svg+xml")
+        if name in ("answer.svg", "questionnaire.toml") and (self.cache / name).is_file():
+            headers = self.door.headers if name == "answer.svg" else self.door.handed_out(name)
+            return FileResponse(self.cache / name, 200, headers)
         answer = self.answers.known(wish.digest)
         if wish.problems or not answer or "mechanism" not in answer:
             return self.door.said(409, "there is no design yet; wait for it, or mend the wishes")
@@ -219,13 +248,20 @@ class Studio:
         }
         if name not in makers:
             return self.door.said(404, "there is no such file")
-        content = makers[name]()
+        try:
+            content = makers[name]()
+        except InputError as error:
+            return self.door.said(409, str(error))
         return Response(content, 200, self.door.handed_out(name), "application/octet-stream")
 
-    def _report(self) -> Response:
+    def report(self) -> Path | None:
+        """Return the report of the release that was made, if one was."""
         job = self.jobs.get("release")
         file = self.folder / (job.output if job else "") / "report.html"
-        if job is None or job.status != 0 or not file.is_file():
+        return file if job and job.status == 0 and file.is_file() else None
+
+    def _report(self) -> Response:
+        if (file := self.report()) is None:
             return self.door.said(409, "there is no release yet")
         # The page has a policy of its own, which allows its style.
         headers = {k: v for k, v in self.door.headers.items() if k != "Content-Security-Policy"}

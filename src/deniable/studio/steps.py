@@ -14,7 +14,8 @@ from deniable.errors import InputError
 from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
 from deniable.studio.making import Job, options
-from deniable.studio.wish import typed
+from deniable.studio.numbers import rounded_up
+from deniable.studio.wish import tables_in, tables_text
 from deniable.studio.working import Gone, in_process
 
 if TYPE_CHECKING:
@@ -70,20 +71,17 @@ async def add_table(asked: Asked) -> None:
     names = [name for i in "123" if (name := asked.form.get(f"table.{i}"))]
     if not names or len(set(names)) < len(names):
         raise InputError("choose one to three attributes, each once")
-    draft = asked.studio.keeper.draft
-    tables = typed(draft.wish, "tables").splitlines()
-    line = "\t".join(names)
-    if line not in tables:
-        tables.append(line)
-    asked.studio.keeper.change(lambda draft: draft.with_wish(tables="\n".join(tables)))
+    tables = asked.studio.understood().tables
+    if names not in tables:
+        text = tables_text([*tables, names])
+        asked.studio.keeper.change(lambda draft: draft.with_wish(tables=text))
 
 
 async def remove_table(asked: Asked) -> None:
     """Take a table of interest away."""
     await wish(asked)
-    draft = asked.studio.keeper.draft
-    lines = typed(draft.wish, "tables").splitlines()
-    left = "\n".join(line for line in lines if line != asked.form.get("which"))
+    gone = tables_in(asked.form.get("which", ""))
+    left = tables_text(table for table in asked.studio.understood().tables if table not in gone)
     asked.studio.keeper.change(lambda draft: draft.with_wish(tables=left))
 
 
@@ -104,7 +102,7 @@ async def solve(asked: Asked) -> None:
             finding.cancel()
             raise InputError("the wishes were changed while ε was looked for; press it again")
     epsilon, decides = await finding
-    studio.keeper.change(lambda draft: draft.with_wish(epsilon=f"{epsilon:.6g}"))
+    studio.keeper.change(lambda draft: draft.with_wish(epsilon=rounded_up(epsilon)))
     studio.said = {"solve": ", ".join(decides)}
 
 
@@ -195,7 +193,7 @@ async def _mechanism(asked: Asked) -> Path:
     if not answer or "mechanism" not in answer:
         raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
     studio.cache.mkdir(parents=True, exist_ok=True)
-    path = studio.cache / "mechanism.json"
+    path = studio.cache / f"{wished.digest}.json"  # a command reads it later, another wish or not
     write_file(path, answer["mechanism"].encode(), overwrite=True)
     return path
 
@@ -240,10 +238,16 @@ async def ask(asked: Asked) -> None:
         raise InputError("name the release, and one to three attributes")
     studio.cache.mkdir(parents=True, exist_ok=True)
     plot = studio.cache / "answer.svg"
-    given = ["estimate", form["release"], f"--of={','.join(of)}", "--json"]
+    given = ["estimate", form["release"], f"--of={','.join(map(_quoted, of))}", "--json"]
     job = Job([*given, f"--plot={plot}", "--force"], studio.folder, form["release"])
     studio.begin("answer", job)
     await studio.made("answer", asked.gone)
+
+
+def _quoted(name: str) -> str:
+    """Return a name as it stands in a list of names: as in CSV, if it has a comma or such."""
+    plain = name == name.strip() and not set(name) & set(',"')
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 async def stop(asked: Asked) -> None:

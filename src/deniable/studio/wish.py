@@ -1,13 +1,23 @@
 """From what stands in the controls to what is asked of the library."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
-from deniable.design.methods import METHODS, method_named
+import msgspec
+
+from deniable._checks import check_level, check_positive
+from deniable.design.expected_tables import checked_names, checked_shares
+from deniable.design.methods import check_number, method_named
+from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
+from deniable.laws.response import check_attenuation
+from deniable.schema import Schema
+from deniable.solvers.problem import MAX_LEVEL
 from deniable.studio.draft import DEFAULTS, Draft, Plain, digest, names_of
-from deniable.studio.numbers import decimal_number, whole_number
+from deniable.studio.numbers import decimal_number, whole_number, written
 
 SCALES: dict[str, tuple[float, float]] = {
     "rows": (100, 10_000_000),
@@ -23,7 +33,8 @@ SCALES: dict[str, tuple[float, float]] = {
 MOST_ATTRIBUTES = 1000
 """Beyond it a design takes minutes, and a page is too long to be read."""
 
-_OF_FORMS = ("pairs", "asked")
+_T = TypeVar("_T")
+_Check = Callable[[float, str], float]
 
 
 @dataclass
@@ -55,7 +66,8 @@ class Wish:
     def digest(self) -> str:
         """A name for what is asked, that nothing else has."""
         return digest(
-            self.schema, self.arguments, self.rows, self.tables, self.assume, self.responses
+            *(self.schema, self.arguments, self.rows, self.within),
+            *(self.tables, self.assume, self.responses),
         )
 
 
@@ -64,63 +76,91 @@ def typed(wish: Mapping[str, str], name: str) -> str:
     return wish.get(name, DEFAULTS.get(name, ""))
 
 
-def understood(draft: Draft, wish: Mapping[str, str] | None = None) -> Wish:
-    """Return what is asked for by a draft, or by another wish for its schema."""
+def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path = Path()) -> Wish:
+    """Return what is asked for by a draft, or by another wish for its schema; files that it names
+    lie in ``folder``."""
     wish = draft.wish if wish is None else wish
     asked = Wish(dict(draft.schema))
 
-    def put(name: str, read: Any) -> Any:
+    def put(name: str, read: Callable[[], _T]) -> _T | None:
         try:
             return read()
         except InputError as error:
             asked.problems[name] = str(error)
             return None
 
-    def number(name: str, what: str) -> float | None:
+    def number(name: str, what: str, checked: _Check) -> float | None:
         text = typed(wish, name)
-        return put(name, lambda: decimal_number(text, what)) if text else None
+        return put(name, lambda: checked(decimal_number(text, what), what)) if text else None
 
-    method = typed(wish, "method")
-    takes = METHODS[method].takes if method in METHODS else frozenset()
-    put("method", lambda: method_named(method))
+    schema = put("schema", lambda: _made(draft))
+    spec = put("method", lambda: method_named(typed(wish, "method")))
+    takes = spec.takes if spec else frozenset()
+    if schema and spec:
+        put("method", lambda: check_number(spec, len(schema.protected)))
     asked.rows = put("rows", lambda: _rows(typed(wish, "rows"))) or 0
-    asked.within = (number("within", "the accepted error") or 0) / 100
-    if not asked.problems.get("within") and not 0 < asked.within < 1:
-        asked.problems["within"] = "the accepted error is more than 0 and less than 100 points"
+    asked.within = put("within", lambda: _within(typed(wish, "within"))) or 0
+    if file := typed(wish, "matrix_file"):
+        asked.responses = {typed(wish, "matrix_of"): str(folder / Path(file).name)}
+        if "" in asked.responses:
+            asked.problems["matrix_of"] = "choose the attribute that the matrix is of"
     by_level = typed(wish, "kind") == "levels" and "levels" in takes
-    asked.schema["attribute"] = [
-        {**one, **_of_attribute(one, wish, put, by_level=by_level)} for one in draft.attributes
-    ]
-    arguments: dict[str, Any] = {"method": method}
+    asked.schema["attribute"] = attributes = []
+    for one in draft.attributes:
+        name, more = names_of(one)[0], {}
+        if by_level and name not in asked.responses:
+            more["epsilon"] = number(f"level.{name}", f"ε of '{name}'", _level)
+            if not wish.get(f"level.{name}") and name not in draft.kept:
+                asked.problems[f"level.{name}"] = f"ε of '{name}': type its level, in nats"
+        elif "importance" in takes:
+            what = f"importance of '{name}'"
+            more["importance"] = number(f"importance.{name}", what, check_positive)
+        attributes.append({**one, **{key: value for key, value in more.items() if value}})
+
+    arguments: dict[str, Any] = {"method": typed(wish, "method")}
     if "strength" in takes and (typed(wish, "attenuation") or "total" not in takes):
-        arguments["attenuation"] = number("attenuation", "λ") or 0.5
+        strength = number("attenuation", "λ", lambda value, _: check_attenuation(value))
+        arguments["attenuation"] = strength or 0.5
     elif not by_level:
-        arguments["epsilon"] = number("epsilon", "ε")
-        if arguments["epsilon"] is None and "epsilon" not in asked.problems:
+        arguments["epsilon"] = number("epsilon", "ε", _level)
+        if not typed(wish, "epsilon"):
             asked.problems["epsilon"] = "ε: type the total for the whole record, in nats"
     if "caps" in takes and (cap := typed(wish, "cap")):
         arguments["given_rest"] = put("cap", lambda: _cap(cap, of_record="forms" in takes))
     if "floor" in takes:
-        arguments["pair_floor"] = number("pair_floor", "the floor on pairs")
+        arguments["pair_floor"] = number("pair_floor", "the floor on pairs", _part)
     if "forms" in takes:
-        arguments["pairs"] = number("pairs", "how much pairs count")
+        arguments["pairs"] = number("pairs", "how much pairs count", _part)
         if text := typed(wish, "asked"):
             arguments["asked"] = put("asked", lambda: whole_number(text, "most questions"))
     asked.arguments = {name: value for name, value in arguments.items() if value is not None}
-    asked.tables = [line.split("\t") for line in typed(wish, "tables").splitlines()]
+
+    asked.tables = tables_in(typed(wish, "tables"))
+    if schema:
+        put("tables", lambda: [checked_names(schema, table) for table in asked.tables])
     asked.assume = typed(wish, "assume")
     if asked.assume == "typed":
         given = {name: wish.get(f"shares.{name}", "") for name in draft.columns}
-        read = {
-            name: put(f"shares.{name}", lambda name=name, text=text: _shares(text, name))
+        asked.assume = {
+            name: shares
             for name, text in given.items()
-            if text
+            if text and (shares := put(f"shares.{name}", partial(_shares, text, name, schema)))
         }
-        asked.assume = {name: shares for name, shares in read.items() if shares}
-    if wish.get("matrix_file"):
-        asked.responses = {wish.get("matrix_of", ""): wish["matrix_file"]}
-    put("schema", lambda: _checked(draft))
     return asked
+
+
+def tables_in(text: str) -> list[list[str]]:
+    """Return tables of interest as they are kept: one per line, with tabs between names."""
+    return [line.split("\t") for line in text.split("\n") if line]
+
+
+def tables_text(tables: Iterable[Sequence[str]]) -> str:
+    """Return tables of interest as they are kept.
+
+    >>> tables_in(tables_text([["a", "b"], ["c"]]))
+    [['a', 'b'], ['c']]
+    """
+    return "\n".join(map("\t".join, tables))
 
 
 def _rows(text: str) -> int:
@@ -130,38 +170,53 @@ def _rows(text: str) -> int:
     return rows
 
 
+def _within(text: str) -> float:
+    points = decimal_number(text, "the accepted error")
+    if not 0 < points < 100:
+        raise InputError("the accepted error is more than 0 and less than 100 points")
+    return points / 100
+
+
+def _level(value: float, what: str) -> float:
+    if check_level(value, what) > MAX_LEVEL:
+        raise InputError(f"{what}: at most {MAX_LEVEL:g} nats; more protects nothing")
+    return value
+
+
+def _part(value: float, what: str) -> float:
+    if not 0 <= value <= 1:
+        raise InputError(f"{what}: between 0 and 1, not {value:g}")
+    return value
+
+
 def _cap(text: str, *, of_record: bool) -> str:
     """Return a cap as the library takes it: a multiple of an attribute's own ε, or, of forms, a
     part of the record's."""
-    if text == "none":
-        return text
-    return f"{decimal_number(text, 'the cap given the rest'):g}{'e' if of_record else 'x'}"
+    if text != "none":
+        number = decimal_number(text, "the cap given the rest")
+        text = f"{written(number)}{'e' if of_record else 'x'}"
+    resolve_caps(text, (1.0,), 1.0 if of_record else None)
+    return text
 
 
-def _shares(text: str, name: str) -> list[float]:
+def _shares(text: str, name: str, schema: Schema | None) -> list[float]:
     """Return shares that were typed in per cent, one after the other."""
-    parts = text.replace(";", " ").replace("%", " ").split()
-    return [decimal_number(part, f"shares of '{name}'") / 100 for part in parts]
+    parts = text.replace(";", " ").replace("%", " ").replace(", ", " ").split()
+    shares = [decimal_number(part, f"shares of '{name}'") / 100 for part in parts]
+    if schema:
+        checked_shares(schema, {name: shares})
+    return shares
 
 
-def _of_attribute(one: Plain, wish: Mapping[str, str], put: Any, *, by_level: bool) -> Plain:
-    """Return an attribute's level and importance, where they were typed."""
-    found = {}
-    name = names_of(one)[0]
-    for kind, key in (("level", "epsilon"), ("importance", "importance")):
-        text = wish.get(f"{kind}.{name}")
-        if text and (kind != "level" or by_level):
-            found[key] = put(f"{kind}.{name}", lambda t=text: decimal_number(t, name))
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def _checked(draft: Draft) -> None:
+def _made(draft: Draft) -> Schema:
     if len(draft.columns) > MOST_ATTRIBUTES:
         raise InputError(
             f"{len(draft.columns):,} attributes are more than this page can show "
             f"({MOST_ATTRIBUTES:,}); use deniable design"
         )
-    draft.made()
+    if odd := [name for name in draft.columns if "\t" in name or len(name.splitlines()) > 1]:
+        raise InputError(f"{odd[0]!r}: a name has no tabs or line breaks; rename the column")
+    return draft.made()
 
 
 def from_document(plain: Plain, *, table: str = "") -> Draft:
@@ -170,13 +225,14 @@ def from_document(plain: Plain, *, table: str = "") -> Draft:
     >>> from_document({"attribute": [{"name": "a", "epsilon": 1.5}]}).wish
     {'kind': 'levels', 'level.a': '1.5'}
     """
+    plain = msgspec.to_builtins(plain)  # dates are texts
     wish, attributes = {}, []
     for one in plain.get("attribute", ()):
         name = names_of(one)[0]
-        left = dict(one)
+        left = {key: value for key, value in one.items() if (key, value) != ("missing", "error")}
         for kind, key in (("level", "epsilon"), ("importance", "importance")):
             if key in left:
-                wish[f"{kind}.{name}"] = f"{left.pop(key):g}"
+                wish[f"{kind}.{name}"] = written(left.pop(key))
         attributes.append(left)
     if any(key.startswith("level.") for key in wish):
         wish = {"kind": "levels", **wish}

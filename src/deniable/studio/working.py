@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import signal
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
@@ -37,15 +38,16 @@ async def in_process(function: Callable[..., Any], *given: Any) -> Any:
         await asyncio.shield(starting)
         there.close()
         done, value = await loop.run_in_executor(None, here.recv)
-    except EOFError:
+    except (EOFError, OSError):
         raise InputError(
             "this was not computed: its process was ended, perhaps for want of memory; change "
             "something, or try again"
         ) from None
     finally:
         await asyncio.wait({starting})
-        process.kill()
-        process.join()
+        if process.pid is not None:
+            process.kill()
+            process.join()
         there.close()
     if not done:
         raise InputError(value)
@@ -59,6 +61,7 @@ async def warm() -> None:
 
 
 def _work(there: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     try:
         there.send((True, function(*given)))
     except InputError as error:

@@ -88,6 +88,9 @@ def test_another_site_gets_nothing(url: str, cookie: str) -> None:
     assert get(url, "", Cookie=cookie, Origin="null")[0] == 403
     for site in ("cross-site", "same-site"):
         assert get(url, "", Cookie=cookie, Sec_Fetch_Site=site)[0] == 403
+    led = {"Cookie": cookie, "Sec_Fetch_Mode": "navigate"}
+    assert get(url, "", **led, Sec_Fetch_Site="same-site")[0] == 200
+    assert get(url, "", **led, Sec_Fetch_Site="cross-site")[0] == 403
     assert get(url, "", Cookie=cookie, Host=f"localhost:{urlsplit(url).port}")[0] == 200
 
 

@@ -1,0 +1,109 @@
+"""studio: every number of its page is the command line's, and the command that opens it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cli.conftest import Result
+from deniable.errors import InputError
+from deniable.studio import answers, exports
+from deniable.studio.draft import Draft
+from deniable.studio.wish import tables_text, understood
+
+Run = Callable[..., Result]
+
+NAMES = ['say "no"', "<b>ü</b>", "x 😀", "\u200fימין"]
+METHODS = ["balanced", "kronecker", "kronecker", "lambda", "joint", "heuristic", "lp", "forms"]
+
+
+def typed(low: float, high: float) -> st.SearchStrategy[str]:
+    """A number as somebody types it, with a point or a comma."""
+    numbers = st.floats(low, high).map(lambda number: f"{number:.3g}")
+    return st.tuples(numbers, st.sampled_from(".,")).map(lambda pair: pair[0].replace(".", pair[1]))
+
+
+@st.composite
+def any_drafts(draw: st.DrawFn) -> Draft:
+    """A draft as somebody may leave it: a few columns, and something in most controls."""
+    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+    columns = [
+        {"name": name, "categories": [str(c) for c in range(draw(st.integers(2, 4)))]}
+        for name in names
+    ]
+    keep = [names[0]] if len(names) > 1 and draw(st.booleans()) else []
+    tables = st.lists(st.lists(st.sampled_from(names), min_size=1, unique=True), max_size=2)
+    wish = {
+        "method": st.sampled_from(METHODS),
+        "kind": st.sampled_from(["total", "levels"]),
+        "epsilon": typed(0.1, 6),
+        "rows": st.integers(1, 10**6).map(str),
+        "within": typed(0.5, 9),
+        "attenuation": st.just("") | typed(0.1, 0.9),
+        "cap": st.sampled_from(["", "none", "1"]),
+        "pair_floor": st.sampled_from(["", "", "0", "0,25"]),
+        "asked": st.sampled_from(["", "2"]),
+        "pairs": st.sampled_from(["", "0,5"]),
+        "assume": st.sampled_from(["uniform", "worst", "typed"]),
+        "tables": tables.map(tables_text),
+        **{f"level.{name}": typed(0.3, 3) for name in names},
+        **{f"importance.{name}": st.just("") | typed(0.5, 4) for name in names},
+    }
+    for column in columns:
+        first = draw(st.integers(1, 99))
+        rest = [0] * (len(column["categories"]) - 2) + [100 - first]
+        wish[f"shares.{column['name']}"] = st.just(" ".join(map(str, [first, *rest])))
+    chosen = {control: draw(text) for control, text in wish.items() if draw(st.booleans())}
+    return Draft({"attribute": columns, "keep": keep}).with_wish(**chosen)
+
+
+drafts = any_drafts().filter(lambda draft: not understood(draft).problems)
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def printed(deniable: Run, draft: Draft) -> Result:
+    """What the command line says to the wish, typed as a person would."""
+    wish = understood(draft)
+    Path("schema.toml").write_text(exports.schema_file(wish), encoding="utf-8")
+    protected = [[name] for name in draft.columns if name not in draft.kept]
+    tables = [*protected, *(table for table in wish.tables if table not in protected)]
+    words = [f"--tables={','.join(map(quoted, table))}" for table in tables]
+    if isinstance(wish.assume, str):
+        words.append(f"--assume={wish.assume}")
+    elif wish.assume:
+        named = [f"{name}={':'.join(map(repr, each))}" for name, each in wish.assume.items()]
+        words.append(f"--assume={','.join(named)}")
+    words += [f"--rows={wish.rows}", f"--within={wish.within!r}", *exports.options(wish)]
+    return deniable("design", "--schema=schema.toml", "--json", *words)
+
+
+def check(deniable: Run, draft: Draft) -> None:
+    said = printed(deniable, draft)
+    try:
+        found = answers.answer(understood(draft))
+    except InputError:
+        assert said.status == 2
+    else:
+        assert json.loads(json.dumps(found["statements"])) == said.json  # tuples are lists
+
+
+same = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@settings(same, max_examples=8)
+@given(drafts)
+def test_numbers_are_those_of_the_command_line(deniable: Run, draft: Draft) -> None:
+    check(deniable, draft)
+
+
+@pytest.mark.slow
+@settings(same, max_examples=100)
+@given(drafts)
+def test_all_numbers_are_those_of_the_command_line(deniable: Run, draft: Draft) -> None:
+    check(deniable, draft)

@@ -1,0 +1,139 @@
+"""The draft, its file, and steps back and forth."""
+
+import errno
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable import atomic_files
+from deniable.errors import InputError
+from deniable.studio.draft import Draft, Keeper, digest, names_of
+from deniable.studio.wish import understood
+from unit.studio.drafts import ODD, attribute, draft
+
+FULL = Draft(
+    {"title": "Odd", "keep": [ODD[0]], "attribute": [attribute(name) for name in ODD]},
+    {"epsilon": "3,5", f"level.{ODD[1]}": "1", "tables": "\t".join(ODD[:3]) + "\n" + ODD[4]},
+    ({"pin": "A", "epsilon": "2"},),
+    "people.csv",
+)
+
+
+def test_a_draft_is_read_as_it_was_written(tmp_path: Path) -> None:
+    for one in (FULL, Draft(), draft(attribute("a", bins=["2000-01-01", "inf"]))):
+        keeper = Keeper(tmp_path / "draft.studio.toml", Draft(table="nothing yet"))
+        keeper.change(lambda _, one=one: one)
+        assert Draft.from_toml(keeper.path) == one
+
+
+@settings(max_examples=15)
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_text_is_kept(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.studio.toml"
+    keeper = Keeper(path, Draft(table="nothing yet"))
+    keeper.change(lambda _: Draft({"attribute": [{"name": text}]}, {"epsilon": text, text: "1"}))
+    assert Draft.from_toml(path) == keeper.draft
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wish = 1",
+        "wish.epsilon = 4",
+        "other = 1",
+        "table = [1]",
+        "[[pin]]\nepsilon = '2'",
+        "pin = [{pin = 'A'}, {pin = 'B'}, {pin = 'C'}, {pin = 'D'}, {pin = 'E'}]",
+        "schema.attribute = 3",
+        "schema.attribute = [3]",
+        "schema.keep = 'a'",
+        "schema.attribute = [{name = 'a', bins = 3}]",
+        "schema.attribute = [{name = 'a', labels = 'x'}]",
+        "schema.attribute = [{name = 'a', colour = 'x'}]",
+        "table = 'cut",
+        "x = " + "[" * 10_000,
+    ],
+)
+def test_a_file_that_is_no_draft_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "draft.studio.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match="this is no draft of the studio") as refused:
+        Draft.from_toml(path)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(InputError, match="it cannot be read"):
+        Draft.from_toml(tmp_path)
+
+
+def test_wherever_a_draft_is_cut_it_is_read_or_refused(tmp_path: Path) -> None:
+    whole, path = FULL.to_toml().encode(), tmp_path / "cut.studio.toml"
+    for end in range(0, len(whole), 7):
+        path.write_bytes(whole[:end])
+        with suppress(InputError):
+            understood(Draft.from_toml(path))
+
+
+def test_dates_typed_into_the_file_are_texts(tmp_path: Path) -> None:
+    path = tmp_path / "draft.studio.toml"
+    path.write_text("schema.attribute = [{name = 'a', bins = [1950-01-01, 2000-01-01]}]")
+    assert Draft.from_toml(path).attributes[0]["bins"] == ["1950-01-01", "2000-01-01"]
+
+
+def test_steps_back_and_forth(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path / "draft.studio.toml", draft())
+    versions = [keeper.version]
+    for epsilon in ("1", "2", "2"):
+        keeper.change(lambda draft, text=epsilon: draft.with_wish(epsilon=text))
+        versions.append(keeper.version)
+    assert versions[0] < versions[1] < versions[2] == versions[3]
+    keeper.undo()
+    assert keeper.draft.wish == {"epsilon": "1"} == Draft.from_toml(keeper.path).wish
+    keeper.redo()
+    keeper.redo()
+    assert keeper.draft.wish == {"epsilon": "2"}
+    for _ in range(3):
+        keeper.undo()
+    assert keeper.draft == draft()
+    keeper.change(lambda draft: draft.with_wish(epsilon="3"))
+    assert not keeper.after
+    assert keeper.version > versions[-1]
+    with pytest.raises(InputError):
+        keeper.change(lambda _: Draft.from_toml(tmp_path))
+
+
+def test_what_is_typed_back_to_the_default_is_not_kept() -> None:
+    assert draft(epsilon="5").with_wish(epsilon="4", rows="").wish == {"rows": ""}
+
+
+def test_a_full_disk_is_said_and_the_old_file_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = Keeper(tmp_path / "draft.studio.toml", draft())
+    keeper.change(lambda draft: draft.with_wish(epsilon="1"))
+    before = keeper.path.read_bytes()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic_files.os, "fsync", full)
+        keeper.change(lambda draft: draft.with_wish(epsilon="2"))
+    assert "there is no space left" in keeper.unsaved
+    assert keeper.path.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [keeper.path.name]
+    assert keeper.draft.wish == {"epsilon": "2"}
+    keeper.undo()
+    keeper.redo()
+    assert not keeper.unsaved
+    assert Draft.from_toml(keeper.path) == keeper.draft
+
+
+def test_names_and_digests() -> None:
+    parts = {"part": [attribute("a"), attribute("b")]}
+    assert names_of(parts) == ("a+b",)
+    assert names_of({**parts, "name": "ab"}) == ("ab",)
+    assert Draft({"attribute": [parts, {"names": ["c", "d"]}, {}]}).columns == ("a+b", "c", "d", "")
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1, "b": "2"})

@@ -1,0 +1,190 @@
+"""What is taken along: the same mechanism again, byte for byte, and one page for a board."""
+
+import asyncio
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+
+from deniable.cli import main
+from deniable.collect.questionnaire import read_questionnaire
+from deniable.design.matrices import response_from_file, with_responses
+from deniable.design.record import mechanism_to_plain, to_json
+from deniable.errors import InputError, Notice
+from deniable.schema import Attribute, Schema
+from deniable.studio import answers, exports
+from deniable.studio.draft import Draft
+from deniable.studio.page import LANGUAGES, page
+from deniable.studio.wish import Wish, understood
+from unit.collect import chromium
+from unit.studio.asking import inside, studio
+from unit.studio.drafts import ODD, attribute, draft
+
+ODDER = (*ODD, "two\nlines", "a", "END OF schema.toml")
+WITH_LINES = [attribute(name) for name in ODDER]
+DRAFTS = {
+    "importance": draft(importance__b="3", epsilon="2,5", pair_floor="0.3", cap="1.5"),
+    "levels": draft(
+        *WITH_LINES, kind="levels", **{f"level.{one['name']}": "0,5" for one in WITH_LINES}
+    ),
+    "kept": draft(*WITH_LINES, keep=(ODD[4],), method="kronecker", cap="none"),
+    "forms": draft(
+        attribute("a"), attribute("b"), method="forms", cap="0.9", pairs="0.5", asked="1"
+    ),
+    "strengths": draft(method="lambda", attenuation="0,3"),
+    "frontier": draft(attribute(ODD[0]), attribute("b"), matrix_of=ODD[0], matrix_file="it's.json"),
+    "frontier alone": draft(attribute("a"), matrix_of="a", matrix_file="it's.json"),
+}
+
+
+def wished(of: Draft, folder: Path) -> Wish:
+    (rows := folder / "rows.json").write_text("[[0.7, 0.3], [0.2, 0.8]]")
+    law = {"a": response_from_file(rows, Attribute("a", ("0", "1")))}
+    point = with_responses(Schema((Attribute("a", ("0", "1")),)), None, law)
+    (folder / "it's.json").write_bytes(to_json(mechanism_to_plain(point)))
+    rows.unlink()
+    wish = understood(of, folder=folder)
+    assert not wish.problems
+    return wish
+
+
+async def never() -> bool:
+    return False
+
+
+def command(words: Sequence[str], patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sys, "argv", ["deniable", *words])
+    main()
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_programs_make_the_same_mechanism(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wish = wished(DRAFTS[name], tmp_path)
+    mechanism = answers.answer(wish)["mechanism"].encode()
+    (fresh := tmp_path / "fresh").mkdir()
+    monkeypatch.chdir(fresh)
+    exec(compile(exports.python_program(wish), "design.py", "exec"), {})
+    assert Path("mechanism.json").read_bytes() == mechanism
+    command(["inspect", "mechanism.json"], monkeypatch)
+    Path("mechanism.json").unlink()
+    # The program for the shell, up to the command, which is then run in this process.
+    (stubs := tmp_path / "stubs").mkdir()
+    for stub, does in (("deniable", "printf '%s\\0' \"$@\""), ("rm", "true")):
+        (stubs / stub).write_text(f"#!/bin/sh\n{does}\n")
+        (stubs / stub).chmod(0o755)
+    env = {**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+    script = exports.shell_script(wish)
+    shell = subprocess.run(["sh"], input=script.encode(), env=env, check=True, capture_output=True)
+    command(shell.stdout.decode().split("\0")[:-1], monkeypatch)
+    assert Path("mechanism.json").read_bytes() == mechanism
+
+
+@pytest.mark.slow
+def test_programs_run_by_themselves(tmp_path: Path) -> None:
+    wish = wished(DRAFTS["frontier"], tmp_path)
+    mechanism = answers.answer(wish)["mechanism"].encode()
+    programs = {"sh": exports.shell_script(wish), sys.executable: exports.python_program(wish)}
+    (tmp_path / "it's.json").unlink()
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for number, (program, text) in enumerate(programs.items()):
+        (fresh := tmp_path / str(number)).mkdir()
+        (fresh / "design").write_text(text, encoding="utf-8")
+        env = {**os.environ, "PATH": path, "TMPDIR": str(tmp_path)}
+        subprocess.run([program, "design"], cwd=fresh, env=env, check=True, capture_output=True)
+        assert (fresh / "mechanism.json").read_bytes() == mechanism
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {"0", "1"}, "what the program needed is taken away"
+
+
+def test_a_matrix_that_is_gone_is_told(tmp_path: Path) -> None:
+    wish = wished(DRAFTS["frontier"], tmp_path)
+    (tmp_path / "it's.json").unlink()
+    with pytest.raises(InputError, match="cannot be read any more"):
+        exports.shell_script(wish)
+
+
+def test_files_of_a_page(tmp_path: Path) -> None:
+    async def look() -> None:
+        browser, made, _ = await inside(tmp_path)
+        early = await browser.ask("/files/mechanism.json")
+        assert (early.status, "no design yet" in early.text) == (409, True)
+        await made.answer(made.understood(), never)
+        got = {}
+        for name in ("schema.toml", "mechanism.json", "design.sh", "design.py", "summary.html"):
+            answer = await browser.ask(f"/files/{name}")
+            assert answer.status == 200
+            assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+            got[name] = answer.body
+        assert Schema.from_plain(tomllib.loads(got["schema.toml"].decode())).names
+        digest = hashlib.sha256(got["mechanism.json"]).hexdigest()
+        summary = got["summary.html"].decode()
+        assert digest in summary
+        assert "default-src &#39;none&#39;" in summary
+        assert not re.search(r"<script|<link|src=|url\(", summary), "it stands by itself"
+        for name in ("report.html", "answer.svg", "questionnaire.toml", "else.toml"):
+            assert (await browser.ask(f"/files/{name}")).status in (404, 409)
+
+    asyncio.run(look())
+
+
+def pages(browser: Any, content: str) -> int:
+    browser.get("about:blank")
+    browser.execute_script(
+        "document.open(); document.write(arguments[0]); document.close()", content
+    )
+    paper = {"paperWidth": 210 / 25.4, "paperHeight": 297 / 25.4}
+    printed = browser.execute_cdp_cmd("Page.printToPDF", paper)["data"]
+    return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not chromium.CHROMIUM, reason="needs Chromium and its driver")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_summary_is_one_page_of_paper(language: str, tmp_path: Path) -> None:
+    long = [attribute(f"{i} {'what was asked ' * 30}", 2 + i % 5) for i in range(100)]
+    many = draft(*long, attribute("q"), keep=tuple(one["name"] for one in long[:20]))
+    tables = "\n".join("\t".join(one["name"] for one in long[i : i + 3]) for i in range(20, 40))
+    of = many.with_wish(method="kronecker", epsilon="40", tables=tables)
+    of = replace(of, schema={**of.schema, "title": "Title " * 200})
+    made, _ = studio(tmp_path, of)
+    made.language = language
+    wish = made.understood()
+    asyncio.run(made.answer(wish, never))
+    driver = chromium.launched()
+    try:
+        assert pages(driver, page(made, "summary", wish, {})) == 1
+    finally:
+        driver.quit()
+
+
+FORM = {"title": 'Q & "A"', "purpose": "To see.", "contact": "a@b", "closes": "2999-12-31"}
+
+
+def test_a_questionnaire_asks_what_the_schema_has(tmp_path: Path) -> None:
+    merged = {"part": [attribute("a", labels={"0": "none"}), {"name": "b", "bins": [0, 5, 9]}]}
+    schema = draft(merged, attribute("c", question="How many?", ordered=True)).made()
+    plain = exports.questionnaire(schema, {**FORM, "consent": "I agree.", "open": "yes"})
+    (file := tmp_path / "q.toml").write_text(tomli_w.dumps(plain), encoding="utf-8")
+    with pytest.warns(Notice, match="without labels"):
+        read = read_questionnaire(file, schema, date(2026, 1, 1))
+    assert read["respondents"] == "open"
+    texts = [one["texts"]["en"] for one in read["questions"]]
+    assert [one["text"] for one in texts] == ["a", "b", "How many?"]
+    assert texts[0]["labels"] == ["none", "1"]
+    assert texts[1]["labels"] == ["0 to under 5", "5 to 9"]
+    assert exports.questionnaire(schema, FORM)["respondents"] == "invited"
+    with pytest.raises(InputError, match="closes on a date"):
+        exports.questionnaire(schema, {**FORM, "closes": "soon"})

@@ -1,0 +1,68 @@
+"""Commands that the studio runs: what they say, how they are stopped. A shell stands for them."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deniable.studio.making import Job
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Job]:
+    """A job whose command does what a script for the shell says."""
+    file = tmp_path / "python"
+    monkeypatch.setattr(sys, "executable", str(file))
+
+    def of(script: str) -> Job:
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+        return Job(["share", "a table.csv"], tmp_path)
+
+    return of
+
+
+def test_a_command_is_shown_as_it_is_typed(program: Callable[[str], Job], tmp_path: Path) -> None:
+    job = program('printf "%s\\n" "$@" "$DENIABLE_PROGRESS" "$(pwd)" >&2; read nothing')
+    assert job.command == "deniable share 'a table.csv'"
+    assert (job.status, job.result()) == (None, None)
+    asyncio.run(job.run())
+    assert job.lines == ["-m", "deniable", "share", "a table.csv", "lines", str(tmp_path)]
+    assert job.status == 1, "there is nothing to be read: nobody can be asked"
+
+
+def test_progress_is_told_apart_from_what_is_said(program: Callable[[str], Job]) -> None:
+    said = r"Reading\t\nReading\t50\na\tb\nlast words\n"
+    job = program(f"printf '{said}' >&2; echo '[1, 2]'; head -c 300000 /dev/zero >&2; exit 3")
+    asyncio.run(job.run())
+    assert (job.doing, job.fraction) == ("Reading", 0.5)
+    assert [line[:10] for line in job.lines[:2]] == ["a\tb", "last words"]
+    assert (job.status, job.result()) == (3, [1, 2])
+
+
+def test_only_the_last_lines_are_kept(program: Callable[[str], Job]) -> None:
+    job = program("for i in $(seq 500); do echo $i; done >&2")
+    asyncio.run(job.run())
+    assert (len(job.lines), job.lines[-1]) == (201, "500")
+
+
+WAITS = "trap 'echo stopped >&2; exit 130' INT; echo begun >&2; while :; do sleep 0.05; done"
+
+
+def test_what_is_stopped_or_cancelled_ends_in_its_own_way(program: Callable[[str], Job]) -> None:
+    async def stopped(how: str) -> Job:
+        job = program(WAITS)
+        running = asyncio.create_task(job.run())
+        while not job.lines:
+            await asyncio.sleep(0.01)
+        for _ in range(2):  # somebody presses twice
+            job.stop() if how == "stop" else running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        job.stop()  # what has ended is not there to be stopped
+        return job
+
+    for how in ("stop", "cancel"):
+        job = asyncio.run(stopped(how))
+        assert (job.lines, job.status) == (["begun", "stopped"][: 2 if how == "stop" else 1], 130)

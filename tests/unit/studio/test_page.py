@@ -1,0 +1,208 @@
+"""The page as a function of the draft: every view in every state, and its texts."""
+
+import re
+from collections.abc import Iterator, Mapping
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable.design.methods import METHODS
+from deniable.report.rendering import read
+from deniable.studio import answers
+from deniable.studio.draft import Draft, Keeper
+from deniable.studio.page import (
+    LANGUAGES,
+    STYLE,
+    VIEWS,
+    compared,
+    files_in,
+    page,
+    texts,
+    worst,
+)
+from deniable.studio.place import Place
+from deniable.studio.server import Studio
+from deniable.studio.wish import tables_text, understood
+from unit.studio.drafts import ODD, attribute, draft
+
+TEMPLATES = Path(str(__import__("deniable.studio").studio.__file__)).parent / "templates"
+
+
+def studio(folder: Path, draft: Draft) -> Studio:
+    return Studio(Keeper(folder / "d.studio.toml", draft), Place(folder, folder / "cache", "s", 1))
+
+
+def answered(studio: Studio) -> None:
+    """Compute what is wished and what is compared, here."""
+    for typed in (studio.keeper.draft.wish, *studio.keeper.draft.pins):
+        wish = studio.understood(typed)
+        if not wish.problems:
+            studio.answers._known[wish.digest] = answers.answer(wish)
+
+
+class Seen(HTMLParser):
+    """The ids of a page, what refers to them, and whether every element ends."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.referred: set[str] = set()
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.ids += [found["id"]] if "id" in found else []
+        self.referred |= {found["for"]} if "for" in found else set()
+        self.referred |= set(found.get("aria-describedby", "").split())
+        if tag not in ("meta", "link", "input", "img", "br", "hr"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def check(text: str) -> None:
+    seen = Seen(text)
+    assert seen.open == []
+    assert len(set(seen.ids)) == len(seen.ids)
+    assert seen.referred <= set(seen.ids)
+    assert "<b>bold" not in text
+    assert 'said "no"' not in re.sub(r">[^<]*<", "><", text)  # not in an attribute
+
+
+def odd(**typed: str) -> Draft:
+    names = [attribute(name, 3, labels={"0": ODD[1]}, question=name) for name in ODD]
+    declared = [
+        *names,
+        {"names": ["p", "q"], "bins": [0, 1, "inf"]},
+        {"part": [attribute("m"), attribute("n")]},
+    ]
+    tables = tables_text([ODD[:3], ["p", "m"]])
+    return draft(*declared, keep=(ODD[0], "other"), **{"tables": tables, **typed})
+
+
+STATES: dict[str, Draft] = {
+    "empty": Draft(),
+    "odd": odd(),
+    "problems": odd(epsilon="1e", rows="0", tables="gone", assume="typed"),
+    "levels": odd(kind="levels", assume="worst"),
+    "no schema": draft(attribute("a"), attribute("a")),
+    **{method: draft(attribute("a"), attribute("b"), method=method) for method in METHODS},
+    "pins": Draft(
+        draft().schema, {}, ({"pin": "A", "epsilon": "1"}, {"pin": "B", "rows": "x"}), "t.csv"
+    ),
+    "refused": draft(
+        kind="levels", method="heuristic", level__a="5", level__b="0.1", level__c="3"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_view_is_shown_in_every_state(tmp_path: Path, state: str) -> None:
+    shown = studio(tmp_path, STATES[state])
+    wish = shown.understood()
+    language = {"odd": "de"}.get(state, "en")
+    shown.language = language
+    views = VIEWS if state in ("empty", "odd", "no schema") else ("design", "release")
+    for view in views:
+        check(page(shown, view, wish, {}))
+    if wish.problems:
+        for sentence in wish.problems.values() if shown.keeper.draft.attributes else ():
+            assert sentence[:10] in unescape(page(shown, "design", wish, {}))
+        return
+    waiting = page(shown, "design", wish, {}, partial=True, computing=wish.digest)
+    assert f'hx-get="/answers/{wish.digest}"' in waiting
+    if state == "refused":
+        shown.answers._known[wish.digest] = {"problem": ODD[1]}
+    else:
+        answered(shown)
+    for view in views:
+        text = page(shown, view, wish, {"page": ODD[1], "solve": ODD[0]})
+        check(text)
+        assert view != "design" or f'data-wish="{wish.digest}"' in text
+    if state != "refused":
+        check(page(shown, "summary", wish, {}))
+
+
+def test_no_answer_of_another_wish_is_shown(tmp_path: Path) -> None:
+    shown = studio(tmp_path, draft())
+    answered(shown)
+    told = page(shown, "design", shown.understood(), {})
+    for change in ({"epsilon": "3"}, {"within": "3"}, {"rows": "20000"}, {"epsilon": "1e"}):
+        shown.keeper.change(lambda _, change=change: draft(**change))
+        wish = shown.understood()
+        text = page(shown, "design", wish, {})
+        assert f'data-wish="{wish.digest}"' in text
+        assert "Rows needed" in told
+        assert "Rows needed" not in text
+
+
+def test_five_thousand_attributes_get_one_sentence(tmp_path: Path) -> None:
+    shown = studio(tmp_path, draft(*[attribute(f"a{i}") for i in range(5000)]))
+    text = page(shown, "design", shown.understood(), {})
+    assert text.count("5,000 attributes are more than this page can show") == 2  # and in the list
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+def test_files_that_can_be_opened_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name in ("b.csv", "a.toml", "c.txt", ".hidden.csv", "below/d.json"):
+        (tmp_path / name).touch()
+    assert files_in(tmp_path, "") == [("a.toml", False), ("b.csv", False), ("below", True)]
+    assert files_in(tmp_path, "below") == [("below/d.json", False)]
+    assert files_in(tmp_path, "nowhere") == []
+
+
+def test_what_is_compared_is_drawn() -> None:
+    tables = [{"attributes": [f"a{i}"], "half_width": i / 100} for i in range(50)]
+    assert worst(tables) == 0.49
+    assert worst([{"half_width": None}]) is None
+    told = {"statements": {"epsilon": None, "tables": tables}}
+    pins: list[Mapping[str, Any]] = [{"name": "A", "answer": told}, {"name": "B", "answer": None}]
+    assert [len(plot.groups) for plot in compared(pins) or ()] == [1, 1]
+    assert compared(pins[1:]) is None
+
+
+# --- texts --------------------------------------------------------------------------------------
+
+
+def keys(of: Mapping[str, Any], before: str = "t") -> Iterator[str]:
+    for key, text in of.items():
+        if isinstance(text, dict):
+            yield from keys(text, f"{before}.{key}")
+        else:
+            assert isinstance(text, str)
+            assert text.strip()
+            yield f"{before}.{key}"
+
+
+def test_languages_say_the_same_things() -> None:
+    first, *others = (set(keys(texts(language))) for language in LANGUAGES)
+    assert all(other == first for other in others)
+
+
+def test_every_text_is_used_and_every_choice_has_one() -> None:
+    templates = " ".join(path.read_text("utf-8") for path in sorted(TEMPLATES.iterdir()))
+    whole = set(re.findall(r"\b(t(?:\.\w+)+)(?:\[|\.items)", templates))
+    used = set(re.findall(r"\bt(?:\.\w+)+", templates))
+    said = set(keys(texts("en")))
+    assert {key for key in said if key not in used and key.rpartition(".")[0] not in whole} == set()
+    for language in LANGUAGES:
+        found = texts(language)
+        assert set(found["methods"]) == {name for name, spec in METHODS.items() if spec.offered}
+        assert set(found["views"]) == set(VIEWS)
+        assert set(found["languages"]) == set(LANGUAGES)
+    told = answers.answer(understood(draft()))["statements"]
+    forms = answers.answer(understood(draft(method="forms")))["statements"]
+    observers = {one["key"] for one in (*told["observers"], *forms["observers"])}
+    assert observers <= set(texts("en")["observers"])
+
+
+def test_the_style_is_that_of_reports_and_its_own() -> None:
+    assert read("deniable.studio", "browser", "studio.css") in STYLE

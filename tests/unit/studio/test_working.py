@@ -1,0 +1,189 @@
+"""Processes that are ended, and answers that never stand beside another wish."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.studio import answers
+from deniable.studio.wish import understood
+from deniable.studio.working import Answers, in_process, warm
+from unit.studio.drafts import draft
+
+
+async def never() -> bool:
+    return False
+
+
+def ended(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run something in a loop, and see that it leaves no process."""
+    asyncio.run(asyncio.wait_for(work(), 60))
+    assert multiprocessing.active_children() == []
+
+
+# --- processes ----------------------------------------------------------------------------------
+
+
+def test_processes_answer_refuse_and_are_ended(tmp_path: Path) -> None:
+    async def work() -> None:
+        await warm()
+        wish = understood(draft())
+        assert await in_process(answers.answer, wish) == answers.answer(wish)
+        with pytest.raises(InputError, match=r"none\.csv"):
+            await in_process(answers.drafted, str(tmp_path / "none.csv"))
+        # What a process dies of, of itself or by another's hand.
+        for function, status in ((os.kill, ()), (os._exit, (1,)), (os.abort, ())):
+            with pytest.raises(InputError, match="this was not computed: its process was ended"):
+                await in_process(function, *status)
+        asking = asyncio.create_task(in_process(time.sleep, 60))
+        while not (found := multiprocessing.active_children()):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        os.kill(found[0].pid or 0, signal.SIGKILL)
+        with pytest.raises(InputError, match="not computed"):
+            await asking
+
+    ended(work)
+
+
+def test_a_process_is_gone_soon_after_nobody_wants_its_answer() -> None:
+    async def work() -> None:
+        known = Answers()
+        gone = False
+
+        async def has_gone() -> bool:
+            return gone
+
+        for leave in ("browser closed", "other wish", "end"):
+            known.want("slow", time.sleep, 60)
+            waiting = asyncio.create_task(known.wait("slow", has_gone))
+            while not multiprocessing.active_children():
+                await asyncio.sleep(0.01)
+            since = time.monotonic()
+            if leave == "browser closed":
+                gone = True
+            elif leave == "other wish":
+                known.want("fast", int)
+            else:
+                known.drop()
+            assert await waiting is None
+            while any(child.is_alive() for child in multiprocessing.active_children()):
+                await asyncio.sleep(0.01)
+            assert time.monotonic() - since < 2
+            gone = False
+
+    ended(work)
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+class Fake:
+    """Computes nothing; answers when it is told to, in any order, also to who has gone."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, asyncio.Event] = {}
+        self.ended = 0
+
+    async def __call__(self, function: Callable[..., Any], *given: Any) -> Any:
+        event = self.asked[given[0]] = asyncio.Event()
+        try:
+            await event.wait()
+        except asyncio.CancelledError:
+            self.ended += 1
+            if function is stubborn:  # an answer that was under way comes all the same
+                await event.wait()
+            else:
+                raise
+        return f"of {given[0]}"
+
+
+def stubborn() -> None:
+    """What is not stopped in time."""
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.randoms(use_true_random=False)
+)
+def test_no_answer_stands_beside_another_wish(order: list[str], random: Any) -> None:
+    async def work() -> None:
+        fake = Fake()
+        known = Answers(fake)
+        waiting = []
+        for wish in order:
+            known.want(wish, stubborn, wish)
+            waiting.append((wish, asyncio.create_task(known.wait(wish, never))))
+            await asyncio.sleep(0)
+        late = list(fake.asked)[::-1]
+        random.shuffle(late)
+        for wish in late:
+            fake.asked[wish].set()
+            await asyncio.sleep(0)
+        for wish, task in waiting:
+            assert await task in (None, f"of {wish}")
+        assert await waiting[-1][1] == f"of {order[-1]}"
+        for wish in "abcdef":
+            assert known.known(wish) in (None, f"of {wish}")
+
+    asyncio.run(work())
+
+
+def test_a_slider_that_is_dragged_leaves_one_design_at_work() -> None:
+    async def work() -> None:
+        fake = Fake()
+        known = Answers(fake)
+        for place in range(100):
+            known.want(str(place), int, str(place))
+            await asyncio.sleep(0)
+        known.want("99", int, "99")
+        await asyncio.sleep(0)
+        assert (known.begun, fake.ended) == (100, 99)
+        fake.asked["99"].set()
+        assert await known.wait("99", never) == "of 99"
+        known.want("99", int, "99")
+        assert known.begun == 100
+
+    asyncio.run(work())
+
+
+def test_what_cannot_be_computed_is_the_answer() -> None:
+    async def refused(*_: Any) -> Any:
+        raise InputError("there is none")
+
+    async def work() -> None:
+        known = Answers(refused)
+        for i in range(70):
+            known.want(str(i), int)
+            assert await known.wait(str(i), never) == {"problem": "there is none"}
+        assert known.known("0") is None  # the oldest are forgotten
+        assert known.known("69") is not None
+        assert await known.wait("nobody asked", never) is None
+
+    asyncio.run(work())
+
+
+def test_of_two_who_wait_one_may_go() -> None:
+    async def work() -> None:
+        fake = Fake()
+        known = Answers(fake)
+        known.want("a", int, "a")
+
+        async def gone() -> bool:
+            return True
+
+        stays = asyncio.create_task(known.wait("a", never))
+        assert await known.wait("a", gone) is None
+        fake.asked["a"].set()
+        assert await stays == "of a"
+
+    asyncio.run(work())
