@@ -64,7 +64,8 @@ def page(
         said: what the last step has to say.
         partial: whether only the answers are exchanged.
         computing: the digest of the wish that is being computed.
-        within: the folder that is looked into, of the view ``start``.
+        within: the folder that is looked into, of the view ``start``; the place of the attribute
+            that is open, of the view ``schema``.
     """
     draft = studio.keeper.draft
     answer = None if wish.problems else studio.answers.known(wish.digest)
@@ -92,6 +93,7 @@ def page(
         names_of=names_of,
         problem_of=problem_of,
         category_lines=category_lines,
+        within=within,
         listed=files_in(studio.folder, within) if view == "start" else (),
         matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
         answer=answer and defaultdict(str, answer),
@@ -100,7 +102,6 @@ def page(
         pins=_pins(studio, draft),
         worst=worst,
         compared=compared,
-        accuracy=accuracy,
         digest=sha256((answer or {}).get("mechanism", "").encode()).hexdigest(),
     )
 
@@ -131,13 +132,6 @@ def worst(tables: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the largest half-width; None if something cannot be estimated."""
     widths = [table["half_width"] for table in tables]
     return None if None in widths or not widths else max(widths)
-
-
-def accuracy(tables: Sequence[Mapping[str, Any]]) -> Plot:
-    """Return the half-widths as bars, the largest forty."""
-    widest = sorted(tables, key=lambda one: -(one["half_width"] or 1e9))[:40]
-    shown = [one for one in tables if one in widest]
-    return Plot([_group(" × ".join(one["attributes"]), one["half_width"]) for one in shown])
 
 
 def compared(pins: Sequence[Mapping[str, Any]]) -> tuple[Plot, Plot] | None:

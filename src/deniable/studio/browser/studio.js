@@ -35,7 +35,6 @@ function dress() {
     if (said.textContent.trim()) control?.setAttribute("aria-invalid", "true");
     else control?.removeAttribute("aria-invalid");
   }
-  if (at("compute")) at("compute").hidden = true;
 }
 
 // Which numbers may stand beside which controls. A turn begins when something is typed, moved or
@@ -53,7 +52,7 @@ document.addEventListener("input", (event) => {
   else document.querySelectorAll(`[data-of="${CSS.escape(moved.id)}"]`).forEach(place);
   if (!moved.closest("#wish") || moved.name.startsWith("table.")) return;
   turn += 1;
-  at("answers").classList.add("stale");
+  at("answers").className = "stale";
   at("answers").setAttribute("aria-busy", "true");
   clearTimeout(pause);
   // Another choice may bring other controls.
@@ -73,7 +72,6 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   else if (detail.xhr.status === 204) again(detail.elt);
 });
 let left = {};
-let scrolled = 0;
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { xhr, target, requestConfig } = detail;
   const theirs = xhr.getResponseHeader("X-Draft");
@@ -87,12 +85,9 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   seen = theirs;
   const { name, value } = document.activeElement;
   left = { name, value, view: at("body").dataset.view };
-  const panel = at("answers");
-  if (panel && panel.scrollHeight > panel.clientHeight) scrolled = panel.scrollTop;
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   dress();
-  if (at("answers")) at("answers").scrollTop = scrolled;
   if (document.activeElement !== document.body || detail.target?.id !== "body") return;
   // The control that was pressed was exchanged, too.
   const here = at("body").dataset.view === left.view;
