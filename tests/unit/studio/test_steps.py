@@ -238,6 +238,7 @@ def test_processes_are_stopped_as_by_control_and_c(tmp_path: Path) -> None:
         for end in ("button", "studio"):
             await browser.do("rehearse", view="study", output="study")
             while not (at := made.jobs["rehearsal"].result()):
+                assert made.jobs["rehearsal"].status is None
                 await asyncio.sleep(0.01)
             page = await asyncio.to_thread(lambda: urlopen(at["respondents"]).read().decode())
             assert "P" in page
