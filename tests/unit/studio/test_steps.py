@@ -232,6 +232,7 @@ def test_processes_are_stopped_as_by_control_and_c(tmp_path: Path) -> None:
         assert not list(tmp_path.glob("*release*"))
         assert made.jobs["release"].doing == "Randomizing"
 
+        made.keeper.change(lambda _: draft(attribute("c")))
         form = {"output": "study", "title": "Q", "purpose": "P", "contact": "C", "consent": "Yes."}
         await browser.do("study", view="study", closes="2999-12-31", open="yes", **form)
         await asyncio.gather(*made.running)
