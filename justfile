@@ -31,7 +31,7 @@ test-all:
 
 # kill -9 at two hundred moments of every command that writes, twice, and of the server; half an hour.
 kill:
-    KILLS=200 {{bin}}/pytest -m slow -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
+    KILLS=200 {{bin}}/pytest -m "" -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
 
 # A million crafted inputs to the parsers, a hundred thousand requests to the collector: an hour and more.
 fuzz inputs="1000000":
@@ -83,6 +83,7 @@ bench:
     {{bin}}/python benchmarks/bench_audit.py
     {{bin}}/python benchmarks/bench_collect.py
     {{bin}}/python benchmarks/bench_page.py
+    {{bin}}/python benchmarks/bench_studio.py
     {{bin}}/python benchmarks/bench_forms.py
     {{bin}}/python benchmarks/bench_design.py
     {{bin}}/python benchmarks/bench_lambda.py

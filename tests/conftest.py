@@ -4,11 +4,13 @@ import atexit
 import gc
 import os
 import sys
+from copy import copy
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclopts import App
 from hypothesis import HealthCheck, settings
 
 from statistical.budget import BUDGET, TOTAL
@@ -35,6 +37,24 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("deniable")
+
+# What a command takes is read from its function once, not in every call, of which it is a third.
+_assemble = App.assemble_argument_collection
+_ASSEMBLED: dict[Any, Any] = {}
+
+
+def _arguments_of(app: App, **how: bool) -> Any:
+    key = (id(app), app.default_command, *how.items())
+    if key not in _ASSEMBLED:
+        _ASSEMBLED[key] = _assemble(app, **how)
+    fresh = {id(one): copy(one) for one in _ASSEMBLED[key]}
+    for one in fresh.values():
+        one.tokens = []
+        one.children = type(one.children)(fresh[id(child)] for child in one.children)
+    return type(_ASSEMBLED[key])(fresh.values())
+
+
+App.assemble_argument_collection = _arguments_of
 
 STATISTICAL = f"{Path(__file__).parent / 'statistical'}/"
 

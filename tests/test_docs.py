@@ -38,6 +38,7 @@ SLOW = {
     "docs/howto/audit.md",
     "docs/howto/models.md",
     "docs/howto/synthetic.md",
+    "docs/scale.md",
 }
 
 # Setting up is the gate's first line, and the tests are being run already.

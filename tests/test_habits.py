@@ -1,5 +1,6 @@
 """The files around the code say what is so: recipes, lock, versions, hooks, workflows."""
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -103,6 +104,15 @@ def test_the_project_gives_one_address_everywhere() -> None:
     assert f"  repository: {urls['Repository']}\n" in text("mkdocs.yml")
     assert f"repository-code: {urls['Repository']}\n" in text("CITATION.cff")
     assert all(url.startswith(urls["Repository"]) for url in urls.values())
+
+
+def test_htmx_is_the_file_whose_version_and_digest_stand_beside_it() -> None:
+    folder = ROOT / "src" / "deniable" / "studio" / "browser"
+    said = (folder / "htmx.txt").read_text(encoding="utf-8")
+    content = (folder / "htmx.min.js").read_bytes()
+    assert f"SHA-256: {hashlib.sha256(content).hexdigest()}\n" in said
+    version = re.search(rb'version:"([0-9.]+)"', content)[1].decode()
+    assert f"htmx.org {version}, unchanged" in said
 
 
 def test_no_page_of_the_site_asks_another_host() -> None:

@@ -58,6 +58,12 @@ ROOMS: dict[str, set[str]] = {
             "_checks atomic_files design errors estimate laws ledger mechanism randomness "
             "release report schema tables"
         ),
+        # a page on this machine: of laws and solvers what a number may be, said beside its control,
+        # and that a process has loaded them before it is asked
+        "studio": (
+            "_checks atomic_files collect design errors laws report schema solvers "
+            "solvers.patterns tables"
+        ),
         "audit": "errors estimate laws mechanism randomness schema tables",
         # one release and all its questions
         "opened": "design errors estimate mechanism models schema",
@@ -72,7 +78,8 @@ ROOMS: dict[str, set[str]] = {
         ),
         "cli": (
             "atomic_files audit collect design engines errors estimate frontier laws ledger "
-            "mechanism models randomness release report schema solvers.matrices synthesis tables"
+            "mechanism models randomness release report schema solvers.matrices studio synthesis "
+            "tables"
         ),
         "__init__": "api",
         "__main__": "cli",
@@ -113,10 +120,11 @@ DOORS: dict[str, set[str]] = {
     "xlsxwriter": {"tables"},
     "pyreadstat": {"tables"},
     "python_calamine": {"tables"},
-    "starlette": {"collect"},
+    "starlette": {"collect", "studio"},
     "uvicorn": {"collect"},
     "sqlalchemy": {"collect"},
     "alembic": {"collect"},
+    "tomli_w": {"studio"},
     "cyclopts": {"cli"},
     "rich": {"cli"},
 }

@@ -16,7 +16,7 @@ from deniable.design.stored import FORMAT_VERSION
 from deniable.errors import InputError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / str(FORMAT_VERSION)
-MOST = int(os.environ.get("ALTERED", "100"))
+MOST = int(os.environ.get("ALTERED", "50"))
 """Numbers of each family that are moved by a unit and by one per cent, all that there are if it has
 fewer; and as many random changes of each."""
 

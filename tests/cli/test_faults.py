@@ -7,6 +7,7 @@ chosen call. They draw from a seed, so that a whole new output is known to the b
 import contextlib
 import errno
 import io
+import itertools
 import os
 import resource
 import shutil
@@ -262,20 +263,20 @@ def kill_and_look(prepared: Path, command: Command, count: int, *, older: bool) 
     assert died >= count - 1
 
 
+KILLS = int(os.environ.get("KILLS", "3"))  # of each command: just kill
 QUICK = [("share", True), ("share", False), ("randomize", True), ("design", True)]
 
 
-@pytest.mark.parametrize(("name", "older"), QUICK)
-def test_a_killed_command_leaves_the_older_output_or_the_newer(prepared, name, older):
-    kill_and_look(prepared, COMMANDS[name], 3, older=older)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("older", [True, False])
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_killed_at_many_moments_leaves_the_older_output_or_the_newer(traced, name, older):
-    # just kill: two hundred moments of each
-    kill_and_look(traced, COMMANDS[name], int(os.environ.get("KILLS", "3")), older=older)
+@pytest.mark.parametrize(
+    ("name", "older"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK))
+        for case in itertools.product(COMMANDS, (True, False))
+    ],
+)
+def test_a_killed_command_leaves_the_older_output_or_the_newer(request, no_plot, name, older):
+    folder = request.getfixturevalue("traced" if name == "frontier pick" else "prepared")
+    kill_and_look(folder, COMMANDS[name], KILLS, older=older)
 
 
 OPEN = ["collect", "open", "--mechanism", "mechanism.json", "--questionnaire", "q.toml"]
@@ -284,11 +285,10 @@ INVITE = ["collect", "invite", "study", "--count", "3", "--output", "x.csv", "--
 
 def kill_everywhere(start: Path, words: list[str], look: Callable[[Path], None]) -> None:
     """Kill a command that draws fresh bits at moments spread over its course; look at each."""
-    count = int(os.environ.get("KILLS", "3"))
     total = moments(lambda: done(words, fresh(start, "whole")))
-    for turn in range(count):
+    for turn in range(KILLS):
         folder = fresh(start, "killed")
-        killed(partial(done, words, folder), total * turn // count)
+        killed(partial(done, words, folder), total * turn // KILLS)
         look(folder)
 
 

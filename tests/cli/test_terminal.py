@@ -113,10 +113,7 @@ SHARE = ["share", "t.csv", "--schema", "t.toml", "--epsilon", "6", "--output", "
     "words",
     [
         SLOW,
-        [*SLOW[:3], "--epsilon", "6"],
         ["design", "--categories", f"10000,{CATEGORIES}", "--epsilon", "1", "--rows", "9"],
-        ["design", "--categories", "5,2,3,4,6,7,8,9,5,5", "--epsilon", "3", "--method", "forms"],
-        ["plan", "--categories", CATEGORIES, "--rows", "10000", "--error", "2pt"],
         SHARE,
     ],
 )

@@ -78,10 +78,12 @@ def test_a_table_comes_through_as_it_is(tmp_path, name, design):
     deniable.share(
         path, plan, tmp_path / "r", drop_other_columns=True, accept_drafted=True, overwrite=True
     )
+    released = deniable.open_release(tmp_path / "r")
     for column in list(table.truth)[:6]:
         attribute = schema.attributes[schema.position(column)]
         labels = [label(attribute, value) for value in table.truth[column]]
-        for row in deniable.estimate(tmp_path / "r", of=[column]).table():
+        (found,) = released.shares([column])
+        for row in found.table():
             share = labels.count(row[column]) / len(labels)
             assert row["estimate"] == pytest.approx(share, abs=1e-9), (column, row)
 
@@ -109,8 +111,9 @@ def test_a_table_that_a_package_ships_comes_through_as_it_is(tmp_path, name, des
     plan = design(schema, attribute_epsilon=[40.0] * len(schema.names), method="kronecker")
     deniable.share(path, plan, tmp_path / "r", drop_other_columns=True, accept_drafted=True)
     rows = len(next(iter(texts.values())))
+    released = deniable.open_release(tmp_path / "r")
     for attribute in schema.attributes[:6]:
-        found = deniable.estimate(tmp_path / "r", of=[attribute.name])
+        (found,) = released.shares([attribute.name])
         assert found.n_records == rows
         labels = [label(attribute, value_of(attribute, one)) for one in texts[attribute.name]]
         for row in found.table():

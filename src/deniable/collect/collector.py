@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.collect.limits import Limiter, address_of
-from deniable.collect.page import page_bytes, policy
+from deniable.collect.page import HEADERS, page_bytes, policy
 from deniable.collect.store import Outcome, Store, Submission
 from deniable.collect.study import Study
 
@@ -44,14 +44,6 @@ SLOWEST = 10.0
 
 LEAST_SPACE = 64 << 20
 """Bytes left on the disk below which the server says that it is not ready."""
-
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-"""Of every answer, the steward's too: nothing is kept, guessed or read by other sites."""
 
 _STATUS = {
     Outcome.STORED: 201,

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from deniable.collect.collector import HEADERS
+from deniable.collect.page import HEADERS
 from deniable.randomness import SystemRandomness
 
 

@@ -12,6 +12,14 @@ from deniable.collect.study import Study
 from deniable.errors import InputError
 from deniable.report.rendering import render
 
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer, the steward's too: nothing is kept, guessed or read by other sites."""
+
 MOST_BYTES = 2_000_000
 """Bytes of the largest page: eight seconds at 2 Mbit/s, uncompressed."""
 

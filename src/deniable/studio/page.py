@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deniable.collect.page import source_hash
 from deniable.design.methods import METHODS
@@ -16,12 +16,8 @@ from deniable.report.wording import epsilon_text, points_text
 from deniable.studio.declaring import category_lines, problem_of
 from deniable.studio.draft import Draft, names_of
 from deniable.studio.opening import OPENED, path_in
+from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import SCALES, Wish, typed
-
-if TYPE_CHECKING:
-    from deniable.studio.server import Studio
-
-LANGUAGES = ("en", "de")
 
 VIEWS = ("start", "schema", "design", "release", "study", "ask")
 """The views, in the order in which they are needed."""
@@ -50,7 +46,7 @@ def texts(language: str) -> dict[str, Any]:
 
 
 def page(
-    studio: "Studio",
+    studio: State,
     view: str,
     wish: Wish,
     said: Mapping[str, str],
@@ -68,7 +64,8 @@ def page(
         said: what the last step has to say.
         partial: whether only the answers are exchanged.
         computing: the digest of the wish that is being computed.
-        within: the folder that is looked into, of the view ``start``.
+        within: the folder that is looked into, of the view ``start``; the place of the attribute
+            that is open, of the view ``schema``.
     """
     draft = studio.keeper.draft
     answer = None if wish.problems else studio.answers.known(wish.digest)
@@ -82,7 +79,7 @@ def page(
         languages=LANGUAGES,
         views=VIEWS,
         view=view,
-        token=studio.door.token,
+        token=studio.token,
         studio=studio,
         keeper=studio.keeper,
         draft=draft,
@@ -96,6 +93,7 @@ def page(
         names_of=names_of,
         problem_of=problem_of,
         category_lines=category_lines,
+        within=within,
         listed=files_in(studio.folder, within) if view == "start" else (),
         matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
         answer=answer and defaultdict(str, answer),
@@ -104,12 +102,11 @@ def page(
         pins=_pins(studio, draft),
         worst=worst,
         compared=compared,
-        accuracy=accuracy,
         digest=sha256((answer or {}).get("mechanism", "").encode()).hexdigest(),
     )
 
 
-def _pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
+def _pins(studio: State, draft: Draft) -> Sequence[Mapping[str, Any]]:
     """Return the wishes that are compared, each with its answer, or None while there is none."""
     found = []
     for pin in draft.pins:
@@ -135,13 +132,6 @@ def worst(tables: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the largest half-width; None if something cannot be estimated."""
     widths = [table["half_width"] for table in tables]
     return None if None in widths or not widths else max(widths)
-
-
-def accuracy(tables: Sequence[Mapping[str, Any]]) -> Plot:
-    """Return the half-widths as bars, the largest forty."""
-    widest = sorted(tables, key=lambda one: -(one["half_width"] or 1e9))[:40]
-    shown = [one for one in tables if one in widest]
-    return Plot([_group(" × ".join(one["attributes"]), one["half_width"]) for one in shown])
 
 
 def compared(pins: Sequence[Mapping[str, Any]]) -> tuple[Plot, Plot] | None:

@@ -1,16 +1,17 @@
 """The listener: what is asked of the page, and what is done about it."""
 
 import asyncio
+import sys
 import time
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -19,12 +20,12 @@ from deniable.collect.door import Door
 from deniable.errors import InputError
 from deniable.report.rendering import read
 from deniable.studio import answers, exports, working
-from deniable.studio.draft import Keeper
-from deniable.studio.making import Job
-from deniable.studio.page import LANGUAGES, POLICY, VIEWS, page
+from deniable.studio.draft import Keeper, digest
+from deniable.studio.page import POLICY, VIEWS, page
 from deniable.studio.place import Place
+from deniable.studio.state import State
 from deniable.studio.steps import STEPS, Asked
-from deniable.studio.wish import Wish, understood
+from deniable.studio.wish import Wish
 
 _LONGEST_FORM = 4_000_000
 """Bytes that a form may have: the names of a thousand columns, and their categories."""
@@ -33,8 +34,8 @@ _ALONE_AFTER = 3600.0
 """Seconds without a page after which the studio ends."""
 
 
-class Studio:
-    """One draft, what is computed and made for it, and the page.
+class Studio(State):
+    """The page, of what is there.
 
     Args:
         keeper: the draft.
@@ -48,20 +49,10 @@ class Studio:
         place: Place,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        self.keeper, self.ended = keeper, ended
-        self.folder, self.cache = place.folder, place.cache
-        # A page that is open goes on when the program has ended and is started again.
-        token = sha256(f"token of {place.secret}".encode()).hexdigest()
+        super().__init__(keeper, place)
+        self.ended = ended
         name = f"studio-{place.cache.name}"
-        self.door = Door(place.port, place.secret, name, POLICY, _LONGEST_FORM, token)
-        self.answers = working.Answers()
-        self.jobs: dict[str, Job] = {}
-        self.running: set[asyncio.Task[Any]] = set()
-        self.language = LANGUAGES[0]
-        self.filled: dict[str, Mapping[str, str]] = {}
-        """What was typed last into the form of a view that makes something."""
-        self.said: Mapping[str, str] = {}
-        """What the last step has to say: by control, or under ``page``."""
+        self.door = Door(place.port, place.secret, name, POLICY, _LONGEST_FORM, self.token)
         self._looked = time.monotonic()
 
     def app(self) -> ASGIApp:
@@ -76,7 +67,9 @@ class Studio:
             Route("/browser/{name}", self._script),
             Route("/{view}", self._view),
         ]
-        return self.door.before(Starlette(routes=routes, lifespan=self._lifespan))
+        failed = {Exception: self._failed}
+        app = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=failed)
+        return self.door.before(app)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> Any:
@@ -89,42 +82,18 @@ class Studio:
             task.cancel()
         await asyncio.gather(*tasks, *self.running, return_exceptions=True)
 
+    async def _failed(self, _request: Request, error: Exception) -> Response:
+        """Say where it failed, without a word of what was typed."""
+        if not isinstance(error, ClientDisconnect):
+            where = "".join(traceback.format_tb(error.__traceback__))
+            sys.stderr.write(f"{where}{type(error).__name__}\n")
+        return self.door.said(500, "this failed; the window that the program runs in says where")
+
     async def _end_when_alone(self) -> None:
         while (left := self._looked + _ALONE_AFTER - time.monotonic()) > 0 or self.running:
             await asyncio.sleep(max(left, 1.0))
         assert self.ended is not None
         self.ended()
-
-    def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
-        """Return what is asked for now, or by a wish that is compared."""
-        return understood(self.keeper.draft, wish, self.folder)
-
-    async def answer(self, wish: Wish, gone: working.Gone) -> Any:
-        """Return what was computed for a wish; None if who asked has gone, or wants another."""
-        self.answers.want(wish.digest, answers.answer, wish)
-        return await self.answers.wait(wish.digest, gone)
-
-    def begin(self, name: str, job: Job) -> None:
-        """Begin to make something, in the place of what was made under this name.
-
-        Raises:
-            InputError: if that still runs.
-        """
-        if name in self.jobs and self.jobs[name].status is None:
-            raise InputError("this is being made already; wait for it, or stop it")
-        self.jobs[name] = job
-        task = asyncio.create_task(job.run())
-        self.running.add(task)
-        task.add_done_callback(self.running.discard)
-
-    async def made(self, name: str, gone: working.Gone) -> Job:
-        """Return what is being made under a name when it is; stop it if who asked has gone."""
-        job = self.jobs[name]
-        while job.status is None:
-            await asyncio.sleep(0.05)
-            if await gone():
-                job.stop()
-        return job
 
     # --- what is looked at -----------------------------------------------------------------------
 
@@ -136,16 +105,26 @@ class Studio:
         view = request.path_params["view"]
         if view not in VIEWS:
             return self.door.said(404, "there is no such page")
-        return self._shown(view, within=request.query_params.get("in", ""))
+        try:
+            return self._shown(view, within=request.query_params.get("in", ""))
+        except InputError as error:
+            return self.door.said(404, str(error))
 
-    def _shown(self, view: str, *, partial: bool = False, within: str = "") -> Response:
+    @property
+    def state(self) -> str:
+        """A name for the draft, by which a page knows whether it shows this one."""
+        return digest(self.keeper.draft.to_toml())
+
+    def _shown(
+        self, view: str, *, partial: bool = False, within: str = "", **headers: str
+    ) -> Response:
         """Return a view; ``partial`` if only its answers, and what is wrong, are exchanged."""
         self._looked = time.monotonic()
         wish = self.understood()
         computing = self._compute(wish)
         said, self.said = self.said, {}
         content = page(self, view, wish, said, partial=partial, computing=computing, within=within)
-        headers = {**self.door.headers, "X-Version": str(self.keeper.version)}
+        headers = {**self.door.headers, "X-Draft": self.state, **headers}
         return Response(content, 200, headers, "text/html; charset=utf-8")
 
     def _compute(self, wish: Wish) -> str:
@@ -168,7 +147,7 @@ class Studio:
 
     async def _alive(self, _request: Request) -> Response:
         self._looked = time.monotonic()
-        return JSONResponse({"version": str(self.keeper.version)}, 200, self.door.headers)
+        return JSONResponse({"draft": self.state}, 200, self.door.headers)
 
     async def _script(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -184,7 +163,7 @@ class Studio:
         form = await self.door.form(request)
         if form is None:
             return self.door.said(403, "this was not sent from the page; load it again")
-        view = form.pop("view", "design")
+        view = was = form.pop("view", "design")
         name, _, which = form.pop("do", "").partition(" ")
         step = STEPS.get(name)
         form |= {"which": which} if which else {}
@@ -198,7 +177,9 @@ class Studio:
             self.said = {form.get("at", "page"): str(error)}
         partial = request.headers.get("hx-target") == "answers"
         if request.headers.get("hx-request") or self.said:
-            return self._shown(view, partial=partial)
+            # The address stays that of the view; htmx would put that of the form there.
+            address = {"HX-Push-Url": "false" if view == was else f"/{view}"}
+            return self._shown(view, partial=partial, **address)
         wish = self.understood()  # without a script, the page cannot ask for the answer later
         self._compute(wish)
         if not wish.problems:

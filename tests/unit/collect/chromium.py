@@ -204,6 +204,12 @@ def state(browser: webdriver.Chrome) -> str:
     return str(browser.execute_script("return document.getElementById('app')?.dataset.state"))
 
 
+def absent(browser: webdriver.Chrome, selector: str) -> bool:
+    """Whether the page has no such element now; to find none by Selenium waits for it to come."""
+    script = "return document.querySelector(arguments[0]) === null"
+    return bool(browser.execute_script(script, selector))
+
+
 def stored(browser: webdriver.Chrome) -> list[dict[str, Any]]:
     """What the browser keeps of all studies that this address has served."""
     return list(browser.execute_async_script(STORED, False))

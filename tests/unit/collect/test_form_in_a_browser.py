@@ -23,6 +23,7 @@ from unit.collect.chromium import (
     DRIVER,
     WARNS,
     Watched,
+    absent,
     broken,
     fill,
     first,
@@ -78,7 +79,7 @@ def test_a_closed_study_says_so_before_it_asks(browser: webdriver.Chrome, tmp_pa
         assert text(browser, "h1") == "This study is closed."
         assert "Nothing was asked" in text(browser)
         assert "clock" not in text(browser)
-        assert browser.find_elements(By.CSS_SELECTOR, "input, button") == []
+        assert absent(browser, "input, button")
         assert broken(browser) == []
         assert watch.posts() == []
 

@@ -104,7 +104,10 @@ def test_the_smallest_epsilon_known_is_given_where_a_solver_is_out_of_reach() ->
 
 @pytest.mark.parametrize(
     ("levels", "most"),
-    [([500.0, 300, 1, 1], 802.0), ([600.0] + [1e-6] * 20, 600.1)],
+    [
+        pytest.param([500.0, 300, 1, 1], 802.0, marks=pytest.mark.slow),
+        ([600.0] + [1e-6] * 20, 600.1),
+    ],
 )
 def test_beside_levels_of_hundreds_of_nats_a_law_is_found(levels, most) -> None:
     # Gates narrower than a unit of their sum, and λ below every double, were errors of the user's.

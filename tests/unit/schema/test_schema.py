@@ -84,7 +84,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.lists(texts, min_size=1, max_size=2, unique=True), texts, st.data())
 def test_any_schema_survives_being_written_and_read_back(
     names: list[str], title: str, data: st.DataObject

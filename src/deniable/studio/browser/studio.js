@@ -1,81 +1,131 @@
 // What a form cannot do by itself. No number is computed here but a slider's place.
 "use strict";
-htmx.config.allowEval = false;
-htmx.config.includeIndicatorStyles = false;
-const answers = () => document.getElementById("answers");
-let seen = document.getElementById("body").dataset.version;
+Object.assign(htmx.config, {
+  allowEval: false,
+  includeIndicatorStyles: false,
+  defaultSettleDelay: 0, // what was typed meanwhile would be undone
+  historyCacheSize: 0, // nothing of the page is kept in the browser
+  refreshOnHistoryMiss: true,
+});
+const at = (id) => document.getElementById(id);
 
 // A slider moves by equal factors: its 1,000 steps are those of the logarithm.
-const box = (slider) => document.getElementById(slider.dataset.of);
 const scale = (slider) => [Math.log(slider.dataset.low), Math.log(slider.dataset.high)];
 function place(slider) {
   const [low, high] = scale(slider);
-  const value = Number(box(slider).value.replace(",", "."));
-  if (value > 0) slider.value = 1000 * (Math.log(value) - low) / (high - low);
-  slider.setAttribute("aria-valuetext", box(slider).value);
+  const { value, placeholder } = at(slider.dataset.of);
+  const number = Number((value || placeholder).replace(",", "."));
+  if (number > 0) slider.value = 1000 * (Math.log(number) - low) / (high - low);
+  slider.setAttribute("aria-valuetext", value);
 }
-function placeAll() {
+function type(slider) {
+  const [low, high] = scale(slider);
+  const number = Math.exp(low + (high - low) * slider.value / 1000);
+  const text = String(Number(number.toPrecision(slider.dataset.whole ? 2 : 3)));
+  at(slider.dataset.of).value = text;
+  slider.setAttribute("aria-valuetext", text);
+}
+function dress() {
   for (const slider of document.querySelectorAll("input[type=range]")) {
     slider.hidden = false;
     place(slider);
   }
+  for (const said of document.querySelectorAll("#wish .problem")) {
+    const control = document.querySelector(`[aria-describedby~="${CSS.escape(said.id)}"]`);
+    if (said.textContent.trim()) control?.setAttribute("aria-invalid", "true");
+    else control?.removeAttribute("aria-invalid");
+  }
 }
+
+// Which numbers may stand beside which controls. A turn begins when something is typed, moved or
+// pressed: what was asked for in an earlier turn is not shown, and what is shown is greyed at once.
+// `seen` names the draft that the page was last shown of; an answer that nobody has just asked for
+// by a step is shown beside no other.
+let turn = 0;
+let seen = at("body").dataset.draft;
+let steps = 0; // on their way
+let pause = 0;
+const turns = new WeakMap();
 document.addEventListener("input", (event) => {
   const moved = event.target;
-  if (moved.type === "range") {
-    const [low, high] = scale(moved);
-    const value = Math.exp(low + (high - low) * moved.value / 1000);
-    const digits = moved.dataset.whole ? 2 : 3;
-    box(moved).value = String(Number(value.toPrecision(digits)));
-    moved.setAttribute("aria-valuetext", box(moved).value);
-  } else {
-    const slider = document.querySelector(`input[type=range][data-of="${CSS.escape(moved.id)}"]`);
-    if (slider) place(slider);
-  }
-  // What stands there is of another wish from now on.
-  if (moved.closest("#wish") && answers()) stale();
+  if (moved.type === "range") type(moved);
+  else document.querySelectorAll(`[data-of="${CSS.escape(moved.id)}"]`).forEach(place);
+  if (!moved.closest("#wish") || moved.name.startsWith("table.")) return;
+  turn += 1;
+  at("answers").className = "stale";
+  at("answers").setAttribute("aria-busy", "true");
+  clearTimeout(pause);
+  // Another choice may bring other controls.
+  if (moved.matches("select, [type=radio]")) at("compute").click();
+  else pause = setTimeout(() => htmx.trigger("#live", "again"), moved.type === "range" ? 100 : 60);
 });
-function stale() {
-  answers().classList.add("stale");
-  answers().setAttribute("aria-busy", "true");
-}
-document.addEventListener("change", (event) => {
-  if (event.target.matches("select") && event.target.closest("#wish") && answers()) stale();
+document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+  if (detail.requestConfig.verb === "post") {
+    steps += 1;
+    if (detail.elt.id !== "live") turn += 1;
+    if (detail.elt.id === "wish") clearTimeout(pause);
+  }
+  turns.set(detail.xhr, turn);
+});
+document.addEventListener("htmx:afterRequest", ({ detail }) => {
+  if (detail.requestConfig.verb === "post") steps -= 1;
+  else if (detail.xhr.status === 204) again(detail.elt);
+});
+let left = {};
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { xhr, target, requestConfig } = detail;
+  const theirs = xhr.getResponseHeader("X-Draft");
+  if (theirs === null || target.id.startsWith("job-")) return;
+  const unasked = target.id === "answers" && requestConfig.verb === "get" && theirs !== seen;
+  if (unasked) look();
+  if (unasked || turns.get(xhr) !== turn) {
+    detail.shouldSwap = false;
+    return;
+  }
+  seen = theirs;
+  const { name, value } = document.activeElement;
+  left = { name, value, view: at("body").dataset.view };
+});
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  dress();
+  if (document.activeElement !== document.body || detail.target?.id !== "body") return;
+  // The control that was pressed was exchanged, too.
+  const here = at("body").dataset.view === left.view;
+  const same = [...document.querySelectorAll("#body [name]:enabled")]
+    .find((one) => here && one.name === left.name && one.value === left.value);
+  const heading = document.querySelector("h1");
+  heading.tabIndex = -1;
+  (same ?? heading).focus({ preventScroll: here });
+  if (!here) scrollTo(0, 0);
 });
 
-// An answer that was overtaken by a later one is not shown.
-const version = (xhr) => xhr.getResponseHeader("X-Version");
-document.addEventListener("htmx:beforeSwap", (event) => {
-  const theirs = version(event.detail.xhr);
-  if (theirs === null) return;
-  if (BigInt(theirs) < BigInt(seen)) event.detail.shouldSwap = false;
-  else seen = theirs;
-});
-document.addEventListener("htmx:afterSettle", placeAll);
-// A request that was lost is sent again.
-for (const lost of ["htmx:sendError", "htmx:timeout"]) {
-  document.addEventListener(lost, (event) => {
-    const from = event.detail.elt;
-    if (from.id === "wish" || from.id === "answers") {
-      setTimeout(() => htmx.trigger("#wish", "again"), 1000);
-    }
-  });
+// What got no answer is asked again; what was refused is said.
+function again(from) {
+  look();
+  const which = from.id === "live" ? from : at("answers");
+  if (which) setTimeout(() => htmx.trigger(which, "again"), 1000);
 }
+for (const lost of ["htmx:sendError", "htmx:timeout"]) {
+  document.addEventListener(lost, ({ detail }) => again(detail.elt));
+}
+document.addEventListener("htmx:responseError", ({ detail }) => {
+  at("refused").textContent = detail.xhr.responseText;
+  at("refused").hidden = false;
+  if (detail.requestConfig.verb === "post") again(at("answers") ?? at("body"));
+});
 
 // Somebody else, or another window, may have changed the draft; or the program has ended.
 async function look() {
-  let elsewhere = false;
-  let ended = false;
+  const before = [turn, seen];
+  let draft = null;
   try {
     const answer = await fetch("/alive");
-    if (answer.ok) elsewhere = BigInt((await answer.json()).version) > BigInt(seen);
-    else ended = true;
-  } catch {
-    ended = true;
-  }
-  document.getElementById("elsewhere").hidden = !elsewhere;
-  document.getElementById("ended").hidden = !ended;
+    if (answer.ok) ({ draft } = await answer.json());
+  } catch { /* it has ended */ }
+  at("ended").hidden = draft !== null;
+  const still = steps === 0 && before[0] === turn && before[1] === seen;
+  if (still && draft !== null) at("elsewhere").hidden = draft === seen;
 }
 setInterval(look, 5000);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
-placeAll();
+dress();

@@ -28,7 +28,7 @@ def law_of(part: optimal.Part) -> FloatArray:
     return oracle.pattern_law(part.law)
 
 
-@pytest.mark.parametrize("seed", range(3))  # of four, five and six attributes
+@pytest.mark.parametrize("seed", [0, 2])  # of four and six attributes
 @pytest.mark.parametrize(("factor", "floor"), [(1.5, None), (2.0, None), (3.0, 0.5), (2.0, 0.9)])
 def test_a_ramp_or_a_mixture_is_close_to_the_capped_linear_program(
     seed: int, factor: float, floor: float | None
@@ -227,7 +227,7 @@ def wide(k: int) -> tuple[list[int], list[float]]:
     return random.integers(2, 51, k).tolist(), random.uniform(1.0, 10.0, k).tolist()
 
 
-@pytest.mark.parametrize("asked", [giant(16), giant(24), many_categories(18), wide(12), wide(20)])
+@pytest.mark.parametrize("asked", [giant(16), many_categories(18), wide(12), wide(20)])
 def test_rare_requests_too_have_a_common_law_near_the_optimum(
     asked: tuple[list[int], list[float]],
 ) -> None:

@@ -74,7 +74,7 @@ def test_forms_have_the_level_and_tell_what_is_stated(
 @pytest.mark.slow
 def test_random_designs_are_above_the_limit_and_better_with_looser_bounds() -> None:
     random = np.random.default_rng(31)
-    for _ in range(75):
+    for _ in range(40):
         k = int(random.integers(2, 5))
         n = tuple(int(a) for a in random.choice([2, 3, 4, 5, 7, 10, 16, 41], k))
         epsilon = float(random.uniform(0.2, 8))

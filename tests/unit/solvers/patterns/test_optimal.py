@@ -279,6 +279,7 @@ def test_identical_attributes_whose_vote_barely_suffices_are_proved_optimal(
     assert solution.gap < 1e-8
 
 
+@pytest.mark.slow
 def test_costs_keep_their_digits_beside_weights_at_which_nearly_nothing_changes() -> None:
     levels = [23.0769, 58.7692, 69.6415, 58.5333, 86.3504, 26.3135, 85.1861]
     solution = optimal.solve([11, 6, 5, 19, 13, 6, 23], levels)
@@ -412,6 +413,7 @@ def test_a_law_that_was_found_is_not_lost_where_blocks_fail(
     assert solution.gap > 1.0
 
 
+@pytest.mark.slow
 def test_blocks_are_searched_for_once_and_not_beside_a_law_that_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -22,7 +22,6 @@ def drawn_at_random(k: int, low: float = 0.3, high: float = 3.0) -> Problem:
     ("problem", "times", "floor", "family"),
     [
         (drawn_at_random(7), 2.0, 0.5, PatternTable),
-        (drawn_at_random(11), 2.0, 0.9, PatternTable),
         (drawn_at_random(14), 1.25, 0.9, PatternTable),
         (drawn_at_random(17), 2.0, None, GatedSum),
         (drawn_at_random(20, 0.05, 0.5), 2.0, 0.5, VoteBlend),
