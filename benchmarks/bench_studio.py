@@ -1,6 +1,6 @@
 """How long somebody waits for the studio: its start; a change of a number until what is shown is
-greyed, until the first number of the new wish and until all; a slider that is dragged; errors of all
-tables; bytes of the page; memory after a minute of play.
+greyed, until the first number of the new wish and until all; a slider that is dragged; errors of
+all tables; bytes of the page; memory after a minute of play.
 
     python benchmarks/bench_studio.py [--attributes 12 30 100] [--times 5] [--play 60]
 

@@ -1,6 +1,8 @@
-"""Take the pictures of docs/studio.md from the running page: .venv/bin/python scripts/studio_pictures.py
+"""Take the pictures of docs/studio.md from the running page, and print the numbers of its story.
 
-Needs Debian's chromium and chromium-driver. Prints what the page says in the page's worked story.
+    .venv/bin/python scripts/studio_pictures.py
+
+Needs Debian's chromium and chromium-driver.
 """
 
 import json
@@ -18,10 +20,18 @@ from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
+
+# What the board asks for, one after the other: rows, points, method.
+STORY = [
+    ("10000", "2", "balanced"),
+    ("10000", "3", "balanced"),
+    ("22272", "2", "balanced"),
+    ("10000", "2", "forms"),
+    ("10000", "3", "forms"),
+]
 
 
 @contextmanager
@@ -30,87 +40,103 @@ def studio() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as place:
         shutil.copy(ROOT / "examples" / "insurance.toml", place)
         words = ["studio", "insurance.toml", "--no-browser", "--json"]
-        command = [sys.executable, "-m", "deniable", *words]
-        environment = {**os.environ, "XDG_CACHE_HOME": place}
-        with subprocess.Popen(
-            command, cwd=place, env=environment, stdout=subprocess.PIPE, text=True
-        ) as process:
-            printed = iter(process.stdout or ())
-            try:
-                yield json.loads("".join(line for line, _ in until_closed(printed)))["address"]
-            finally:
-                process.terminate()
-
-
-def until_closed(lines: Iterator[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a JSON object, the last one included."""
-    for line in lines:
-        yield line, line.startswith("}")
-        if line.startswith("}"):
-            return
-
-
-def browser() -> webdriver.Chrome:
-    words = webdriver.ChromeOptions()
-    words.binary_location = str(shutil.which("chromium"))
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        words.add_argument(word)
-    return webdriver.Chrome(options=words, service=Service(shutil.which("chromedriver")))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "deniable", *words],
+            cwd=place,
+            env={**os.environ, "XDG_CACHE_HOME": place},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        try:
+            yield json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")["address"]
+        finally:
+            process.terminate()
+            process.wait()
 
 
 class Page:
     """The page, as somebody uses it who waits for its answers."""
 
-    def __init__(self, driver: webdriver.Chrome) -> None:
-        self.driver = driver
+    def __init__(self, browser: webdriver.Chrome) -> None:
+        self.browser = browser
 
-    def settled(self) -> None:
-        """Wait until what is shown is computed."""
-        time.sleep(0.5)
-        WebDriverWait(self.driver, 60).until(
-            lambda d: not d.find_elements(By.CSS_SELECTOR, "#answers[aria-busy]")
+    def wait(self) -> None:
+        time.sleep(0.3)
+        done = "return !document.querySelector('#answers[aria-busy=true], .htmx-request')"
+        while not self.browser.execute_script(done):
+            time.sleep(0.1)
+        time.sleep(0.3)
+
+    def put(self, control: str, text: str) -> None:
+        """Type into a control, and wait for what follows."""
+        self.browser.execute_script(
+            "const box = document.getElementById(arguments[0]); box.value = arguments[1];"
+            "box.dispatchEvent(new Event('input', { bubbles: true }));",
+            *(f"w-{control}", text),
         )
-        time.sleep(0.5)
+        self.wait()
 
-    def press(self, step: str) -> None:
-        self.driver.find_element(By.CSS_SELECTOR, f'button[value^="{step}"]').click()
-        self.settled()
+    def press(self, which: str) -> None:
+        self.browser.execute_script("document.querySelector(arguments[0]).click()", which)
+        self.wait()
 
-    def typed(self, control: str) -> str:
-        return self.driver.find_element(By.ID, f"w-{control}").get_attribute("value") or ""
+    def text(self, which: str) -> str:
+        return self.browser.find_element(By.CSS_SELECTOR, which).text
 
-    def shot(self, name: str, height: int, *, theme: str = "light", width: int = 1200) -> None:
-        """Keep what is seen, in 128 colours."""
+    def shoot(
+        self, name: str, size: tuple[int, int], *, of: str = "", theme: str = "light"
+    ) -> None:
+        """Keep what is seen, in 64 colours; ``of``: where to scroll to first."""
         feature = {"name": "prefers-color-scheme", "value": theme}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        width, height = size
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        if of:
+            self.browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", of)
         time.sleep(0.5)
         path = IMAGES / f"studio-{name}.png"
-        self.driver.save_screenshot(str(path))
-        Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)
+        self.browser.save_screenshot(str(path))
+        Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
         print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
 
 
+def tell(page: Page) -> None:
+    """Print what the page says of each wish of the story, and keep it to compare."""
+    for rows, points, method in STORY:
+        if not page.browser.find_elements(By.CSS_SELECTOR, f"[value={method}]:checked"):
+            page.press(f"[name='w.method'][value={method}]")
+        page.put("rows", rows)
+        page.put("within", points)
+        page.press("button[value=solve]")
+        print(f"{rows} rows, ± {points}, {method}: {page.text('.notice[role=status]')}")
+        print("  ", page.text(".who tbody").replace("\n", "\n   "))
+        if (rows, points, method) == STORY[0]:
+            page.shoot("design", (1200, 800))
+        if (rows, points, method) != STORY[-1]:
+            page.press("button[value^=pin]")
+
+
 def main() -> None:
-    with studio() as address, browser() as driver:
-        page = Page(driver)
-        driver.get(address)
-        page.settled()
-        page.press("solve")
-        print("ε found:", page.typed("epsilon"))
-        print(driver.find_element(By.ID, "answers").text)
-        print([one.text for one in driver.find_elements(By.CSS_SELECTOR, ".notice")])
-        page.shot("design", 900)
-        page.press("speak de")
-        page.shot("design-dark-german", 900, theme="dark")
-        page.press("speak en")
-        base = address.partition("/enter/")[0]
-        driver.get(base + "/schema")
-        page.shot("columns", 700)
-        driver.get(base + "/summary")
-        page.shot("summary", 900, width=800)
-        print(driver.find_element(By.TAG_NAME, "body").text)
+    words = webdriver.ChromeOptions()
+    words.binary_location = str(shutil.which("chromium"))
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+        words.add_argument(word)
+    service = Service(shutil.which("chromedriver"))
+    with studio() as address, webdriver.Chrome(words, service) as browser:
+        page, start = Page(browser), address.partition("/enter/")[0]
+        browser.get(address)
+        page.wait()
+        tell(page)
+        page.press("button[value='use B']")
+        page.press("button[value='speak de']")
+        page.shoot("compared", (1200, 800), of="button[value^=pin]", theme="dark")
+        page.press("button[value='speak en']")
+        browser.get(f"{start}/schema")
+        page.shoot("columns", (1200, 700))
+        browser.get(f"{start}/summary")
+        page.shoot("summary", (760, 800))
 
 
 if __name__ == "__main__":

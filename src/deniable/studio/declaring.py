@@ -41,7 +41,8 @@ def declare(draft: Draft, form: Form) -> Draft:
     new["question"] = form.get("question", "")
     if form.get("confirmed"):
         new = _confirmed(new)
-    new = {key: value for key, value in new.items() if value not in ("", False, {}, [])}
+    empty: tuple[Any, ...] = ("", False, {}, [])
+    new = {key: value for key, value in new.items() if value not in empty or key == "name"}
     before, now = names_of(old), names_of(new)
     kept = [name for name in draft.kept if name not in before]
     if form.get("kept"):

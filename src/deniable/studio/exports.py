@@ -126,7 +126,7 @@ def questionnaire(schema: Schema, form: Mapping[str, str]) -> dict[str, Any]:
         "contact": form.get("contact", ""),
         "closes": closes,
         "respondents": "open" if form.get("open") else "invited",
-        "consent": [form.get("consent", "")],
+        "consent": form.get("consent", "").splitlines(),
         "question": [
             {"attribute": column.name, "text": column.question or column.name} for column in columns
         ],

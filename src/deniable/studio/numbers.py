@@ -34,7 +34,7 @@ def decimal_number(typed: str, what: str) -> float:
     if re.fullmatch(r"[1-9]\d{0,2},\d{3}", text, re.ASCII):
         plain, decimal = text.replace(",", ""), text.replace(",", ".")
         raise InputError(f"{what}: write {plain} or {decimal}; {text} can mean either")
-    if not re.fullmatch(r"-?\d{1,18}([.,]\d{0,18})?", text, re.ASCII):
+    if not re.fullmatch(r"-?\d{1,18}([.,]\d{0,40})?", text, re.ASCII):
         raise InputError(f"{what}: this is not a number; one is written as 3.5 or 3,5")
     return float(text.replace(",", "."))
 

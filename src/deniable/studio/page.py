@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deniable.collect.page import source_hash
 from deniable.design.methods import METHODS
@@ -16,12 +16,8 @@ from deniable.report.wording import epsilon_text, points_text
 from deniable.studio.declaring import category_lines, problem_of
 from deniable.studio.draft import Draft, names_of
 from deniable.studio.opening import OPENED, path_in
+from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import SCALES, Wish, typed
-
-if TYPE_CHECKING:
-    from deniable.studio.server import Studio
-
-LANGUAGES = ("en", "de")
 
 VIEWS = ("start", "schema", "design", "release", "study", "ask")
 """The views, in the order in which they are needed."""
@@ -50,7 +46,7 @@ def texts(language: str) -> dict[str, Any]:
 
 
 def page(
-    studio: "Studio",
+    studio: State,
     view: str,
     wish: Wish,
     said: Mapping[str, str],
@@ -83,7 +79,7 @@ def page(
         languages=LANGUAGES,
         views=VIEWS,
         view=view,
-        token=studio.door.token,
+        token=studio.token,
         studio=studio,
         keeper=studio.keeper,
         draft=draft,
@@ -110,7 +106,7 @@ def page(
     )
 
 
-def _pins(studio: "Studio", draft: Draft) -> Sequence[Mapping[str, Any]]:
+def _pins(studio: State, draft: Draft) -> Sequence[Mapping[str, Any]]:
     """Return the wishes that are compared, each with its answer, or None while there is none."""
     found = []
     for pin in draft.pins:

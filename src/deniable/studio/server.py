@@ -4,10 +4,9 @@ import asyncio
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,11 @@ from deniable.errors import InputError
 from deniable.report.rendering import read
 from deniable.studio import answers, exports, working
 from deniable.studio.draft import Keeper, digest
-from deniable.studio.making import Job
-from deniable.studio.page import LANGUAGES, POLICY, VIEWS, page
+from deniable.studio.page import POLICY, VIEWS, page
 from deniable.studio.place import Place
+from deniable.studio.state import State
 from deniable.studio.steps import STEPS, Asked
-from deniable.studio.wish import Wish, understood
+from deniable.studio.wish import Wish
 
 _LONGEST_FORM = 4_000_000
 """Bytes that a form may have: the names of a thousand columns, and their categories."""
@@ -35,8 +34,8 @@ _ALONE_AFTER = 3600.0
 """Seconds without a page after which the studio ends."""
 
 
-class Studio:
-    """One draft, what is computed and made for it, and the page.
+class Studio(State):
+    """The page, of what is there.
 
     Args:
         keeper: the draft.
@@ -50,20 +49,10 @@ class Studio:
         place: Place,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        self.keeper, self.ended = keeper, ended
-        self.folder, self.cache = place.folder, place.cache
-        # A page that is open goes on when the program has ended and is started again.
-        token = sha256(f"token of {place.secret}".encode()).hexdigest()
+        super().__init__(keeper, place)
+        self.ended = ended
         name = f"studio-{place.cache.name}"
-        self.door = Door(place.port, place.secret, name, POLICY, _LONGEST_FORM, token)
-        self.answers = working.Answers()
-        self.jobs: dict[str, Job] = {}
-        self.running: set[asyncio.Task[Any]] = set()
-        self.language = LANGUAGES[0]
-        self.filled: dict[str, Mapping[str, str]] = {}
-        """What was typed last into the form of a view that makes something."""
-        self.said: Mapping[str, str] = {}
-        """What the last step has to say: by control, or under ``page``."""
+        self.door = Door(place.port, place.secret, name, POLICY, _LONGEST_FORM, self.token)
         self._looked = time.monotonic()
 
     def app(self) -> ASGIApp:
@@ -97,7 +86,7 @@ class Studio:
         """Say where it failed, without a word of what was typed."""
         if not isinstance(error, ClientDisconnect):
             where = "".join(traceback.format_tb(error.__traceback__))
-            print(f"{where}{type(error).__name__}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"{where}{type(error).__name__}\n")
         return self.door.said(500, "this failed; the window that the program runs in says where")
 
     async def _end_when_alone(self) -> None:
@@ -105,37 +94,6 @@ class Studio:
             await asyncio.sleep(max(left, 1.0))
         assert self.ended is not None
         self.ended()
-
-    def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
-        """Return what is asked for now, or by a wish that is compared."""
-        return understood(self.keeper.draft, wish, self.folder)
-
-    async def answer(self, wish: Wish, gone: working.Gone) -> Any:
-        """Return what was computed for a wish; None if who asked has gone, or wants another."""
-        self.answers.want(wish.digest, answers.answer, wish)
-        return await self.answers.wait(wish.digest, gone)
-
-    def begin(self, name: str, job: Job) -> None:
-        """Begin to make something, in the place of what was made under this name.
-
-        Raises:
-            InputError: if that still runs.
-        """
-        if name in self.jobs and self.jobs[name].status is None:
-            raise InputError("this is being made already; wait for it, or stop it")
-        self.jobs[name] = job
-        task = asyncio.create_task(job.run())
-        self.running.add(task)
-        task.add_done_callback(self.running.discard)
-
-    async def made(self, name: str, gone: working.Gone) -> Job:
-        """Return what is being made under a name when it is; stop it if who asked has gone."""
-        job = self.jobs[name]
-        while job.status is None:
-            await asyncio.sleep(0.05)
-            if await gone():
-                job.stop()
-        return job
 
     # --- what is looked at -----------------------------------------------------------------------
 

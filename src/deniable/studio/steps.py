@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import tomli_w
 
@@ -15,11 +14,9 @@ from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
 from deniable.studio.making import Job, options
 from deniable.studio.numbers import rounded_up
+from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import tables_in, tables_text
 from deniable.studio.working import Gone, in_process
-
-if TYPE_CHECKING:
-    from deniable.studio.server import Studio
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Asked:
         gone: whether they have gone since.
     """
 
-    studio: "Studio"
+    studio: State
     form: Mapping[str, str]
     gone: Gone
 
@@ -59,8 +56,6 @@ async def redo(asked: Asked) -> None:
 
 async def speak(asked: Asked) -> None:
     """Show the page in another language."""
-    from deniable.studio.page import LANGUAGES
-
     if asked.form.get("which") in LANGUAGES:
         asked.studio.language = asked.form["which"]
 
@@ -237,10 +232,10 @@ async def ask(asked: Asked) -> None:
     if not of or not form.get("release"):
         raise InputError("name the release, and one to three attributes")
     studio.cache.mkdir(parents=True, exist_ok=True)
-    plot = studio.cache / "answer.svg"
     given = ["estimate", form["release"], f"--of={','.join(map(_quoted, of))}", "--json"]
-    job = Job([*given, f"--plot={plot}", "--force"], studio.folder, form["release"])
-    studio.begin("answer", job)
+    plot = studio.cache / "answer.svg" if len(of) < 3 else ""  # of three, there is none
+    more = [f"--plot={plot}", "--force"] if plot else []
+    studio.begin("answer", Job([*given, *more], studio.folder, str(plot)))
     await studio.made("answer", asked.gone)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from deniable.design.methods import METHODS
 from deniable.report.rendering import read
@@ -90,7 +91,7 @@ STATES: dict[str, Draft] = {
     "odd": odd(),
     "problems": odd(epsilon="1e", rows="0", tables="gone", assume="typed"),
     "levels": odd(kind="levels", assume="worst"),
-    "no schema": draft(attribute("a"), attribute("a")),
+    "no schema": draft(attribute("a"), attribute("b", 1)),
     **{method: draft(attribute("a"), attribute("b"), method=method) for method in METHODS},
     "pins": Draft(
         draft().schema, {}, ({"pin": "A", "epsilon": "1"}, {"pin": "B", "rows": "x"}), "t.csv"
@@ -174,6 +175,8 @@ def test_what_is_compared_is_drawn() -> None:
 
 def keys(of: Mapping[str, Any], before: str = "t") -> Iterator[str]:
     for key, text in of.items():
+        if key in ("words", "separators"):
+            continue  # how the library's numbers are written, which it does in English
         if isinstance(text, dict):
             yield from keys(text, f"{before}.{key}")
         else:

@@ -13,7 +13,7 @@ const at = (id) => document.getElementById(id);
 const scale = (slider) => [Math.log(slider.dataset.low), Math.log(slider.dataset.high)];
 function place(slider) {
   const [low, high] = scale(slider);
-  const { placeholder, value } = at(slider.dataset.of);
+  const { value, placeholder } = at(slider.dataset.of);
   const number = Number((value || placeholder).replace(",", "."));
   if (number > 0) slider.value = 1000 * (Math.log(number) - low) / (high - low);
   slider.setAttribute("aria-valuetext", value);
@@ -63,6 +63,7 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") {
     steps += 1;
     if (detail.elt.id !== "live") turn += 1;
+    if (detail.elt.id === "wish") clearTimeout(pause);
   }
   turns.set(detail.xhr, turn);
 });

@@ -1,0 +1,69 @@
+"""What is there: the draft, what is computed and made for it, and what was said last."""
+
+import asyncio
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from deniable.errors import InputError
+from deniable.studio import answers, working
+from deniable.studio.draft import Keeper
+from deniable.studio.making import Job
+from deniable.studio.place import Place
+from deniable.studio.wish import Wish, understood
+
+LANGUAGES = ("en", "de")
+
+
+class State:
+    """One draft, and what is computed and made for it.
+
+    Args:
+        keeper: the draft.
+        place: where it is.
+    """
+
+    def __init__(self, keeper: Keeper, place: Place) -> None:
+        self.keeper = keeper
+        self.folder, self.cache = place.folder, place.cache
+        self.token = sha256(f"token of {place.secret}".encode()).hexdigest()
+        """In every form; the same when the program has ended and is started again."""
+        self.answers = working.Answers()
+        self.jobs: dict[str, Job] = {}
+        self.running: set[asyncio.Task[Any]] = set()
+        self.language = LANGUAGES[0]
+        self.filled: dict[str, Mapping[str, str]] = {}
+        """What was typed last into the form of a view that makes something."""
+        self.said: Mapping[str, str] = {}
+        """What the last step has to say: by control, or under ``page``."""
+
+    def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
+        """Return what is asked for now, or by a wish that is compared."""
+        return understood(self.keeper.draft, wish, self.folder)
+
+    async def answer(self, wish: Wish, gone: working.Gone) -> Any:
+        """Return what was computed for a wish; None if who asked has gone, or wants another."""
+        self.answers.want(wish.digest, answers.answer, wish)
+        return await self.answers.wait(wish.digest, gone)
+
+    def begin(self, name: str, job: Job) -> None:
+        """Begin to make something, in the place of what was made under this name.
+
+        Raises:
+            InputError: if that still runs.
+        """
+        if name in self.jobs and self.jobs[name].status is None:
+            raise InputError("this is being made already; wait for it, or stop it")
+        self.jobs[name] = job
+        task = asyncio.create_task(job.run())
+        self.running.add(task)
+        task.add_done_callback(self.running.discard)
+
+    async def made(self, name: str, gone: working.Gone) -> Job:
+        """Return what is being made under a name when it is; stop it if who asked has gone."""
+        job = self.jobs[name]
+        while job.status is None:
+            await asyncio.sleep(0.05)
+            if await gone():
+                job.stop()
+        return job

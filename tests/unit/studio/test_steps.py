@@ -1,0 +1,210 @@
+"""What is made from the page: releases, studies and answers, by the real commands."""
+
+import asyncio
+import csv
+import io
+import random
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+
+from deniable.cli import main
+from deniable.studio.making import Job
+from deniable.studio.server import Studio
+from unit.studio.asking import Answer, Browser, studio
+from unit.studio.drafts import ODD, attribute, draft
+
+COMMAS, QUOTES = ODD[4], ODD[0]
+OF = draft(attribute(COMMAS), attribute(QUOTES, 3), attribute("c"), keep=("region",))
+WHO = ["person", "region", COMMAS, QUOTES, "c"]
+
+
+def write_table(file: Path, rows: int) -> None:
+    draw = random.Random(1)
+    with file.open("w", newline="") as opened:
+        out = csv.writer(opened)
+        out.writerow(WHO)
+        out.writerows(
+            [i // 2, draw.choice("ns"), draw.randrange(2), draw.randrange(3), draw.randrange(2)]
+            for i in range(rows)
+        )
+
+
+async def run_here(job: Job) -> None:
+    """Run a command in this process: another takes two seconds to begin."""
+    out, err = io.StringIO(), io.StringIO()
+    job.status = 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["deniable", *job.arguments])
+        patch.chdir(job.folder)
+        try:
+            main()
+        except SystemExit as end:
+            job.status = int(end.code or 0)
+    job.printed, job.lines = out.getvalue().encode(), err.getvalue().splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("studio")
+    write_table(folder / "people.csv", 400)
+    for name, locked in (("key", NoEncryption()), ("locked", BestAvailableEncryption(b"abc"))):
+        key = Ed25519PrivateKey.generate()
+        (folder / name).write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked))
+        (folder / name).chmod(0o600)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path) -> Iterator[Studio]:
+    """A studio that has made a release."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Job, "run", run_here)
+        made, _ = studio(folder, OF)
+        assert "Read the report" in press(made, "release", **RELEASE).text
+        yield made
+
+
+def press(made: Studio, step: str, **form: str) -> Answer:
+    """Press a button, wait for what it makes, and return the view of that name."""
+
+    async def pressed() -> Answer:
+        browser = Browser(made.app())
+        await browser.enter()
+        answer = await browser.do(step, view=step, **form)
+        if (job := made.jobs.get(step)) is None:
+            return answer
+        while job.status is None:
+            await asyncio.sleep(0.01)
+        return answer if 'role="alert">' in answer.text else await browser.ask(f"/{step}")
+
+    return asyncio.run(pressed())
+
+
+def asked(made: Studio, path: str) -> Answer:
+    async def look() -> Answer:
+        browser = Browser(made.app())
+        await browser.enter()
+        return await browser.ask(path)
+
+    return asyncio.run(look())
+
+
+RELEASE = {
+    "table": "people.csv",
+    "output": "release",
+    "shuffle": "yes",
+    "person": "person",
+    "ledger": "people.ledger",
+    "population": "all of them",
+    "sign": "key",
+}
+
+
+def test_a_release_is_what_share_makes(made: Studio, folder: Path) -> None:
+    names = {file.name for file in (folder / "release").iterdir()}
+    assert {"data.csv", "record.json", "report.html", "SHA256SUMS.sig"} <= names
+    assert b"NOT PROTECTED, released as they are: region" in made.jobs["release"].printed
+    assert (folder / "people.ledger").exists()
+    page = asked(made, "/release").text
+    for typed in ('value="people.ledger"', 'name="shuffle" value="yes" checked'):
+        assert typed in page, "what was typed stays"
+    report = asked(made, "/files/report.html")
+    assert report.body == (folder / "release" / "report.html").read_bytes()
+    assert "content-security-policy" not in report.headers, "it brings a policy of its own"
+    assert 'href="/files/report.html"' in asked(made, "/design").text
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({"output": ""}, "name the table with the people"),
+        ({}, "release cannot be written: it exists already"),
+        ({"output": "other", "table": "nobody.csv"}, "nobody.csv: there is no such file"),
+        ({"output": "other", "also": "sav"}, "a name that no .sav file can have"),
+        (
+            {"output": "other", "sign": "locked"},
+            "give it in the environment variable DENIABLE_SIGN_PASSPHRASE",
+        ),
+    ],
+)
+def test_why_nothing_was_made_is_told(made: Studio, typed: dict[str, str], sentence: str) -> None:
+    before = made.jobs.copy()
+    page = press(made, "release", **{**RELEASE, **typed})
+    made.jobs |= before
+    assert sentence in page.text
+    assert 'role="alert">' in page.text
+
+
+def test_a_key_with_a_pass_phrase_signs_if_the_program_has_it(
+    made: Studio, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "DENIABLE_SIGN_PASSPHRASE" in asked(made, "/release").text, "said beforehand"
+    monkeypatch.setenv("DENIABLE_SIGN_PASSPHRASE", "abc")
+    before = made.jobs.copy()
+    page = press(made, "release", **{**RELEASE, "output": "locked release", "sign": "locked"})
+    made.jobs |= before
+    assert "/files/report.html" in page.text
+    assert (folder / "locked release" / "SHA256SUMS.sig").exists()
+
+
+def test_what_was_read_off_the_data_is_accepted_or_refused(made: Studio, tmp_path: Path) -> None:
+    write_table(tmp_path / "people.csv", 10)
+    drafted, _ = studio(tmp_path, draft(attribute("c", drafted=True), attribute(COMMAS)))
+    form = {"table": "people.csv", "output": "release", "drop_other_columns": "yes"}
+    assert "accept-drafted" in press(drafted, "release", **form).text
+    assert "/files/report.html" in press(drafted, "release", **form, accept_drafted="yes").text
+
+
+def test_a_release_is_asked_for_any_table(made: Studio) -> None:
+    asking = {"release": "release", "table.1": COMMAS, "table.2": QUOTES}
+    page = press(made, "ask", **asking).text
+    found = made.jobs["answer"].result()
+    assert found["attributes"] == [COMMAS, QUOTES]
+    assert page.count('scope="row"') == 6
+    assert f"{100 * found['cells'][0]['high']:.1f} %" in page
+    picture = asked(made, "/files/answer.svg")
+    assert (picture.status, picture.headers["content-type"]) == (200, "image/svg+xml")
+    assert b"<svg" in picture.body
+    for typed, sentence in (
+        ({"table.1": ""}, "name the release, and one to three attributes"),
+        ({"table.2": COMMAS}, "twice"),
+        ({"release": "nothing"}, "nothing"),
+    ):
+        assert sentence in press(made, "ask", **{**asking, "table.2": "", **typed}).text
+
+
+def test_a_release_that_says_nothing_is_called_that(made: Studio, tmp_path: Path) -> None:
+    write_table(tmp_path / "people.csv", 30)
+    weak, _ = studio(tmp_path, draft(attribute("c"), epsilon="0.1", method="kronecker"))
+    form = {"table": "people.csv", "output": "release", "drop_other_columns": "yes"}
+    press(weak, "release", **form)
+    page = press(weak, "ask", release="release", **{"table.1": "c"}).text
+    assert "every cell is too uncertain" in page
+
+
+def test_a_study_asks_the_questions_of_the_columns(tmp_path: Path, made: Studio) -> None:
+    opened, _ = studio(
+        tmp_path, draft(attribute(COMMAS, question="How?"), attribute("c", ordered=True))
+    )
+    form = {"output": "study", "title": "Q", "purpose": "P", "contact": "C", "closes": "2999-12-31"}
+    assert "name the folder" in press(opened, "study").text
+    assert "consent" in press(opened, "study", **form).text
+    page = press(opened, "study", **form, consent="Yes.").text
+    assert "Try it on this machine" in page
+    assert 'name="open" value="yes">' in page, "what was typed stays"
+    given = asked(opened, "/files/questionnaire.toml")
+    assert given.headers["content-disposition"] == 'attachment; filename="questionnaire.toml"'
+    questions = tomllib.loads(given.text)["question"]
+    assert [one["text"] for one in questions] == ["How?", "c"]
