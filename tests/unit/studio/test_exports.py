@@ -35,9 +35,7 @@ ODDER = (*ODD, "two\nlines", "a", "END OF schema.toml")
 WITH_LINES = [attribute(name) for name in ODDER]
 DRAFTS = {
     "importance": draft(importance__b="3", epsilon="2,5", pair_floor="0.3", cap="1.5"),
-    "levels": draft(
-        *WITH_LINES, kind="levels", **{f"level.{one['name']}": "0,5" for one in WITH_LINES}
-    ),
+    "levels": draft(*WITH_LINES).with_wish(kind="levels", **{f"level.{n}": "0,5" for n in ODDER}),
     "kept": draft(*WITH_LINES, keep=(ODD[4],), method="kronecker", cap="none"),
     "forms": draft(
         attribute("a"), attribute("b"), method="forms", cap="0.9", pairs="0.5", asked="1"
