@@ -179,7 +179,8 @@ class Studio(State):
         if request.headers.get("hx-request") or self.said:
             # The address stays that of the view; htmx would put that of the form there.
             address = {"HX-Push-Url": "false" if view == was else f"/{view}"}
-            return self._shown(view, partial=partial, **address)
+            within = form.get("at", "") if name == "declare" else ""  # what is open stays open
+            return self._shown(view, partial=partial, within=within, **address)
         wish = self.understood()  # without a script, the page cannot ask for the answer later
         self._compute(wish)
         if not wish.problems:

@@ -246,9 +246,11 @@ def _quoted(name: str) -> str:
 
 
 async def stop(asked: Asked) -> None:
-    """Stop what is being made."""
-    if job := asked.studio.jobs.get(asked.form.get("which", "")):
+    """Stop what is being made, and wait until it has."""
+    name = asked.form.get("which", "")
+    if job := asked.studio.jobs.get(name):
         job.stop()
+        await asked.studio.made(name, asked.gone)
 
 
 STEPS: dict[str, Step] = {

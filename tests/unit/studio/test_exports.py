@@ -31,7 +31,7 @@ from unit.collect import chromium
 from unit.studio.asking import inside, studio
 from unit.studio.drafts import ODD, attribute, draft
 
-ODDER = (*ODD, "two\nlines", "a", "END OF schema.toml")
+ODDER = (*ODD, "a", "END OF schema.toml")
 WITH_LINES = [attribute(name) for name in ODDER]
 DRAFTS = {
     "importance": draft(importance__b="3", epsilon="2,5", pair_floor="0.3", cap="1.5"),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from markupsafe import escape
 
 from deniable.design.methods import METHODS
 from deniable.report.rendering import read
