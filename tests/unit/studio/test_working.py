@@ -91,11 +91,12 @@ class Fake:
     """Computes nothing; answers when it is told to, in any order, also to who has gone."""
 
     def __init__(self) -> None:
-        self.asked: dict[str, asyncio.Event] = {}
+        self.asked: list[tuple[str, asyncio.Event]] = []
         self.ended = 0
 
     async def __call__(self, function: Callable[..., Any], *given: Any) -> Any:
-        event = self.asked[given[0]] = asyncio.Event()
+        event = asyncio.Event()
+        self.asked.append((given[0], event))
         try:
             await event.wait()
         except asyncio.CancelledError:
@@ -124,10 +125,10 @@ def test_no_answer_stands_beside_another_wish(order: list[str], random: Any) -> 
             known.want(wish, stubborn, wish)
             waiting.append((wish, asyncio.create_task(known.wait(wish, never))))
             await asyncio.sleep(0)
-        late = list(fake.asked)[::-1]
+        late = fake.asked[::-1]
         random.shuffle(late)
-        for wish in late:
-            fake.asked[wish].set()
+        for _, event in late:
+            event.set()
             await asyncio.sleep(0)
         for wish, task in waiting:
             assert await task in (None, f"of {wish}")
@@ -148,7 +149,7 @@ def test_a_slider_that_is_dragged_leaves_one_design_at_work() -> None:
         known.want("99", int, "99")
         await asyncio.sleep(0)
         assert (known.begun, fake.ended) == (100, 99)
-        fake.asked["99"].set()
+        fake.asked[-1][1].set()
         assert await known.wait("99", never) == "of 99"
         known.want("99", int, "99")
         assert known.begun == 100
@@ -183,7 +184,7 @@ def test_of_two_who_wait_one_may_go() -> None:
 
         stays = asyncio.create_task(known.wait("a", never))
         assert await known.wait("a", gone) is None
-        fake.asked["a"].set()
+        fake.asked[-1][1].set()
         assert await stays == "of a"
 
     asyncio.run(work())
