@@ -354,7 +354,7 @@ def test_without_a_script_it_is_a_form(browser: webdriver.Chrome, running: Runni
         box.clear()
         box.send_keys("3,5")
         browser.find_element(By.ID, "compute").click()
-        until(lambda: running.keeper.draft.wish["epsilon"] == "3,5")
+        until(lambda: running.keeper.draft.wish.get("epsilon") == "3,5")
         until(lambda: browser.find_elements(By.CSS_SELECTOR, "#answers .facts b"))
         assert browser.find_element(By.CSS_SELECTOR, "#answers .facts b").text == "3.5"
         browser.find_element(By.ID, "undo").click()
