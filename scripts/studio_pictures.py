@@ -93,8 +93,10 @@ class Page:
         width, height = size
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        if of:
-            self.browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", of)
+        scroll = (
+            "document.activeElement.blur(); document.querySelector(arguments[0]).scrollIntoView()"
+        )
+        self.browser.execute_script(f"{scroll}; scrollBy(0, -130)", of or "body")
         time.sleep(0.5)
         path = IMAGES / f"studio-{name}.png"
         self.browser.save_screenshot(str(path))
@@ -129,14 +131,19 @@ def main() -> None:
         browser.get(address)
         page.wait()
         tell(page)
-        page.press("button[value='use B']")
         page.press("button[value='speak de']")
-        page.shoot("compared", (1200, 800), of="button[value^=pin]", theme="dark")
+        page.shoot("compared", (760, 800), of="button[value^=pin]", theme="dark")
         page.press("button[value='speak en']")
         browser.get(f"{start}/schema")
         page.shoot("columns", (1200, 700))
-        browser.get(f"{start}/summary")
-        page.shoot("summary", (760, 800))
+        summary = browser.execute_async_script(
+            "fetch('/files/summary.html').then((answer) => answer.text()).then(arguments[0])"
+        )
+        with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as file:
+            file.write(summary)
+            file.flush()
+            browser.get(f"file://{file.name}")
+            page.shoot("summary", (760, 800))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """studio: every number of its page is the command line's, and the command that opens it."""
 
 import json
+import re
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.conftest import Result
+from deniable.collect import serving
 from deniable.errors import InputError
 from deniable.studio import answers, exports
 from deniable.studio.draft import Draft
@@ -18,6 +21,47 @@ Run = Callable[..., Result]
 
 NAMES = ['say "no"', "<b>ü</b>", "x 😀", "\u200fימין"]
 METHODS = ["balanced", "kronecker", "kronecker", "lambda", "joint", "heuristic", "lp", "forms"]
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+def test_the_command_prints_the_address_and_opens_it(
+    deniable: Run, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(people / "cache"))
+    monkeypatch.setattr(serving, "run", lambda _servers, ready: ready())
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    first = deniable("studio", "people.toml", "--json").json
+    assert first["draft"] == str(people / "people.studio.toml")
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/enter/[0-9a-f]{64}", first["address"])
+    assert opened == [first["address"]]
+    again = deniable("studio", "people.toml", "--no-browser", "--keep")
+    assert f"Studio: {first['address']}\n" in again.out  # a page that is open finds it again
+    assert len(opened) == 1
+    other = deniable("studio", "--no-browser", "--json").json
+    assert other["draft"] == str(people / "draft.studio.toml")
+    assert other["address"].rpartition("/")[2] not in first["address"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none.csv", "none.csv: there is no such file"),
+        ("cut.studio.toml", "this is no draft of the studio"),
+        ("people.txt", "this is no schema or draft"),
+    ],
+)
+def test_what_cannot_be_opened_is_said(deniable: Run, people: Path, name: str, said: str) -> None:
+    (people / "cut.studio.toml").write_text("table = 'peop")
+    (people / "people.txt").touch()
+    result = deniable("studio", name, "--no-browser")
+    assert (result.status, result.out) == (2, "")
+    assert said in " ".join(result.err.split())
+
+
+# --- its numbers --------------------------------------------------------------------------------
 
 
 def typed(low: float, high: float) -> st.SearchStrategy[str]:

@@ -1,7 +1,4 @@
-"""What is computed for a wish, in a process of its own: plain values, as the command line's.
-
-This module is loaded before a process is needed, and so are the solvers.
-"""
+"""What is computed for a wish, in a process of its own: plain values, as the command line's."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,6 @@ from deniable.design.record import mechanism_to_plain, to_json
 from deniable.design.sample_size import smallest_epsilon
 from deniable.design.statements import design_statements
 from deniable.schema import FileFormat, Schema
-from deniable.solvers.patterns import balanced, forms, least_variance, optimal  # noqa: F401
 from deniable.studio.wish import Wish
 from deniable.tables.drafting import draft_schema
 

@@ -59,8 +59,9 @@ def declare(draft: Draft, form: Form) -> Draft:
 def _take_columns(new: dict[str, Any], form: Form) -> None:
     """Put what was typed of columns into a declaration; what was not touched stays as it is."""
     names = [name for line in form.get("names", "").splitlines() if (name := line.strip())] or [""]
-    del new["names" if "names" in new else "name"]
-    new |= {"name": names[0]} if len(names) == 1 else {"names": names}
+    if names != "\n".join(names_of(new)).splitlines():
+        del new["names" if "names" in new else "name"]
+        new |= {"name": names[0]} if len(names) == 1 else {"names": names}
     bins, lines = form.get("bins", "").split(), form.get("categories", "").splitlines()
     old_bins, old_lines = map(str, new.get("bins", ())), category_lines(new).strip().splitlines()
     if (bins, lines) != ([*old_bins], old_lines):

@@ -15,7 +15,7 @@ from deniable.studio.draft import MOST_PINS, Draft
 from deniable.studio.making import Job, options
 from deniable.studio.numbers import rounded_up
 from deniable.studio.state import LANGUAGES, State
-from deniable.studio.wish import tables_in, tables_text
+from deniable.studio.wish import tables_text
 from deniable.studio.working import Gone, in_process
 
 
@@ -75,8 +75,8 @@ async def add_table(asked: Asked) -> None:
 async def remove_table(asked: Asked) -> None:
     """Take a table of interest away."""
     await wish(asked)
-    gone = tables_in(asked.form.get("which", ""))
-    left = tables_text(table for table in asked.studio.understood().tables if table not in gone)
+    tables, gone = asked.studio.understood().tables, asked.form.get("which")
+    left = tables_text(table for table in tables if "\t".join(table) != gone)
     asked.studio.keeper.change(lambda draft: draft.with_wish(tables=left))
 
 
@@ -246,9 +246,11 @@ def _quoted(name: str) -> str:
 
 
 async def stop(asked: Asked) -> None:
-    """Stop what is being made."""
-    if job := asked.studio.jobs.get(asked.form.get("which", "")):
+    """Stop what is being made, and wait until it has."""
+    name = asked.form.get("which", "")
+    if job := asked.studio.jobs.get(name):
         job.stop()
+        await asked.studio.made(name, asked.gone)
 
 
 STEPS: dict[str, Step] = {

@@ -15,7 +15,10 @@ from deniable.errors import InputError
 
 _context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 if sys.platform != "win32":
-    _context.set_forkserver_preload(["deniable.studio.answers"])
+    # What processes need is loaded once for all of them, and not where the page is waited for.
+    names = ("balanced", "forms", "least_variance", "optimal")
+    solvers = [f"deniable.solvers.patterns.{name}" for name in names]
+    _context.set_forkserver_preload(["deniable.studio.answers", *solvers])
 
 _MOST_KEPT = 64
 

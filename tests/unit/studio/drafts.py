@@ -7,6 +7,9 @@ from deniable.studio.draft import Draft
 ODD = ('he said "no"', "<b>bold</b>&amp;", "😀 ok", "\u200fימין", "a,b;c", "it's = so")
 """Names that a page, a file or a list of names could take for something else."""
 
+SPLIT = ("a\tb", "two\nlines", "\\t\u2028")
+"""Names that hold what stands between names in lists."""
+
 
 def attribute(name: str, n: int = 2, **more: Any) -> dict[str, Any]:
     return {"name": name, "categories": [str(i) for i in range(n)], **more}

@@ -9,7 +9,7 @@ from deniable.schema import Schema
 from deniable.studio.declaring import CHANGES, category_lines, problem_of
 from deniable.studio.draft import Draft
 from deniable.studio.wish import understood
-from unit.studio.drafts import ODD, attribute, draft
+from unit.studio.drafts import ODD, SPLIT, attribute, draft
 
 FORM = {"which": "0", "names": "a", "categories": "0\r\n1"}
 
@@ -81,6 +81,9 @@ def test_odd_names_and_categories_are_kept() -> None:
             changed
         )
         Schema.from_plain({"attribute": [changed]})
+    for name in SPLIT:
+        one = attribute(name)
+        assert declared(one, names=name) == one
 
 
 WISHES = {

@@ -1,13 +1,16 @@
 """What a draft begins with."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import deniable
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
+from deniable.studio import opening
 from deniable.studio.answers import answer
 from deniable.studio.draft import Draft, Keeper
 from deniable.studio.opening import begun, draft_of, names_in, path_in
@@ -20,8 +23,14 @@ def opened(path: Path) -> Draft:
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cache of its own, and no process beside this one."""
+
+    async def at_once(function: Callable[..., Any], *given: Any) -> Any:
+        return function(*given)
+
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setattr(opening, "in_process", at_once)
 
 
 def test_names_are_pasted_one_per_line_or_as_a_first_row() -> None:

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -208,3 +209,46 @@ def test_a_study_asks_the_questions_of_the_columns(tmp_path: Path, made: Studio)
     assert given.headers["content-disposition"] == 'attachment; filename="questionnaire.toml"'
     questions = tomllib.loads(given.text)["question"]
     assert [one["text"] for one in questions] == ["How?", "c"]
+
+
+@pytest.mark.slow
+def test_processes_are_stopped_as_by_control_and_c(tmp_path: Path) -> None:
+    write_table(tmp_path / "few.csv", 1000)
+    head, rows = (tmp_path / "few.csv").read_text().split("\n", 1)
+    (tmp_path / "people.csv").write_text(head + "\n" + 1000 * rows)
+
+    async def walk() -> None:
+        made, _ = studio(tmp_path, OF)
+        browser = Browser(made.app())
+        await browser.enter()
+        form = {"table": "people.csv", "output": "release", "drop_other_columns": "yes"}
+        await browser.do("release", view="release", **form)
+        while not list(tmp_path.glob(".release.*")):
+            assert made.jobs["release"].status is None
+            assert 'id="stop-release"' in (await browser.ask("/release")).text
+            await asyncio.sleep(0.01)
+        stopped = await browser.do("stop release", view="release")
+        assert "interrupted; nothing was left half-written" in stopped.text
+        assert not list(tmp_path.glob("*release*"))
+        assert made.jobs["release"].doing == "Randomizing"
+
+        made.keeper.change(lambda _: draft(attribute("c")))
+        form = {"output": "study", "title": "Q", "purpose": "P", "contact": "C", "consent": "Yes."}
+        await browser.do("study", view="study", closes="2999-12-31", open="yes", **form)
+        await asyncio.gather(*made.running)
+        for end in ("button", "studio"):
+            await browser.do("rehearse", view="study", output="study")
+            while not (at := made.jobs["rehearsal"].result()):
+                assert made.jobs["rehearsal"].status is None
+                await asyncio.sleep(0.01)
+            page = await asyncio.to_thread(lambda: urlopen(at["respondents"]).read().decode())
+            assert "P" in page
+            assert at["steward"] in (await browser.ask("/study")).text
+            if end == "button":
+                assert at["steward"] not in (await browser.do("stop rehearsal", view="study")).text
+            for task in made.running:  # as when the program ends
+                task.cancel()
+            await asyncio.gather(*made.running, return_exceptions=True)
+            assert made.jobs["rehearsal"].status == 0
+
+    asyncio.run(walk())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from deniable.design.methods import METHODS
 from deniable.studio.draft import Draft
 from deniable.studio.wish import MOST_ATTRIBUTES, from_document, tables_in, tables_text, understood
-from unit.studio.drafts import ODD, attribute, draft
+from unit.studio.drafts import ODD, SPLIT, attribute, draft
 
 LEVELS = {"kind": "levels", "level__a": "1", "level__b": "1", "level__c": "1"}
 
@@ -70,8 +70,6 @@ def test_what_is_wrong_is_said_at_its_control(
         ([attribute("a"), attribute("a")], "attribute 'a' is declared twice"),
         ([{"name": "a", "categories": ["x", "y", "x"]}], "category 'x' "),
         ([{"name": "a", "bins": [0, 30, 20]}], "must increase"),
-        ([attribute("a\tb")], r"'a\tb': a name has no tabs or line breaks"),
-        ([attribute("a\u2028b")], r"'a\u2028b': a name has no tabs or line breaks"),
         ([attribute(f"a{i}") for i in range(5000)], "5,000 attributes are more than"),
     ],
 )
@@ -87,10 +85,10 @@ def test_what_is_large_or_odd_is_understood() -> None:
     assert problems(rows=str(10**12), epsilon="3,5", within="2,5", cap="none") == {}
     assert problems(assume="typed", shares__a="50,5; 49,5", shares__b="") == {}
     assert problems(assume="typed", shares__a="50 %, 50 %") == {}
-    names = [attribute(name) for name in ODD]
-    found = understood(draft(*names, tables=tables_text([ODD[:3], ODD[3:]])))
+    names = [attribute(name) for name in ODD + SPLIT]
+    found = understood(draft(*names, tables=tables_text([ODD[:3], ODD[3:], SPLIT])))
     assert found.problems == {}
-    assert found.tables == [list(ODD[:3]), list(ODD[3:])]
+    assert found.tables == [list(ODD[:3]), list(ODD[3:]), list(SPLIT)]
     many = [attribute(f"a{i}") for i in range(MOST_ATTRIBUTES)]
     assert understood(draft(*many)).problems == {}
 
@@ -165,6 +163,6 @@ def test_a_schema_that_is_read_gives_levels_to_the_controls() -> None:
     assert found.attributes == (attribute("a"), attribute("b"))
 
 
-@given(st.lists(st.lists(st.sampled_from(ODD), min_size=1, max_size=3)))
+@given(st.lists(st.lists(st.sampled_from(ODD + SPLIT), min_size=1, max_size=3)))
 def test_tables_are_kept_as_they_were_chosen(tables: list[list[str]]) -> None:
     assert tables_in(tables_text(tables)) == tables

@@ -111,7 +111,7 @@ def stubborn() -> None:
     """What is not stopped in time."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.randoms(use_true_random=False)
 )
