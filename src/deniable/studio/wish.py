@@ -47,6 +47,7 @@ class Wish:
         arguments: of :func:`deniable.design.design.design`.
         rows: expected.
         within: the half-width that is accepted, as a fraction of 1.
+        prior: how sure of something an observer is before, as a fraction of 1.
         tables: of interest, each one to three names.
         assume: what shares are assumed, as :func:`~deniable.design.expected_tables.expected_tables`
             takes it.
@@ -58,6 +59,7 @@ class Wish:
     arguments: dict[str, Any] = field(default_factory=dict)
     rows: int = 0
     within: float = 0.0
+    prior: float = 0.0
     tables: list[list[str]] = field(default_factory=list)
     assume: Any = "uniform"
     responses: dict[str, str] = field(default_factory=dict)
@@ -100,7 +102,8 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
     if schema and spec:
         put("method", lambda: check_number(spec, len(schema.protected)))
     asked.rows = put("rows", lambda: _rows(typed(wish, "rows"))) or 0
-    asked.within = put("within", lambda: _within(typed(wish, "within"))) or 0
+    asked.within = put("within", lambda: _percent(typed(wish, "within"), "the accepted error")) or 0
+    asked.prior = put("prior", lambda: _percent(typed(wish, "prior"), "the belief before")) or 0
     if file := typed(wish, "matrix_file"):
         asked.responses = {typed(wish, "matrix_of"): str(folder / Path(file).name)}
         if "" in asked.responses:
@@ -176,11 +179,11 @@ def _rows(text: str) -> int:
     return rows
 
 
-def _within(text: str) -> float:
-    points = decimal_number(text, "the accepted error")
-    if not 0 < points < 100:
-        raise InputError("the accepted error is more than 0 and less than 100 points")
-    return points / 100
+def _percent(text: str, what: str) -> float:
+    percent = decimal_number(text, what)
+    if not 0 < percent < 100:
+        raise InputError(f"{what} is more than 0 and less than 100")
+    return percent / 100
 
 
 def _level(value: float, what: str) -> float:
