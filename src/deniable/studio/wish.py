@@ -17,7 +17,7 @@ from deniable.errors import InputError
 from deniable.laws.response import check_attenuation
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
-from deniable.studio.draft import DEFAULTS, Draft, Plain, digest, names_of
+from deniable.studio.draft import Draft, Plain, digest, names_of, usual
 from deniable.studio.numbers import decimal_number, whole_number, written
 
 SCALES: dict[str, tuple[float, float]] = {
@@ -76,7 +76,7 @@ class Wish:
 
 def typed(wish: Mapping[str, str], name: str) -> str:
     """Return what stands in a control."""
-    return wish.get(name, DEFAULTS.get(name, ""))
+    return wish.get(name, usual(name))
 
 
 def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path = Path()) -> Wish:
@@ -114,7 +114,7 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
         name, more = names_of(one)[0], {}
         if by_level and name not in asked.responses:
             more["epsilon"] = number(f"level.{name}", f"ε of '{name}'", _level)
-            if not wish.get(f"level.{name}") and name not in draft.kept:
+            if not typed(wish, f"level.{name}") and name not in draft.kept:
                 asked.problems[f"level.{name}"] = f"ε of '{name}': type its level, in nats"
         elif "importance" in takes:
             what = f"importance of '{name}'"
