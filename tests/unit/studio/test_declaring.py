@@ -87,7 +87,7 @@ def test_odd_names_and_categories_are_kept() -> None:
 
 
 WISHES = {
-    "tables": "a\tb\nb\nc", "matrix_of": "a", "level__a": "1", "importance__a": "2",
+    "tables": "a\tb\nb\nc", "matrix_of": "a", "level__a": "1.5", "importance__a": "2",
     "shares__a": "50 50", "level__b": "3",
 }  # fmt: skip
 
