@@ -92,7 +92,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { name, value } = document.activeElement;
   left = { name, value, view: at("body").dataset.view };
 });
-document.addEventListener("htmx:afterSwap", ({ detail }) => {
+document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
+  if (target.id.startsWith("p-")) return; // a sentence beside a control: there may be hundreds
   dress();
   document.documentElement.lang = at("body").lang;
   if (document.activeElement !== document.body || detail.target?.id !== "body") return;
