@@ -1,9 +1,9 @@
 """Processes that are ended, and answers that never stand beside another wish."""
 
 import asyncio
-import random
 import multiprocessing
 import os
+import random
 import signal
 import time
 from collections.abc import Callable, Coroutine
