@@ -58,12 +58,8 @@ ROOMS: dict[str, set[str]] = {
             "_checks atomic_files design errors estimate laws ledger mechanism randomness "
             "release report schema tables"
         ),
-        # a page on this machine: of laws and solvers what a number may be, said beside its control,
-        # and that a process has loaded them before it is asked
-        "studio": (
-            "_checks atomic_files collect design errors laws report schema solvers "
-            "solvers.patterns tables"
-        ),
+        # a page on this machine: of laws and solvers what a number may be, said beside its control
+        "studio": "_checks atomic_files collect design errors laws report schema solvers tables",
         "audit": "errors estimate laws mechanism randomness schema tables",
         # one release and all its questions
         "opened": "design errors estimate mechanism models schema",

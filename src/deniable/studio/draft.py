@@ -26,6 +26,7 @@ DEFAULTS = {
     "within": "2",
     "kind": "total",
     "epsilon": "4",
+    "level": "1",
     "method": DEFAULT_METHOD,
     "assume": "uniform",
     "prior": "10",
@@ -66,7 +67,7 @@ class Draft:
     def with_wish(self, **typed: str) -> "Draft":
         """Return the draft with something else in some controls."""
         merged = {**self.wish, **typed}
-        wish = {name: text for name, text in merged.items() if text != DEFAULTS.get(name, "")}
+        wish = {name: text for name, text in merged.items() if text != usual(name)}
         return replace(self, wish=wish)
 
     @property
@@ -115,6 +116,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     wish: dict[str, str] = {}
     schema: dict[str, Any] = {}
     pin: list[dict[str, str]] = []
+
+
+def usual(name: str) -> str:
+    """Return what stands in a control at first; in those of all levels the same."""
+    return DEFAULTS.get("level" if name.startswith("level.") else name, "")
 
 
 def names_of(attribute: Plain) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from deniable.errors import InputError
 from deniable.laws.response import check_attenuation
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
-from deniable.studio.draft import DEFAULTS, Draft, Plain, digest, names_of
+from deniable.studio.draft import Draft, Plain, digest, names_of, usual
 from deniable.studio.numbers import decimal_number, whole_number, written
 
 SCALES: dict[str, tuple[float, float]] = {
@@ -47,6 +47,7 @@ class Wish:
         arguments: of :func:`deniable.design.design.design`.
         rows: expected.
         within: the half-width that is accepted, as a fraction of 1.
+        prior: how sure of something an observer is before, as a fraction of 1.
         tables: of interest, each one to three names.
         assume: what shares are assumed, as :func:`~deniable.design.expected_tables.expected_tables`
             takes it.
@@ -58,6 +59,7 @@ class Wish:
     arguments: dict[str, Any] = field(default_factory=dict)
     rows: int = 0
     within: float = 0.0
+    prior: float = 0.0
     tables: list[list[str]] = field(default_factory=list)
     assume: Any = "uniform"
     responses: dict[str, str] = field(default_factory=dict)
@@ -74,7 +76,7 @@ class Wish:
 
 def typed(wish: Mapping[str, str], name: str) -> str:
     """Return what stands in a control."""
-    return wish.get(name, DEFAULTS.get(name, ""))
+    return wish.get(name, usual(name))
 
 
 def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path = Path()) -> Wish:
@@ -100,7 +102,8 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
     if schema and spec:
         put("method", lambda: check_number(spec, len(schema.protected)))
     asked.rows = put("rows", lambda: _rows(typed(wish, "rows"))) or 0
-    asked.within = put("within", lambda: _within(typed(wish, "within"))) or 0
+    asked.within = put("within", lambda: _percent(typed(wish, "within"), "the accepted error")) or 0
+    asked.prior = put("prior", lambda: _percent(typed(wish, "prior"), "the belief before")) or 0
     if file := typed(wish, "matrix_file"):
         asked.responses = {typed(wish, "matrix_of"): str(folder / Path(file).name)}
         if "" in asked.responses:
@@ -111,7 +114,7 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
         name, more = names_of(one)[0], {}
         if by_level and name not in asked.responses:
             more["epsilon"] = number(f"level.{name}", f"ε of '{name}'", _level)
-            if not wish.get(f"level.{name}") and name not in draft.kept:
+            if not typed(wish, f"level.{name}") and name not in draft.kept:
                 asked.problems[f"level.{name}"] = f"ε of '{name}': type its level, in nats"
         elif "importance" in takes:
             what = f"importance of '{name}'"
@@ -176,11 +179,11 @@ def _rows(text: str) -> int:
     return rows
 
 
-def _within(text: str) -> float:
-    points = decimal_number(text, "the accepted error")
-    if not 0 < points < 100:
-        raise InputError("the accepted error is more than 0 and less than 100 points")
-    return points / 100
+def _percent(text: str, what: str) -> float:
+    percent = decimal_number(text, what)
+    if not 0 < percent < 100:
+        raise InputError(f"{what} is more than 0 and less than 100")
+    return percent / 100
 
 
 def _level(value: float, what: str) -> float:

@@ -87,7 +87,7 @@ def test_odd_names_and_categories_are_kept() -> None:
 
 
 WISHES = {
-    "tables": "a\tb\nb\nc", "matrix_of": "a", "level__a": "1", "importance__a": "2",
+    "tables": "a\tb\nb\nc", "matrix_of": "a", "level__a": "1.5", "importance__a": "2",
     "shares__a": "50 50", "level__b": "3",
 }  # fmt: skip
 
@@ -97,7 +97,7 @@ def test_wishes_follow_a_new_name_also_those_that_are_compared() -> None:
     before = Draft(before.schema, before.wish, ({**before.wish, "pin": "A"},))
     after = CHANGES["declare"](before, {**FORM, "names": ODD[0], "kept": "yes"})
     new = {
-        "tables": f"{ODD[0]}\tb\nb\nc", "matrix_of": ODD[0], f"level.{ODD[0]}": "1",
+        "tables": f"{ODD[0]}\tb\nb\nc", "matrix_of": ODD[0], f"level.{ODD[0]}": "1.5",
         f"importance.{ODD[0]}": "2", f"shares.{ODD[0]}": "50 50", "level.b": "3",
     }  # fmt: skip
     assert after.wish == new

@@ -137,7 +137,7 @@ def test_steps_change_the_draft_and_name_it(tmp_path: Path) -> None:
         assert made.keeper.draft.wish["epsilon"] == "3"
         answer = await browser.do("names", names="a, b", view="start")
         assert answer.headers["hx-push-url"] == "/schema"
-        assert (await browser.do("speak de")).text.count('lang="de"') == 1
+        assert (await browser.do("speak de")).text.count('lang="de"') == 2
         answer = await browser.do("add_table", **{"table.1": "a", "table.2": "a"})
         assert "choose one to three attributes, each once" in answer.text
         assert "choose one to three" not in (await browser.ask("/design")).text

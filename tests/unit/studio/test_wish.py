@@ -33,6 +33,7 @@ def problems(**typed: str) -> dict[str, str]:
         ("rows", "", "rows expected: a whole number", {}),
         ("within", "0", "the accepted error is more than 0", {}),
         ("within", "100", "the accepted error is more than 0", {}),
+        ("prior", "200", "the belief before is more than 0", {}),
         ("within", "", "the accepted error: this is not a number", {}),
         ("pair_floor", "2", "the floor on pairs: between 0 and 1, not 2", {}),
         ("pairs", "-1", "how much pairs count: between 0 and 1, not -1", {"method": "forms"}),

@@ -59,6 +59,11 @@ document.addEventListener("input", (event) => {
   if (moved.matches("select, [type=radio]")) at("compute").click();
   else pause = setTimeout(() => htmx.trigger("#live", "again"), moved.type === "range" ? 100 : 60);
 });
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  // htmx does not see a button that stands outside its form.
+  const button = detail.triggeringEvent?.submitter;
+  if (button) detail.parameters[button.name] = button.value;
+});
 document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") {
     steps += 1;
@@ -83,11 +88,14 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     return;
   }
   seen = theirs;
+  at("refused").hidden = true;
   const { name, value } = document.activeElement;
   left = { name, value, view: at("body").dataset.view };
 });
-document.addEventListener("htmx:afterSwap", ({ detail }) => {
+document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
+  if (target.id.startsWith("p-")) return; // a sentence beside a control: there may be hundreds
   dress();
+  document.documentElement.lang = at("body").lang;
   if (document.activeElement !== document.body || detail.target?.id !== "body") return;
   // The control that was pressed was exchanged, too.
   const here = at("body").dataset.view === left.view;
