@@ -1,7 +1,6 @@
 """What is computed for a wish, beside the library's own calls. The command line's: tests/cli."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 import deniable
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
-from deniable.studio.answers import answer, drafted, made, solve
+from deniable.studio.answers import answer, made, solve
 from deniable.studio.numbers import decimal_number, rounded_up
 from deniable.studio.wish import Wish, understood
 from unit.studio.drafts import attribute, draft
@@ -71,11 +70,3 @@ def test_the_total_that_is_found_is_enough_and_one_per_cent_less_is_not(
     assert widths[tuple(deciding)] == pytest.approx(wish.within, rel=0.02)
     # Brute search: 1 % less is not enough, nor is any of the totals below, down to half of it.
     assert not [t for t in 0.99 * shown * 0.93 ** np.arange(10) if largest(wish, t) <= wish.within]
-
-
-def test_a_table_is_read_for_a_draft(tmp_path: Path) -> None:
-    table = tmp_path / "people.csv"
-    table.write_text("smokes,sex\n" + "yes,f\nno,m\n" * 20)
-    text = drafted(str(table))
-    assert [one["name"] for one in tomllib.loads(text)["attribute"]] == ["smokes", "sex"]
-    assert all(one["drafted"] for one in tomllib.loads(text)["attribute"])
