@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,10 @@ def test_the_command_prints_the_address_and_opens_it(
     again = deniable("studio", "people.toml", "--no-browser", "--keep")
     assert f"Studio: {first['address']}\n" in again.out  # a page that is open finds it again
     assert len(opened) == 1
+    with socket.create_server(("127.0.0.1", int(first["address"].split("/")[2].partition(":")[2]))):
+        refused = deniable("studio", "people.toml", "--no-browser")
+    assert refused.status == 2
+    assert "seems to be open already" in " ".join(refused.err.split())
     other = deniable("studio", "--no-browser", "--json").json
     assert other["draft"] == str(people / "draft.studio.toml")
     assert other["address"].rpartition("/")[2] not in first["address"]

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import AsJson
+from deniable.errors import InputError
 
 
 @app.command(group=groups.START)
@@ -45,7 +46,16 @@ def studio(
     with ExitStack() as open_until_the_end:
         with console.working("Opening"):
             keeper, place = begun(source)
-        bound = open_until_the_end.enter_context(bound_socket("127.0.0.1", port or place.port))
+        try:
+            bound = bound_socket("127.0.0.1", port or place.port)
+        except InputError:
+            if port:
+                raise
+            raise InputError(
+                f"{keeper.path} seems to be open already, at {place.address}; go on there, or, if "
+                "another program has taken that port, choose one with --port"
+            ) from None
+        open_until_the_end.enter_context(bound)
         place = place.listening(bound.getsockname()[1])
 
         def end() -> None:
