@@ -494,8 +494,8 @@ def test_a_page_that_is_closed_ends_what_it_waited_for(
     browser: webdriver.Chrome, running: Running
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running.made, "answers", working.Answers())
-        patch.setattr(server.answers, "answer", hangs)
+        hangs = working.Answers(lambda *_: working.in_process(time.sleep, 60))
+        patch.setattr(running.made, "answers", hangs)
         running.keeper.change(lambda draft: draft.with_wish(epsilon="5"))
         first = browser.current_window_handle
         browser.switch_to.new_window("tab")
@@ -507,7 +507,3 @@ def test_a_page_that_is_closed_ends_what_it_waited_for(
         browser.switch_to.window(first)
         until(lambda: not multiprocessing.active_children(), 2)
         print(f"gone {time.monotonic() - closed:.2f} s after the page")
-
-
-def hangs(_wish: object) -> None:
-    time.sleep(60)
