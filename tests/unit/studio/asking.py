@@ -1,9 +1,11 @@
 """Asks a listener in this process, as a browser would."""
 
 import asyncio
+import multiprocessing
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -134,3 +136,12 @@ async def inside(folder: Path, **options: Any) -> tuple[Browser, Studio, Fake]:
 def answer_of(made: Studio) -> Any:
     """What is told of a studio's wish."""
     return answers.answer(made.understood())
+
+
+def processes() -> list[BaseProcess]:
+    """Return the processes that compute for a studio; joblib keeps others for later."""
+    return [
+        each
+        for each in multiprocessing.active_children()
+        if type(each).__name__ == "ForkServerProcess"
+    ]

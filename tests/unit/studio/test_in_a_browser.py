@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -11,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from deniable.studio.draft import Draft, Keeper
 from deniable.studio.place import Place
 from unit.collect.chromium import CHROMIUM, DRIVER, broken, launched, sized
 from unit.collect.studies import listening
+from unit.studio.asking import processes
 
 pytestmark = pytest.mark.skipif(
     not (CHROMIUM and DRIVER), reason="needs the Debian packages chromium, chromium-driver"
@@ -496,14 +497,14 @@ def test_a_page_that_is_closed_ends_what_it_waited_for(
     with pytest.MonkeyPatch.context() as patch:
         hangs = working.Answers(lambda *_: working.in_process(time.sleep, 60))
         patch.setattr(running.made, "answers", hangs)
-        running.keeper.change(lambda draft: draft.with_wish(epsilon="5"))
+        running.keeper.change(lambda draft: replace(draft, wish={"epsilon": "5"}, pins=()))
         first = browser.current_window_handle
         browser.switch_to.new_window("tab")
         browser.get(f"{running.url}/design")
-        until(lambda: len(multiprocessing.active_children()) == 1)
+        until(lambda: len(processes()) == 1)
         time.sleep(0.3)  # the page asks for its answer
         browser.close()
         closed = time.monotonic()
         browser.switch_to.window(first)
-        until(lambda: not multiprocessing.active_children(), 2)
+        until(lambda: not processes(), 2)
         print(f"gone {time.monotonic() - closed:.2f} s after the page")

@@ -1,7 +1,6 @@
 """Processes that are ended, and answers that never stand beside another wish."""
 
 import asyncio
-import multiprocessing
 import os
 import random
 import signal
@@ -18,6 +17,7 @@ from deniable.errors import InputError
 from deniable.studio import answers
 from deniable.studio.wish import understood
 from deniable.studio.working import Answers, in_process, warm
+from unit.studio.asking import processes
 from unit.studio.drafts import draft
 
 
@@ -28,7 +28,7 @@ async def never() -> bool:
 def ended(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run something in a loop, and see that it leaves no process."""
     asyncio.run(asyncio.wait_for(work(), 60))
-    assert multiprocessing.active_children() == []
+    assert processes() == []
 
 
 # --- processes ----------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def test_processes_answer_refuse_and_are_ended(tmp_path: Path) -> None:
             with pytest.raises(InputError, match="this was not computed: its process was ended"):
                 await in_process(function, *status)
         asking = asyncio.create_task(in_process(time.sleep, 60))
-        while not (found := multiprocessing.active_children()):
+        while not (found := processes()):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         os.kill(found[0].pid or 0, signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_a_process_is_gone_soon_after_nobody_wants_its_answer() -> None:
         for leave in ("browser closed", "other wish", "end"):
             known.want("slow", time.sleep, 60)
             waiting = asyncio.create_task(known.wait("slow", has_gone))
-            while not multiprocessing.active_children():
+            while not processes():
                 await asyncio.sleep(0.01)
             since = time.monotonic()
             if leave == "browser closed":
@@ -77,7 +77,7 @@ def test_a_process_is_gone_soon_after_nobody_wants_its_answer() -> None:
             else:
                 known.drop()
             assert await waiting is None
-            while any(child.is_alive() for child in multiprocessing.active_children()):
+            while any(child.is_alive() for child in processes()):
                 await asyncio.sleep(0.01)
             assert time.monotonic() - since < 2
             gone = False
