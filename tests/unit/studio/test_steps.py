@@ -6,9 +6,10 @@ import io
 import random
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -21,9 +22,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deniable.cli import main
+from deniable.studio import opening, steps
 from deniable.studio.making import Job
 from deniable.studio.server import Studio
-from unit.studio.asking import Answer, Browser, studio
+from unit.studio.asking import Answer, Browser, inside, studio
 from unit.studio.drafts import ODD, attribute, draft
 
 COMMAS, QUOTES = ODD[4], ODD[0]
@@ -266,3 +268,90 @@ def test_processes_are_stopped_as_by_control_and_c(
         assert made.jobs["rehearsal"].status == 0
 
     asyncio.run(walk())
+
+
+# --- wishes, by their buttons -------------------------------------------------------------------
+
+
+async def answered(function: Callable[..., Any], *given: Any) -> Any:
+    """Compute in this process."""
+    await asyncio.sleep(0)
+    return function(*given)
+
+
+def test_tables_pins_and_languages_are_chosen_by_buttons(tmp_path: Path) -> None:
+    async def work() -> None:
+        browser, made, _ = await inside(tmp_path)
+        draft = lambda: made.keeper.draft  # noqa: E731
+        both = {"table.1": "smokes", "table.2": "drinks"}
+        for _ in range(2):  # once is enough
+            await browser.do("add_table", **both)
+        assert made.understood().tables == [["smokes", "drinks"]]
+        twice = await browser.do("add_table", **{"table.1": "smokes", "table.2": "smokes"})
+        assert "choose one to three attributes, each once" in twice.text
+        await browser.do("remove_table smokes\tdrinks")
+        assert made.understood().tables == []
+        for name in "ABCD":
+            await browser.do("pin")
+            assert draft().pins[-1]["pin"] == name
+        assert "at most 4 are compared" in (await browser.do("pin")).text
+        await browser.do("wish", **{"w.epsilon": "3"})
+        await browser.do("unpin B")
+        await browser.do("use A")
+        assert [pin["pin"] for pin in draft().pins] == ["A", "C", "D"]
+        assert draft().wish == {"epsilon": "2"}
+        await browser.do("use none")
+        assert draft().wish == {"epsilon": "2"}
+        await browser.do("undo")
+        assert draft().wish == {"epsilon": "3"}
+        await browser.do("redo")
+        assert draft().wish == {"epsilon": "2"}
+        assert 'lang="de"' in (await browser.do("speak de")).text.partition("<body")[0]
+        await browser.do("speak xx")
+        assert made.language == "de"
+
+    asyncio.run(work())
+
+
+def test_the_smallest_total_is_found_unless_the_wish_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(*_: Any) -> Any:
+        await asyncio.sleep(60)
+
+    async def work() -> None:
+        browser, made, _ = await inside(tmp_path)
+        monkeypatch.setattr(steps, "in_process", answered)
+        found = await browser.do("solve", **{"w.within": "5", "w.method": "kronecker"})
+        assert "<b><bdi>drinks</bdi></b>" in found.text
+        assert made.keeper.draft.wish["epsilon"] not in ("2", "4")
+        assert "ε" in (await browser.do("solve", **{"w.epsilon": "-1"})).text
+        refused = await browser.do("solve", **{"w.epsilon": "2", "w.method": "lambda"})
+        assert "this finds a total" in refused.text
+        monkeypatch.setattr(steps, "in_process", slow)
+        finding = asyncio.create_task(browser.do("solve", **{"w.method": "kronecker"}))
+        await asyncio.sleep(0.05)
+        await browser.do("wish", **{"w.rows": "500"})
+        assert "the wishes were changed" in (await finding).text
+
+    asyncio.run(work())
+
+
+def test_a_draft_begins_with_names_a_file_or_the_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        browser, made, _ = await inside(tmp_path)
+        monkeypatch.setattr(opening, "in_process", answered)
+        monkeypatch.setattr(Job, "run", run_here)
+        await browser.do("names", names="a, b")
+        assert made.keeper.draft.columns == ("a", "b")
+        (tmp_path / "t.csv").write_text("sex\n" + "f\nm\n" * 20)
+        await browser.do("open t.csv")
+        assert (made.keeper.draft.columns, made.keeper.draft.table) == (("sex",), "t.csv")
+        for _ in range(2):  # also where it is there
+            await browser.do("example")
+            assert made.keeper.draft.table == "example/insurance.csv"
+            assert "race" in made.keeper.draft.columns
+
+    asyncio.run(work())
