@@ -129,6 +129,8 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
         assert f"{100 * found[key][1]['half_width']:.2f}" in said
     assert "one_column" in [one["key"] for one in found["observers"]]
     (tmp_path / "shares.txt").write_text("sex=0.9:0.1")
+    needed = deniable(*words, "--within", "1pt", "--json").json["tables"][0]["rows_needed"]
+    assert f"{needed:,}" in deniable(*words, "--within", "1pt").out
     rare = deniable(*words, "--assume", f"@{tmp_path / 'shares.txt'}", "--json").json
     assert rare == deniable(*words, "--assume", "sex=0.9:0.1", "--json").json
     assert rare["tables"][0] == found["tables"][0]
@@ -149,6 +151,7 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
         ("design --rows 9 --tables age --assume even", "expected uniform, worst or name=share"),
         ("design --rows 9 --tables age --assume a=1:0,a=0:1", "'a' is given twice"),
         ("design --rows 9 --tables age --assume a=b:0", "'b' is not a number"),
+        ("design --epsilon 3 --within 2pt", "give --tables too"),
         ("plan --rows 9 --tables age", "found from --tables, --rows and --within"),
         ("plan --rows 9 --error 2pt --assume uniform", "--assume says what is true"),
         ("plan --rows 9 --error 2pt --pairs 0.5", "method forms"),

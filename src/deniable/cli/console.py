@@ -431,11 +431,18 @@ def show_expected_tables(
         width = table["half_width"]
         return "no bound" if width is None else f"{100 * width:.2f}"
 
+    def needed(table: Mapping[str, Any]) -> str:
+        rows = table.get("rows_needed", "")
+        return "none are enough" if rows is None else f"{rows:,}" if rows else ""
+
     beside = [points(table) for table in independent or ()] or [""] * len(tables)
     show_table(
-        ["table", "cells", "half-width", "too uncertain", "independent"],
+        ["table", "cells", "half-width", "too uncertain", "independent", "rows needed"],
         [
-            [", ".join(t["attributes"]), str(t["cells"]), points(t), str(t["uncertain"]), other]
+            [
+                *(", ".join(t["attributes"]), str(t["cells"]), points(t), str(t["uncertain"])),
+                *(other, needed(t)),
+            ]
             for t, other in zip(tables, beside, strict=True)
         ],
         most=_SHOWN_ROWS,

@@ -71,6 +71,8 @@ def design(
     refuse_two_outputs(output, as_json)
     if tables and rows is None:
         raise InputError("--tables needs --rows, which errors depend on")
+    if within is not None and not tables:
+        raise InputError("--within says how exact --tables are to be; give --tables too")
     assumed = options.assumed(assume, tables)
     result = find_design(_schema(schema, categories), request)
     if output == "-":

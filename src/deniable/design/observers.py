@@ -66,18 +66,3 @@ def observers(design: Design) -> tuple[Observer, ...]:
         # ε of a set of columns is at least that of each of them, and at most the record's.
         Observer("some_columns", least, whole, at_most=True),
     )
-
-
-def posterior(prior: float, epsilon: float | None) -> float:
-    """Return the most that a belief of this probability can become: p e^ε/(1 − p + p e^ε).
-
-    Args:
-        prior: the belief, 0 to 1.
-        epsilon: in nats; None if unbounded.
-
-    >>> round(posterior(0.1, 1), 3), posterior(0.1, None), posterior(0.1, 0)
-    (0.232, 1.0, 0.1)
-    """
-    if prior == 0:
-        return 0.0
-    return prior / (prior + (1 - prior) * (0.0 if epsilon is None else math.exp(-epsilon)))

@@ -53,6 +53,16 @@ def test_work_without_a_measure_shows_that_it_goes_on(monkeypatch: pytest.Monkey
         until_shown(screen, "Thinking")
 
 
+def test_a_program_that_shows_progress_is_told_line_by_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DENIABLE_PROGRESS", "lines")
+    with console.progress("Writing") as advance:
+        for fraction in (None, 0.101, 0.102, 0.5):
+            advance(fraction)
+    assert capsys.readouterr().err.splitlines() == ["Writing\t", "Writing\t10", "Writing\t50"]
+
+
 def test_nothing_is_shown_where_nobody_looks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

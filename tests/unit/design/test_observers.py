@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import deniable
-from deniable.design.observers import observers, posterior
+from deniable.design.observers import observers
 from deniable.report.wording import epsilon_text, factor_text, posterior_text
 from deniable.schema import Schema
 from unit.dense import random_matrix
@@ -38,13 +38,3 @@ def test_what_has_no_bound_is_none() -> None:
     assert anyone.largest is anyone.factor is alone.largest is rest.largest is some.largest is None
     assert alone.least == some.least
     assert some.to_plain()["at_most"]
-
-
-def test_a_belief_moves_by_the_factor_of_its_odds() -> None:
-    for prior, epsilon in ((0.1, 1.0), (0.5, 3.0), (0.01, 0.2)):
-        after = posterior(prior, epsilon)
-        odds = prior / (1 - prior) * math.exp(epsilon)
-        assert after / (1 - after) == pytest.approx(odds)
-    assert posterior(0.0, None) == 0
-    assert posterior(0.3, None) == 1
-    assert posterior(0.3, 1e6) == 1

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from deniable.cli import main
 from deniable.studio import opening, steps
+from deniable.studio.draft import Draft
 from deniable.studio.making import Job
 from deniable.studio.server import Studio
 from unit.studio.asking import Answer, Browser, inside, studio
@@ -282,7 +283,10 @@ async def answered(function: Callable[..., Any], *given: Any) -> Any:
 def test_tables_pins_and_languages_are_chosen_by_buttons(tmp_path: Path) -> None:
     async def work() -> None:
         browser, made, _ = await inside(tmp_path)
-        draft = lambda: made.keeper.draft  # noqa: E731
+
+        def draft() -> Draft:
+            return made.keeper.draft
+
         both = {"table.1": "smokes", "table.2": "drinks"}
         for _ in range(2):  # once is enough
             await browser.do("add_table", **both)
