@@ -53,9 +53,6 @@ class Nowhere:
     def submit(self, group: list[Submission], _today: date) -> list[Outcome]:
         return [Outcome.STORED] * len(group)
 
-    def sweep(self) -> None:
-        pass
-
 
 def serve(path: Path, durable: bool, ports: "Queue[Any]") -> None:
     folder = StudyFolder(path)

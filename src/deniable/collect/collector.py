@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,6 @@ GROUP = 512
 GATHERING, LONGEST_GATHERING = 0.001, 0.005
 """Seconds without another submission after which a group is written, and most of them: one flush
 of the disk serves all that wait, and takes longer than either."""
-
-SWEEPING = 2.0
-"""Seconds after which the store's journal is emptied again."""
 
 WAITING = 4096
 """Submissions that may wait; more are told to come back."""
@@ -176,12 +173,11 @@ class Collector:
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> Any:
         self._waiting = asyncio.Queue(WAITING)
-        tasks = [asyncio.create_task(work()) for work in (self._write, self._sweep)]
+        writing = asyncio.create_task(self._write())
         yield
         # What was accepted is written before the end.
         await self._waiting.join()
-        for task in tasks:
-            task.cancel()
+        writing.cancel()
         self._writer.shutdown()
 
     # --- what is handed out ----------------------------------------------------------------------
@@ -291,14 +287,6 @@ class Collector:
         # The same again is the same: whoever asks twice, or lost the answer, hears that it is gone.
         before = "" if outcome is Outcome.STORED else " before"
         return _json(200, {"status": f"withdrawn{before}"})
-
-    async def _sweep(self) -> None:
-        """Empty the store's journal, again and again."""
-        while True:
-            await asyncio.sleep(SWEEPING)
-            with suppress(Exception):  # the next time, if the disk is full or fails
-                loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._writer, self.store.sweep)
 
     async def _write(self) -> None:
         """Take what has arrived as one group, commit it, answer; and again."""

@@ -3,10 +3,10 @@
 A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
 whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
 SQLite the bytes of the file follow from which records there are, whatever their order
-(`deniable.collect.buckets`), and what is deleted is overwritten; the journal, which has each
-record beside its invitation, is emptied after every transaction (`Store.sweep`). PostgreSQL keeps
-the order of arrival until the study is closed (docs/collect.md says what that means), and there a
-collector needs no right to read records.
+(`deniable.collect.buckets`), and what is deleted is overwritten. Its rollback journal contains the
+pages that one transaction changes, and is empty once that has ended; a write-ahead log would leave
+an index of the last transaction's pages. PostgreSQL keeps the order of arrival until the study is
+closed (docs/collect.md says what that means), and there a collector needs no right to read records.
 
 One thread writes. It takes what has arrived as one group, one transaction, and answers after the
 commit: either all of a group is on the disk, or none was acknowledged.
@@ -15,7 +15,7 @@ commit: either all of a group is on the disk, or none was acknowledged.
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -172,14 +172,11 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        """A transaction that no other collector's overlaps; nothing of it stays in a journal."""
+        """A transaction that no other collector's overlaps."""
         with self._writes.begin() as connection:
             if self._is_postgresql:
                 self._run(connection, _LOCK, (f"{PATIENCE * 1000:.0f}ms",))
             yield connection
-        failure: Any = self._engine.dialect.loaded_dbapi
-        with suppress(failure.Error):  # it is on the disk, in the journal, until the next sweep
-            self.sweep()
 
     def _run(
         self, connection: sa.Connection, statement: str, values: Sequence[Any] = ()
@@ -273,25 +270,6 @@ class Store:
         with self._writing() as connection:
             connection.execute(STUDY.update().values(closed=True))
             self._records(connection).write_anew()
-
-    def sweep(self) -> None:
-        """Empty SQLite's journal: a record lies in it beside its invitation, in order of arrival,
-        until it is moved into the tables. This is done after every transaction; while somebody
-        reads, nothing is waited for, and whoever serves a study tries again.
-
-        Raises:
-            sqlite3.Error: if the disk fails; what was acknowledged is in the journal then.
-        """
-        journal = Path(f"{self._engine.url.database}-wal")
-        if self._is_postgresql or not journal.exists() or journal.stat().st_size == 0:
-            return
-        with closing(self._engine.raw_connection()) as pooled:
-            connection: Any = pooled.driver_connection
-            connection.execute("PRAGMA busy_timeout=0")
-            try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                connection.execute(f"PRAGMA busy_timeout={PATIENCE * 1000:.0f}")
 
     def totals(self) -> Totals:
         """Return what the store holds."""
@@ -406,7 +384,11 @@ def _engine(url: str) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
-        for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+        # TRUNCATE empties the journal after every transaction. DELETE in between removes the one
+        # that a killed process left, also if nothing has to be rolled back, which SQLite keeps.
+        for mode in ("TRUNCATE", "DELETE", "TRUNCATE"):
+            connection.execute(f"PRAGMA journal_mode={mode}")
+        for setting in ("synchronous=FULL", "secure_delete=ON"):
             connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")

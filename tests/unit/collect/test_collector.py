@@ -58,22 +58,6 @@ def test_everyone_gets_the_same_page_with_its_policy(url: str, everyone: StudyFo
     assert headers["etag"] == f'"{everyone.study.identity}"'
 
 
-def test_no_record_stays_beside_its_invitation_in_the_journal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "SWEEPING", 0.05)
-    folder = example_folder(tmp_path, respondents='"invited"')
-    with folder.opened() as store:
-        (token,) = studies.invited(store, 1)
-        with served(folder) as url:
-            assert post(url, body_of(folder.study, token=token, seed=1))[0] == 201
-            end = time.monotonic() + 10
-            while (folder.path / "store.sqlite-wal").stat().st_size > 0:
-                assert time.monotonic() < end
-                time.sleep(0.02)
-            assert store.totals().records == 1
-
-
 def test_every_outcome_has_its_status(address: Address, tmp_path: Path) -> None:
     """What becomes of which submission is for the store's tests."""
     folder = example_folder(tmp_path, address(), respondents='"invited"')

@@ -9,8 +9,9 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import date, timedelta
+from multiprocessing import get_context
 from pathlib import Path
 from threading import Timer
 
@@ -100,8 +101,16 @@ def test_after_the_end_nothing_new_is_taken_and_what_was_taken_is_known(
 
 
 def files_of(folder: StudyFolder) -> bytes:
-    """All that lies on the disk of a store: database, journal, its index."""
+    """All that lies on the disk of a store: database and journal."""
     return b"".join(path.read_bytes() for path in sorted(folder.path.glob("store.sqlite*")))
+
+
+def content_of(folder: StudyFolder) -> dict[str, bytes]:
+    """Every file of a study's folder, the database without its header's two counts of
+    transactions."""
+    content = {path.name: path.read_bytes() for path in folder.path.iterdir()}
+    database = content["store.sqlite"]
+    return content | {"store.sqlite": database[:24] + database[28:92] + database[96:]}
 
 
 def order_on_disk(content: bytes, ids: Collection[bytes]) -> list[bytes]:
@@ -110,11 +119,6 @@ def order_on_disk(content: bytes, ids: Collection[bytes]) -> list[bytes]:
         1
     }  # no second copy, in free pages or a journal
     return sorted(ids, key=content.index)
-
-
-def without_counters(database: bytes) -> bytes:
-    """A database without its header's two counts of transactions."""
-    return database[:24] + database[28:92] + database[96:]
 
 
 def test_what_lies_on_the_disk_joins_nothing(tmp_path: Path) -> None:
@@ -151,50 +155,89 @@ def test_what_lies_on_the_disk_joins_nothing(tmp_path: Path) -> None:
     assert content.count(receipt_id("receipt 7")) == 1
 
 
+class Copies:
+    """Copies of one store that is empty, with its invitations."""
+
+    def __init__(self, place: Path, invitations: int) -> None:
+        self.place = place
+        (place / "empty").mkdir()
+        self._empty = example_folder(place / "empty", respondents='"invited"')
+        with self._empty.opened() as store:
+            tokens = studies.invited(store, invitations)
+        self.arrivals = [one(number, token) for number, token in enumerate(tokens)]
+
+    def copy(self, name: str) -> StudyFolder:
+        shutil.copytree(self._empty.path, self.place / name)
+        folder = StudyFolder(self.place / name)
+        folder.__dict__["study"] = self._empty.study
+        return folder
+
+    @contextlib.contextmanager
+    def at_once(self, n: int) -> Iterator[tuple[StudyFolder, Store]]:
+        """A store that got the first n at once, and in another order."""
+        folder = self.copy(f"at once {n}")
+        with folder.opened() as store:
+            if n:
+                store.submit(self.arrivals[:n][::-1], TODAY)
+            yield folder, store
+        shutil.rmtree(folder.path)
+
+
 SIZES = (*range(2, 10), 20, 60, 80, 90, 110, 111, 112, 113, 150, 200)
 
 
 def test_no_file_holds_the_order_of_arrival(tmp_path: Path) -> None:
-    """At every size the whole disk is, byte for byte, that of a store which got the same records at
-    once, and the same invitations in another order."""
-    (tmp_path / "empty").mkdir()
-    empty = example_folder(tmp_path / "empty", respondents='"invited"')
-    with empty.opened() as store:
-        tokens = studies.invited(store, max(SIZES))
-    arrivals = [one(number, token) for number, token in enumerate(tokens)]
-
-    def copied(name: str) -> StudyFolder:
-        shutil.copytree(empty.path, tmp_path / name)
-        folder = StudyFolder(tmp_path / name)
-        folder.__dict__["study"] = empty.study
-        return folder
-
-    growing = copied("growing")
+    """At every size the whole folder is, byte for byte, that of a store which got the same records
+    at once, and the same invitations in another order; also while it is served."""
+    copies = Copies(tmp_path, max(SIZES))
+    growing = copies.copy("growing")
     with growing.opened() as store:
-        for n, each in enumerate(arrivals, start=1):
+        for n, each in enumerate(copies.arrivals, start=1):
             assert store.submit([each], TODAY) == [Outcome.STORED]
-            if n not in SIZES:
-                continue
-            assert (growing.path / "store.sqlite-wal").stat().st_size == 0
-            found = order_on_disk(files_of(growing), [each.id for each in arrivals[:n]])
-            at_once = copied(f"at once {n}")
-            with at_once.opened() as other:
-                other.submit(arrivals[:n][::-1], TODAY)
-                same = files_of(at_once)
-            assert order_on_disk(same, found) == found
-            ours, theirs = ((f.path / "store.sqlite").read_bytes() for f in (growing, at_once))
-            assert without_counters(ours) == without_counters(theirs)
+            if n in SIZES:
+                order_on_disk(files_of(growing), [each.id for each in copies.arrivals[:n]])
+                with copies.at_once(n) as (folder, _):
+                    assert content_of(growing) == content_of(folder)
+                assert content_of(growing)["store.sqlite-journal"] == b""
         store.withdraw("receipt 0", TODAY)
         store.close()
-    with at_once.opened() as other:
+    with copies.at_once(n) as (folder, other):
         other.withdraw("receipt 0", TODAY)
         other.close()
-    ours, theirs = ((f.path / "store.sqlite").read_bytes() for f in (growing, at_once))
-    assert without_counters(ours) == without_counters(theirs)
-    for folder in (growing, at_once):
-        export(folder, folder.path / "release", SeededRandomness(1))
-    ours, theirs = ((f.path / "release" / "data.csv").read_bytes() for f in (growing, at_once))
-    assert ours == theirs
+        assert content_of(growing) == content_of(folder)
+        for each in (growing, folder):
+            export(each, each.path / "release", SeededRandomness(1))
+        ours, theirs = ((f.path / "release" / "data.csv").read_bytes() for f in (growing, folder))
+        assert ours == theirs
+    assert [path.name for path in growing.path.glob("store*")] == ["store.sqlite"]
+
+
+def test_a_killed_store_holds_the_order_of_no_group_but_the_last(tmp_path: Path) -> None:
+    """The journal of the transaction in progress is all that a kill leaves, and the next who opens
+    the store removes it."""
+    copies = Copies(tmp_path, 200)
+
+    def fill(folder: StudyFolder) -> None:
+        with folder.opened() as store:
+            for each in copies.arrivals:
+                store.submit([each], TODAY)
+
+    for number in range(KILLS := int(os.environ.get("KILLS", "8"))):
+        folder = copies.copy(str(number))
+        process = get_context("fork").Process(target=fill, args=(folder,))
+        process.start()
+        time.sleep(0.05 + 0.3 * number / KILLS)
+        process.kill()
+        process.join()
+        killed = content_of(folder)
+        with folder.opened() as store:
+            n = store.totals().records
+        with copies.at_once(n) as (same, _):
+            expected = {"store.sqlite-journal": b"", **content_of(same)}
+        assert {"store.sqlite-journal": b"", **content_of(folder)} == expected
+        if not killed.get("store.sqlite-journal"):
+            assert {"store.sqlite-journal": b"", **killed} == expected
+        assert killed.keys() <= expected.keys()
 
 
 def test_the_attack_finds_the_order_in_a_table_of_rows(tmp_path: Path) -> None:
@@ -262,27 +305,33 @@ def test_postgresql_keeps_the_order_until_the_study_is_closed(
     store.dispose()
 
 
-def test_the_journal_is_emptied_and_waits_for_nobody(tmp_path: Path) -> None:
+def test_a_group_waits_for_whoever_reads(tmp_path: Path) -> None:
+    folder = example_folder(tmp_path)
+    path = folder.path / "store.sqlite"
+    with (
+        folder.opened() as store,
+        contextlib.closing(sqlite3.connect(path, check_same_thread=False)) as reading,
+    ):
+        reading.execute("BEGIN")
+        reading.execute("SELECT * FROM study").fetchall()
+        end = Timer(0.2, reading.rollback)
+        end.start()
+        assert store.submit([one(1)], TODAY) == [Outcome.STORED]
+        assert end.finished.is_set()
+        end.join()
+
+
+def test_the_log_of_an_earlier_version_is_removed(tmp_path: Path) -> None:
+    """Version 0.2 kept a write-ahead log, whose index names the pages of the last transaction."""
     folder = example_folder(tmp_path, respondents='"invited"')
-    journal = folder.path / "store.sqlite-wal"
     with folder.opened() as store:
-        first, second, third = studies.invited(store, 3)
-        store.submit([one(1, first)], TODAY)
-        assert journal.stat().st_size == 0
-        with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as reading:
-            reading.execute("BEGIN")
-            reading.execute("SELECT * FROM study").fetchall()
-            began = time.monotonic()
-            store.submit([one(2, second)], TODAY)
-            store.submit([one(3, third)], TODAY)
-            store.sweep()
-            assert time.monotonic() - began < module.PATIENCE / 2
-            # Whoever reads it now can tell which record came with which invitation.
-            assert receipt_id("receipt 2") in journal.read_bytes()
-        for _ in range(2):
-            store.sweep()
-            assert journal.stat().st_size == 0
-        assert store.totals().records == 3
+        (token,) = studies.invited(store, 1)
+    with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as raw:
+        raw.execute("PRAGMA journal_mode=WAL")
+    with folder.opened() as store:
+        assert store.submit([one(1, token)], TODAY) == [Outcome.STORED]
+        names = {path.name for path in folder.path.glob("store*")}
+        assert names == {"store.sqlite", "store.sqlite-journal"}
 
 
 def test_a_bucket_that_has_been_altered_is_refused(tmp_path: Path) -> None:
