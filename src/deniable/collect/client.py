@@ -191,7 +191,8 @@ def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) 
         if 0 < status < 500 and status != 429:
             raise InputError(
                 f"the study did not take the record: {problem}; it was drawn and sent all the "
-                "same, and answering again draws another, which adds to it"
+                f"same, under the receipt {sent.receipt}, and answering again draws another, which "
+                "adds to it"
             )
         if wait is not None:
             time.sleep(wait)

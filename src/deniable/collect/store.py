@@ -76,7 +76,9 @@ class Outcome(Enum):
     OTHER = "another record was stored under this receipt"
     SPENT = "this invitation has been used"
     UNKNOWN = "this invitation is not known"
-    CLOSED = "the study is closed"
+    CLOSED = (
+        "the study is closed; a record that arrived before counts, and its receipt withdraws it"
+    )
     GONE = "this receipt was withdrawn"
     NO_RECEIPT = "this receipt is not known"
 
@@ -194,7 +196,8 @@ class Store:
         return among(partial(self._run, connection), "id, spent", "invitation", ids)
 
     def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
-        """Take a group of submissions, and return what became of each, once it is on the disk.
+        """Take a group of submissions, and return what became of each, once it is on the disk. Once
+        the study is closed nothing is looked up: the answer would tell who has answered.
 
         Raises:
             sqlalchemy.exc.SQLAlchemyError: if the database failed; then nothing was taken.
@@ -202,16 +205,17 @@ class Store:
         tokens = {} if self.study.open_to_all else {each.token: b"" for each in group}
         tokens = {token: token_id(token) for token in tokens}
         with self._writing() as connection:
-            closed = today > self.study.closes or bool(
-                self._run(connection, "SELECT closed FROM study").scalar()
-            )
+            if self._run(connection, "SELECT closed FROM study").scalar() or (
+                today > self.study.closes
+            ):
+                return [Outcome.CLOSED] * len(group)
             records = self._records(connection)
             there, gone = records.known([(each.id, each.record) for each in group])
             spent = self._invited(connection, list(tokens.values()))
             outcomes, rows, used = [], [], []
             for each in group:
                 token = tokens.get(each.token)
-                outcome = _judged(each, token, there, gone, spent, closed)
+                outcome = _judged(each, token, there, gone, spent)
                 if outcome is Outcome.STORED:
                     there[each.id] = each.record
                     rows.append((each.id, each.record))
@@ -338,9 +342,8 @@ def _judged(
     there: dict[bytes, bytes],
     gone: Collection[bytes],
     spent: dict[bytes, bool],
-    closed: bool,
 ) -> Outcome:
-    if (stored := there.get(each.id)) is not None:  # also when closed: it was taken before
+    if (stored := there.get(each.id)) is not None:
         return Outcome.SAME if stored == each.record else Outcome.OTHER
     if token is not None and token not in spent:
         return Outcome.UNKNOWN
@@ -348,7 +351,7 @@ def _judged(
         return Outcome.GONE
     if token is not None and spent[token]:
         return Outcome.SPENT
-    return Outcome.CLOSED if closed else Outcome.STORED
+    return Outcome.STORED
 
 
 def _parsed(url: str) -> sa.URL:

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -104,13 +104,15 @@ def first(browser: webdriver.Chrome, script: str) -> Iterator[None]:
 
 class Watched:
     """Sees every request; `lose` says how many answers to posts are lost after they were given,
-    `refuse` how many posts before that get nowhere, `deny` how the next one is refused. The page
+    and `after` is called then; `refuse` how many posts before that get nowhere, `deny` how the next
+    one is refused. The page
     tries again after two seconds, four and so on: what a test looks at in between is held there by
     a number without end."""
 
     def __init__(self, refuse: float = 0, lose: float = 0) -> None:
         self.requests: list[tuple[str, str, bytes, bytes, float]] = []
         self.refuse, self.lose, self.deny = refuse, lose, 0
+        self.after: Callable[[], object] = lambda: None
 
     def posts(self) -> list[bytes]:
         return [body for method, path, _, body, _ in self.requests if path == "/submissions"]
@@ -149,6 +151,7 @@ class Watched:
             if scope["path"] == "/submissions" and self.lose > 0:
                 self.lose -= 1
                 await app(scope, again, nowhere)
+                self.after()
                 return await busy()
             return await app(scope, again if scope["method"] == "POST" else receive, send)
 

@@ -232,6 +232,29 @@ def test_a_wrong_link_costs_nobody_a_second_draw(browser: webdriver.Chrome, tmp_
     store.dispose()
 
 
+def test_a_closed_study_leaves_the_receipt_of_a_form_that_may_have_arrived(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    folder = example_folder(tmp_path)
+    with folder.opened() as store:
+        watch = Watched(lose=1)  # the first answer, and then the study is closed
+        watch.after = store.close
+        with served(folder, watch) as url:
+            browser.get(url)
+            send(browser, "not-taken")
+            for _ in range(2):
+                assert "it counts" in browser.find_element(By.TAG_NAME, "h1").text
+                assert browser.find_element(By.ID, "receipt").is_displayed()
+                assert broken(browser) == []
+                browser.refresh()  # sends the same again
+                wait_for(browser, "not-taken")
+            browser.find_element(By.CSS_SELECTOR, "#withdraw summary").click()
+            browser.find_element(By.CSS_SELECTOR, "#withdraw button").click()
+            wait_for(browser, "withdrawn")
+            assert (store.totals().records, store.totals().withdrawn) == (0, 1)
+            forget(browser)
+
+
 def test_on_a_shared_device_a_refused_form_is_sent_again_and_not_drawn_again(
     browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
@@ -261,6 +284,12 @@ def test_on_a_shared_device_a_refused_form_is_sent_again_and_not_drawn_again(
         wait_for(browser, "not-taken")
         assert "is closed" in browser.find_element(By.TAG_NAME, "h1").text
         assert stored(browser) == [{"state": "closed"}]
+        browser.find_element(By.CSS_SELECTOR, "#withdraw summary").click()
+        browser.find_element(By.CSS_SELECTOR, "#withdraw button").click()
+        patient(browser).until(lambda shown: "no form with" in shown.page_source)
+        browser.refresh()
+        wait_for(browser, "not-taken")
+        assert absent(browser, "#receipt")
         browser.refresh()
         wait_for(browser, "not-taken")
         assert len(watch.posts()) == 4

@@ -87,16 +87,35 @@ def test_where_anyone_may_answer_a_withdrawn_record_does_not_come_back(
     store.dispose()
 
 
-def test_after_the_end_nothing_new_is_taken_and_what_was_taken_is_known(
-    address: Callable[[], str | None], tmp_path: Path
+@pytest.mark.parametrize("day", [TODAY, LATER])
+def test_after_the_end_nothing_tells_what_was_taken(
+    address: Callable[[], str | None], tmp_path: Path, day: date
 ) -> None:
-    store = example_folder(tmp_path, address()).open_store()
-    store.submit([one(1), one(2)], TODAY)
-    assert store.submit([one(1), one(3)], LATER) == [Outcome.SAME, Outcome.CLOSED]
-    store.close()
-    assert store.submit([one(2), one(3)], TODAY) == [Outcome.SAME, Outcome.CLOSED]
-    assert store.withdraw("receipt 2", TODAY) is Outcome.STORED
-    assert store.totals().closed
+    """Closed by the steward or by its last day: every submission takes the same steps."""
+    store = example_folder(tmp_path, address(), respondents='"invited"').open_store()
+    first, second, third = studies.invited(store, 3)
+    store.submit([one(1, first), one(2, second)], TODAY)
+    store.withdraw("receipt 2", TODAY)
+    if day == TODAY:
+        store.close()
+    steps: list[str] = []
+    sa.event.listen(
+        store._engine, "before_cursor_execute", lambda *given: steps.append(str(given[2:4]))
+    )
+    found = []
+    other = b"\0\0\0"
+    for number, token, record in (
+        *((1, first, one(0).record), (1, first, other), (1, third, other)),  # answered
+        *((2, second, other), (3, second, other)),  # withdrawn
+        *((4, third, other), (4, "0" * 32, other)),  # never answered, never invited
+    ):
+        steps.clear()
+        assert store.submit([one(number, token, record)] * 2, day) == [Outcome.CLOSED] * 2
+        found.append([*steps])
+    assert found == [found[0]] * 7
+    assert "SELECT closed" in found[0][-1]
+    assert store.withdraw("receipt 1", day) is Outcome.STORED
+    assert store.totals().spent == 2
     store.dispose()
 
 
@@ -297,10 +316,7 @@ def test_postgresql_keeps_the_order_until_the_study_is_closed(
     for table, ids in (("submission", arrived), ("invitation", map(token_id, tokens))):
         assert lying(table, "ctid") == sorted(ids)
         assert cluster.run(f"SELECT count(DISTINCT xmin::text) FROM {table}", database) == [(1,)]
-    assert store.submit([one(3, tokens[3]), one(59, tokens[59])], TODAY) == [
-        Outcome.SAME,
-        Outcome.GONE,
-    ]
+    assert store.withdraw("receipt 59", TODAY) is Outcome.GONE
     assert store.withdraw("receipt 4", TODAY) is Outcome.STORED
     store.dispose()
 

@@ -372,7 +372,7 @@ class Page {
     const decided = await this.settle(kept, taken ? 201 : said && status);
     if (this.isOwn(kept) || !decided) {
       if (taken) this.showDone(kept, this.t.done);
-      else this.showNotTaken(decided ? status : 0, said || String(status));
+      else this.showNotTaken(decided ? status : 0, said || String(status), kept.receipt);
     } else if (taken && !this.invited) {
       this.showArrived();
     } else {
@@ -446,8 +446,9 @@ class Page {
     return true;
   }
 
-  /** Why the form was not taken, and what comes of it: never another draw. */
-  showNotTaken(status, said = "") {
+  /** Why the form was not taken, and what comes of it: never another draw. A study that is closed
+   * does not tell whether the form had arrived before; the receipt takes it back if it had. */
+  showNotTaken(status, said = "", receipt = null) {
     const { t } = this;
     const reason = { 403: t.unknown, 409: t.spent, 410: t.closed }[status];
     const burnt = status === 403 && this.study.shared_device;
@@ -456,7 +457,8 @@ class Page {
       reason ? null : make("p", { dir: "ltr", lang: "en" }, said),
       burnt ? make("p", {}, t.otherLink) : null,
       waits ? make("p", {}, t.waits) : null,
-      foreign(this.words.contact, "p"));
+      foreign(this.words.contact, "p"),
+      ...(status === 410 && receipt ? [...this.receipt(receipt), this.withdrawal(receipt)] : []));
   }
 
   showClosed(by) {
@@ -499,7 +501,8 @@ class Page {
         return this.showWithdrawn();
       }
       button.disabled = false;
-      said.replaceChildren(`${t.withdrawFailed} `, foreign(this.words.contact));
+      said.replaceChildren(status === 404 ? t.noForm : `${t.withdrawFailed} `,
+        status === 404 ? "" : foreign(this.words.contact));
     };
     const button = make("button", { type: "button", onclick: withdraw }, t.withdrawNow);
     return make("details", { id: "withdraw" }, make("summary", {}, t.withdraw),
