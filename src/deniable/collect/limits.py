@@ -2,11 +2,14 @@
 
 import hashlib
 import ipaddress
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from deniable.randomness import SystemRandomness
+
+_WITH_PORT = re.compile(r'^"?\[(.*)\](?::\d*)?"?$|^([\d.]+):\d*$')
 
 _WINDOW = 60.0
 """Seconds in which requests are counted together."""
@@ -30,15 +33,16 @@ def address_of(peer: str, forwarded: Sequence[str], hops: int) -> str:
 
 def network_of(address: str) -> str:
     """Return what is counted as one address: of version 6 the first 64 bits, since whoever has one
-    has all with these.
+    has all with these. The port that some proxies append does not count.
 
-    >>> network_of("2001:db8::1"), network_of("192.0.2.7"), network_of("::ffff:192.0.2.7")
+    >>> network_of("2001:db8::1"), network_of("192.0.2.7:4711"), network_of("::ffff:192.0.2.7")
     ('2001:db8::/64', '192.0.2.7', '192.0.2.7')
     """
+    plain = _WITH_PORT.sub(r"\1\2", address)
     try:
-        read = ipaddress.IPv6Address(address.partition("%")[0])
+        read = ipaddress.IPv6Address(plain.partition("%")[0])
     except ValueError:  # of version 4, or what a proxy says
-        return address
+        return plain
     return str(read.ipv4_mapped or ipaddress.IPv6Network((int(read) >> 64 << 64, 64)))
 
 

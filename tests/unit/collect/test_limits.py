@@ -1,6 +1,8 @@
 """Who may ask how often."""
 
-from deniable.collect.limits import Limiter, address_of
+import pytest
+
+from deniable.collect.limits import Limiter, address_of, network_of
 
 
 def test_an_address_is_counted_from_the_right_by_our_own_proxies() -> None:
@@ -30,3 +32,22 @@ def test_all_addresses_of_one_network_are_counted_together() -> None:
     assert limiter.allows("2001:db8:0:1::1", 1.0)
     assert [limiter.allows("::ffff:192.0.2.7", 1.0), limiter.allows("192.0.2.7", 1.0)] == [True] * 2
     assert not limiter.allows("192.0.2.7", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("written", "network"),
+    [
+        ("2001:DB8:0:0:1:2:3:4", "2001:db8::/64"),
+        ("[2001:db8::7]", "2001:db8::/64"),
+        ("[2001:db8::7]:4711", "2001:db8::/64"),
+        ('"[2001:db8::7]:4711"', "2001:db8::/64"),
+        ("[::ffff:192.0.2.7]:4711", "192.0.2.7"),
+        ("::FFFF:c000:207", "192.0.2.7"),
+        ("192.0.2.7:4711", "192.0.2.7"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unknown", "unknown"),
+        ("[", "["),
+    ],
+)
+def test_addresses_are_counted_however_they_are_written(written: str, network: str) -> None:
+    assert network_of(address_of("10.0.0.9", [f"6.6.6.6, {written}"], 1)) == network
