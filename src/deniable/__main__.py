@@ -3,9 +3,26 @@
 import os
 import signal
 import sys
+from contextlib import suppress
+from threading import Thread
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 """What a user may set. The last is no default of ours: it would also say how pyarrow reads."""
+
+
+def _end_with_stdin() -> None:
+    """End as by Control-C at the end of standard input, whose other end the studio holds: it may be
+    killed. Nothing else is read from there."""
+    held = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    def wait() -> None:
+        with suppress(OSError):
+            while os.read(held, 1):
+                pass
+        os.kill(0 if os.name == "posix" else os.getpid(), signal.SIGINT)  # 0: with its workers
+
+    Thread(target=wait, daemon=True).start()
 
 
 def main() -> None:
@@ -15,6 +32,8 @@ def main() -> None:
     and threads that wait for one another take more time than they save. The libraries read these
     variables when numpy is first imported.
     """
+    if os.environ.pop("DENIABLE_ENDS_WITH_STDIN", ""):
+        _end_with_stdin()
     if not any(os.environ.get(name) for name in _THREADS):
         os.environ.update(dict.fromkeys(_THREADS[:2], "1"))
     try:

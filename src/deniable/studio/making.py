@@ -12,6 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+_VARIABLES = {
+    "DENIABLE_PROGRESS": "lines",
+    "DENIABLE_ENDS_WITH_STDIN": "1",
+    "PYTHONUNBUFFERED": "1",
+}
 _MOST_LINES = 200
 _LONGEST_LINE = 1 << 20
 
@@ -56,10 +61,10 @@ class Job:
         self._process = process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "deniable", *self.arguments),
             cwd=self.folder,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,  # closes with this process, and then it ends
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "DENIABLE_PROGRESS": "lines", "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, **_VARIABLES},
             start_new_session=True,
             limit=_LONGEST_LINE,
         )

@@ -1,10 +1,13 @@
 """The page: a function of the draft, of what was computed, and of what is being made."""
 
+import os
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from deniable.report.rendering import read, render
 from deniable.report.wording import epsilon_text, points_text
 from deniable.studio.declaring import category_lines, problem_of
 from deniable.studio.draft import Draft, names_of
-from deniable.studio.opening import OPENED, path_in
+from deniable.studio.opening import OPENED, TABLES, path_in
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import SCALES, Wish, typed
 
@@ -95,6 +98,7 @@ def page(
         category_lines=category_lines,
         within=within,
         listed=files_in(studio.folder, within) if view == "start" else (),
+        offered=offered_in(studio.folder) if view in ("release", "ask") else None,
         matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
         answer=answer and defaultdict(str, answer),
         told=answer.get("statements") if answer else None,
@@ -126,6 +130,29 @@ def files_in(folder: Path, within: str) -> list[tuple[str, bool]]:
         for path in (sorted(place.iterdir()) if place.is_dir() else ())
         if not path.name.startswith(".") and (path.is_dir() or path.name.endswith(OPENED))
     ]
+
+
+def offered_in(folder: Path) -> dict[str, list[str]]:
+    """Return the tables and the releases in a folder and below it, without what is in releases and
+    studies: three levels deep, and the first 200 folders, of each the first 1,000 names."""
+    offered: dict[str, list[str]] = {"tables": [], "releases": []}
+    folders = [folder.resolve()]
+    for place in folders:  # which grows
+        with suppress(OSError), os.scandir(place) as entries:
+            found = {entry.name: entry for entry in islice(entries, 1000)}
+            within = place.relative_to(folders[0])
+            if within.parts and "record.json" in found:
+                offered["releases"].append(str(within))
+            elif not within.parts or "study.json" not in found:
+                for name, entry in sorted(found.items()):
+                    if name.startswith(".") or not name.isprintable():
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        if len(folders) < 200 and len(within.parts) < 3:
+                            folders.append(place / name)
+                    elif name.lower().endswith(TABLES):
+                        offered["tables"].append(str(within / name))
+    return offered
 
 
 def worst(tables: Sequence[Mapping[str, Any]]) -> float | None:

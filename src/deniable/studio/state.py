@@ -1,10 +1,13 @@
 """What is there: the draft, what is computed and made for it, and what was said last."""
 
 import asyncio
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
+from deniable.atomic_files import write_file
 from deniable.errors import InputError
 from deniable.studio import answers, working
 from deniable.studio.draft import Keeper
@@ -13,6 +16,8 @@ from deniable.studio.place import Place
 from deniable.studio.wish import Wish, understood
 
 LANGUAGES = ("en", "de")
+
+_JOBS = "jobs.json"
 
 
 class State:
@@ -29,7 +34,7 @@ class State:
         self.token = sha256(f"token of {place.secret}".encode()).hexdigest()
         """In every form; the same when the program has ended and is started again."""
         self.answers = working.Answers()
-        self.jobs: dict[str, Job] = {}
+        self.jobs = self._remembered()
         self.running: set[asyncio.Task[Any]] = set()
         self.language = LANGUAGES[0]
         self.filled: dict[str, Mapping[str, str]] = {}
@@ -55,9 +60,45 @@ class State:
         if name in self.jobs and self.jobs[name].status is None:
             raise InputError("this is being made already; wait for it, or stop it")
         self.jobs[name] = job
-        task = asyncio.create_task(job.run())
+        task = asyncio.create_task(self._run(job))
         self.running.add(task)
         task.add_done_callback(self.running.discard)
+
+    async def _run(self, job: Job) -> None:
+        self._remember()
+        try:
+            await job.run()
+        finally:
+            self._remember()
+
+    def _remember(self) -> None:
+        """Write the jobs into the cache, for the next start."""
+        plain = {
+            name: {
+                "arguments": job.arguments,
+                "output": job.output,
+                "lines": job.lines,
+                "printed": job.printed.decode(errors="replace"),
+                "status": job.status,
+            }
+            for name, job in self.jobs.items()
+        }
+        with suppress(OSError, InputError):  # a full disk
+            content = json.dumps(plain).encode()
+            write_file(self.cache / _JOBS, content, overwrite=True, private=True)
+
+    def _remembered(self) -> dict[str, Job]:
+        """Return the jobs of the last time, without those whose output has been removed."""
+        jobs: dict[str, Job] = {}
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            for name, plain in json.loads((self.cache / _JOBS).read_text()).items():
+                job = Job(plain["arguments"], self.folder, plain["output"], plain["lines"])
+                job.printed, job.status = plain["printed"].encode(), plain["status"]
+                if job.status is None:
+                    job.status, job.lines = -1, ["the studio was ended before this was"]
+                if job.status or (self.folder / job.output).exists():
+                    jobs[name] = job
+        return jobs
 
     async def made(self, name: str, gone: working.Gone) -> Job:
         """Return what is being made under a name when it is; stop it if who asked has gone."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import sys
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
+from threading import Thread
 from typing import Any
 
 from deniable.errors import InputError
@@ -70,10 +72,18 @@ async def warm() -> None:
 
 def _work(there: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    Thread(target=_end_with_parent, daemon=True).start()
     try:
         there.send((True, function(*given)))
     except InputError as error:
         there.send((False, str(error)))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 class Answers:

@@ -1,13 +1,19 @@
 """Commands that the studio runs: what they say, how they are stopped. A shell stands for them."""
 
 import asyncio
+import json
+import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from deniable.studio.making import Job
+from unit.collect.studies import example_folder
 
 
 @pytest.fixture
@@ -25,12 +31,12 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 
 def test_a_command_is_shown_as_it_is_typed(program: Callable[[str], Job], tmp_path: Path) -> None:
-    job = program('printf "%s\\n" "$@" "$DENIABLE_PROGRESS" "$(pwd)" >&2; read nothing')
+    job = program('printf "%s\\n" "$@" "$DENIABLE_PROGRESS" "$(pwd)" >&2; exit 1')
     assert job.command == "deniable share 'a table.csv'"
     assert (job.status, job.result()) == (None, None)
     asyncio.run(job.run())
     assert job.lines == ["-m", "deniable", "share", "a table.csv", "lines", str(tmp_path)]
-    assert job.status == 1, "there is nothing to be read: nobody can be asked"
+    assert job.status == 1
 
 
 def test_progress_is_told_apart_from_what_is_said(program: Callable[[str], Job]) -> None:
@@ -66,3 +72,44 @@ def test_what_is_stopped_or_cancelled_ends_in_its_own_way(program: Callable[[str
     for how in ("stop", "cancel"):
         job = asyncio.run(stopped(how))
         assert (job.lines, job.status) == (["begun", "stopped"][: 2 if how == "stop" else 1], 130)
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from deniable.studio.making import Job
+
+async def serve():
+    job = Job(["collect", "serve", "study", "--port=0", "--json"], Path(sys.argv[1]))
+    running = asyncio.create_task(job.run())
+    while not job.result():
+        await asyncio.sleep(0.01)
+    print(job.printed.decode().replace("\\n", " "), flush=True)
+    await running
+
+asyncio.run(serve())
+"""
+
+
+def test_what_is_served_ends_with_a_studio_that_is_killed(tmp_path: Path) -> None:
+    example_folder(tmp_path)
+    studio = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE)
+    assert studio.stdout is not None
+    with studio.stdout:
+        address = json.loads(studio.stdout.readline())["respondents"]
+        with urlopen(address) as page:
+            assert page.status == 200
+        studio.kill()
+        studio.wait()
+    end = time.monotonic() + 20
+    with suppress(OSError):  # nobody listens
+        while time.monotonic() < end:
+            urlopen(address).close()
+            time.sleep(0.05)
+    assert time.monotonic() < end
+
+
+def test_a_command_has_nothing_to_read(tmp_path: Path) -> None:
+    job = Job(["inspect", "/dev/stdin"], tmp_path)
+    asyncio.run(asyncio.wait_for(job.run(), 20))
+    assert job.status == 2

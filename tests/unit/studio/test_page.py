@@ -19,6 +19,7 @@ from deniable.studio.page import (
     VIEWS,
     compared,
     files_in,
+    offered_in,
     page,
     texts,
     worst,
@@ -157,6 +158,29 @@ def test_files_that_can_be_opened_are_listed(tmp_path: Path) -> None:
     assert files_in(tmp_path, "") == [("a.toml", False), ("b.csv", False), ("below", True)]
     assert files_in(tmp_path, "below") == [("below/d.json", False)]
     assert files_in(tmp_path, "nowhere") == []
+
+
+def test_tables_and_releases_below_are_offered(tmp_path: Path) -> None:
+    for name in (
+        *("b.csv", "a.txt", ".hidden.csv", "bell\a.csv", "below/D.CSV", "below/on/e.sav"),
+        *("release/data.csv", "release/record.json", "study/study.json", "study/x.csv"),
+        *("1/2/3/four.csv", "1/2/3/4/five.csv", "below/released/record.json", ".git/g.csv"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert offered_in(tmp_path) == {
+        "tables": ["b.csv", "below/D.CSV", "below/on/e.sav", "1/2/3/four.csv"],
+        "releases": ["release", "below/released"],
+    }
+    shown = studio(tmp_path, draft())
+    text = page(shown, "release", shown.understood(), {})
+    assert '<option value="below/on/e.sav">' in text
+    check(text)
+    for i in range(300):
+        (tmp_path / f"many{i}").mkdir()
+        (tmp_path / f"many{i}" / "t.csv").touch()
+    assert 100 < len(offered_in(tmp_path)["tables"]) < 203
 
 
 def test_what_is_compared_is_drawn() -> None:

@@ -4,6 +4,8 @@ import asyncio
 import csv
 import io
 import random
+import re
+import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -228,6 +230,37 @@ def test_a_study_asks_the_questions_of_the_columns(tmp_path: Path, made: Studio)
     assert given.headers["content-disposition"] == 'attachment; filename="questionnaire.toml"'
     questions = tomllib.loads(given.text)["question"]
     assert [one["text"] for one in questions] == ["How?", "c"]
+
+
+def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Studio) -> None:
+    write_table(tmp_path / "people.csv", 400)
+    first, _ = studio(tmp_path, OF)
+    press(first, "release", FEW)
+    press(first, "ask", {"release": "release", "table.1": "c"})
+    study = {"output": "study", "title": "Q", "purpose": "P", "contact": "C", "consent": "Yes."}
+    first.keeper.change(lambda _: draft(attribute("c")))
+    press(first, "study", study | {"closes": "2999-12-31"})
+    assert first.jobs["release"].status == 0
+    first.jobs["rehearsal"] = Job(["collect", "serve", "study"], tmp_path, "study")
+    first._remember()  # killed before the rehearsal has ended
+    again, _ = studio(tmp_path, OF)
+    for view in ("/release", "/ask"):
+        ours, theirs = (asked(each, view).text.partition('id="job-')[2] for each in (first, again))
+        ours, theirs = (text.partition("<form")[0] for text in (ours, theirs))
+        assert re.sub(r"svg\?\d+", "", ours) == re.sub(r"svg\?\d+", "", theirs)
+    assert "Read the report" in asked(again, "/release").text
+    assert asked(again, "/files/report.html").status == 200
+    told = asked(again, "/study").text
+    assert "the studio was ended before this was" in told
+    assert "serve study" in told
+    assert "Try it on this machine" in told
+    assert (again.cache / "jobs.json").stat().st_mode & 0o77 == 0
+    # What has been removed meanwhile, or cannot be read, is not listed.
+    shutil.rmtree(tmp_path / "release")
+    assert "release" not in studio(tmp_path, OF)[0].jobs
+    for content in ("", "[]", '{"release": {}}', '{"release": 1}'):
+        (again.cache / "jobs.json").write_text(content)
+        assert studio(tmp_path, OF)[0].jobs == {}
 
 
 @pytest.mark.slow

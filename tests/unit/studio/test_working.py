@@ -4,6 +4,8 @@ import asyncio
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -83,6 +85,33 @@ def test_a_process_is_gone_soon_after_nobody_wants_its_answer() -> None:
             gone = False
 
     ended(work)
+
+
+KILLED = """
+import asyncio, os, time
+from deniable.studio.working import in_process
+
+async def design():
+    work = asyncio.create_task(in_process(time.sleep, 600))
+    while not multiprocessing.active_children():
+        await asyncio.sleep(0.01)
+    print("begun", flush=True)
+    await work
+
+import multiprocessing
+if __name__ == "__main__":
+    asyncio.run(design())
+"""
+
+
+def test_processes_end_with_a_studio_that_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "studio.py"
+    file.write_text(KILLED)
+    studio = subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE)
+    assert studio.stdout is not None
+    assert studio.stdout.readline() == b"begun\n"
+    studio.kill()
+    assert studio.communicate(timeout=20) == (b"", None)  # nobody holds the other end any more
 
 
 # --- answers ------------------------------------------------------------------------------------
