@@ -42,6 +42,8 @@ class Job:
     """How much of ``doing`` is done."""
     status: int | None = None
     """With which it ended; None while it runs."""
+    interrupted: bool = False
+    """Whether it ran when the studio was killed."""
     _process: asyncio.subprocess.Process | None = None
 
     @property

@@ -79,7 +79,7 @@ class State:
                 "output": job.output,
                 "lines": job.lines,
                 "printed": job.printed.decode(errors="replace"),
-                "status": job.status,
+                "status": None if job.interrupted else job.status,
             }
             for name, job in self.jobs.items()
         }
@@ -95,7 +95,7 @@ class State:
                 job = Job(plain["arguments"], self.folder, plain["output"], plain["lines"])
                 job.printed, job.status = plain["printed"].encode(), plain["status"]
                 if job.status is None:
-                    job.status, job.lines = -1, ["the studio was ended before this was"]
+                    job.status, job.interrupted = 130, True
                 if job.status or (self.folder / job.output).exists():
                     jobs[name] = job
         return jobs
