@@ -374,24 +374,25 @@ def inspect(
     """
     from deniable.design import record
     from deniable.design.strata import Designs, read_designs
-    from deniable.estimate.consistency import check_origin, check_values
+    from deniable.estimate.consistency import check_origin
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
     from deniable.release.record import UNCHECKED_MECHANISM, verify
     from deniable.release.signing import is_signed
 
+    folder = source if source.is_dir() else source.parent
     signature = _signature(source, signed_by)
     study = _study(source)
     with console.working("Recomputing from the law"):
         designs = read_designs(source) if study is None else Designs.one(study.design)
     unchecked = verify(source) if study is None else dict(UNCHECKED_MECHANISM)
-    if signature is None and is_signed(source):
+    if signature is not None:
+        unchecked.pop("files", None)  # as they were signed
+    elif is_signed(folder):
         unchecked["signature"] = "the signature (--signed-by)"
     origin = None
-    if source.is_dir() and (source / "record.json").exists():
-        release = open_release(source)
-        check_values(release)
-        origin = check_origin(release, anyway=anyway)
+    if "guarantee.person" in unchecked and (source.is_dir() or "release.rows" not in unchecked):
+        origin = check_origin(open_release(folder), anyway=anyway)
     if source.is_dir() and study is not None:
         origin = check_origin(collected(source), anyway=anyway)
     with console.working("Comparing what would be drawn"):

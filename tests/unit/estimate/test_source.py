@@ -25,7 +25,12 @@ def folder(path: Path) -> Path:
     record = {
         "format": "deniable release",
         "format_version": 1,
-        "release": {"file": "data.csv", "sha256": hashlib.sha256(ROWS).hexdigest()},
+        "release": {
+            "file": "data.csv",
+            "sha256": hashlib.sha256(ROWS).hexdigest(),
+            "columns": ["a"],
+        },
+        "guarantee": {"unprotected": []},
         "mechanism": mechanism_to_plain(DESIGN),
     }
     (path / "record.json").write_bytes(to_json(record))
@@ -99,7 +104,7 @@ def test_what_the_record_says_cannot_be_read_is_said_when_it_is_read(tmp_path: P
     made = folder(tmp_path / "release")
     stated = json.loads((made / "record.json").read_text())
     expected = expected_accuracy(DESIGN.account).to_plain(3)
-    stated |= {"guarantee": {"epsilon": 1.0}, "worth": expected}
+    stated |= {"guarantee": {"epsilon": 1.0, "unprotected": []}, "worth": expected}
     (made / "record.json").write_text(json.dumps(stated))
     release = open_release(made)
     with pytest.warns(Notice, match="nothing can be read from this release"):
