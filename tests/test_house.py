@@ -68,7 +68,7 @@ ROOMS: dict[str, set[str]] = {
         "opened": "design errors estimate mechanism models schema",
         # rows from a model, beside what the release says itself
         "synthesis": (
-            "atomic_files design errors estimate mechanism models opened randomness report "
+            "atomic_files design errors estimate mechanism models opened randomness release report "
             "schema tables"
         ),
         "api": (

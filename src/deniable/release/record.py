@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -374,7 +373,7 @@ def _unknown_files(
         name = path.name
         if name in known:
             continue
-        if name in released.beside and find_spec("pyreadstat"):
+        if name in released.beside:
             rows = [columns[column] for column in released.columns]
             same = holds_rows(path, folder / released.file, rows, designs.strata.schema)
             if same is False:

@@ -241,7 +241,8 @@ def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Sche
 def holds_rows(copy: Path, rows: Path, columns: Sequence[Column], schema: Schema) -> bool | None:
     """Return whether a file as :func:`write_copy` makes them holds a release's rows: the same
     columns, in every cell the same value, and in SPSS's and Stata's files values of the same names;
-    None where a column's values are of kinds that cannot be compared. Memory is bounded.
+    None where they cannot be compared, for want of a library or of a common type. Memory is
+    bounded.
 
     Args:
         copy: the file.
@@ -253,6 +254,8 @@ def holds_rows(copy: Path, rows: Path, columns: Sequence[Column], schema: Schema
         InputError: if one of them cannot be read.
     """
     kind, names = copy.suffix[1:], [column.name for column in columns]
+    if kind in _NAMES and find_spec("pyreadstat") is None:
+        return None
     if list(column_names(copy, AS_RELEASED)) != names:
         return False
     how = _codings(columns, schema, kind) if kind in _NAMES else {}
