@@ -366,7 +366,9 @@ def _unknown_files(
             of a release that this version made is not that of its record.
     """
     columns = {column.name: column for column in layout_of(designs.strata, released.numeric)}
-    known = {"record.json", released.file, "data.bim", "data.fam", *signing.FILES}
+    known = {"record.json", released.file, *(signing.FILES if signing.is_signed(folder) else ())}
+    if released.file == "data.bed":
+        known |= {"data.bim", "data.fam"}
     page = explained(record, designs, released)
     unknown = []
     for path in sorted(folder.iterdir()):
@@ -382,17 +384,21 @@ def _unknown_files(
                 )
             if same:
                 continue
-        if name == "codebook.csv" and path.is_file():
-            if path.read_bytes() == render_codebook(page).encode():
+        if name == "codebook.csv":
+            if _holds(path, render_codebook(page)):
                 continue
             if record["software"] == f"deniable {version('deniable')}":
                 raise InputError(f"{path}: this is not the codebook that follows from the record")
-        if name == "report.html" and path.is_file():
-            words = METHODS[next(iter(designs.designs.values())).method]
-            if path.read_bytes() == render_report(page, words).encode():
-                continue
+        words = METHODS[next(iter(designs.designs.values())).method]
+        if name == "report.html" and _holds(path, render_report(page, words)):
+            continue
         unknown.append(name)
     return unknown
+
+
+def _holds(path: Path, text: str) -> bool:
+    content = text.encode()
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
 
 
 def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> None:
