@@ -26,6 +26,7 @@ from deniable.cli.arguments import (
     TotalOptions,
     check_inputs,
     collected,
+    is_study,
     refuse_two_outputs,
     write_mechanism,
 )
@@ -442,7 +443,7 @@ def _study(source: Path) -> "Study | None":
     from deniable.collect.study import FORMAT, read_study
     from deniable.design.stored import read_json
 
-    file = source / "study.json" if source.is_dir() else source
+    file = source / "study.json" if is_study(source) else source
     if not file.is_file() or read_json(file).get("format") != FORMAT:
         return None
     return read_study(file)

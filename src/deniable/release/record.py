@@ -275,12 +275,14 @@ def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
 
 
 UNCHECKED_MECHANISM = {
+    "schema": "the title, the labels of categories and the texts of questions",
     "software": "which version wrote the file",
     "method": "by which of the methods that make such laws it was found",
 }
 """What the file of a mechanism states and only its maker can know, in words."""
 
 UNCHECKED = {
+    "title": UNCHECKED_MECHANISM["schema"],
     "software": UNCHECKED_MECHANISM["software"],
     "mechanism.method": UNCHECKED_MECHANISM["method"],
     "expost.strata.mechanisms": "by which method the matrices of the strata were made",
@@ -351,7 +353,7 @@ def verify(path: Path) -> dict[str, str]:
         unchecked |= UNCHECKED_WITHOUT_ROWS
     if unknown:
         unchecked["files"] = f"what is in {', '.join(unknown)}"
-    always = {"guarantee.person", "files"}  # also where everybody is said to have one row
+    always = {"guarantee.person", "files", "title"}  # stated or not
     return {w: words for w, words in unchecked.items() if w in always or _has(current, w)}
 
 
