@@ -275,14 +275,13 @@ def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
 
 
 UNCHECKED_MECHANISM = {
-    "schema": "the title, the labels of categories and the texts of questions",
     "software": "which version wrote the file",
     "method": "by which of the methods that make such laws it was found",
+    "schema": "the title, labels and questions",
 }
 """What the file of a mechanism states and only its maker can know, in words."""
 
 UNCHECKED = {
-    "title": UNCHECKED_MECHANISM["schema"],
     "software": UNCHECKED_MECHANISM["software"],
     "mechanism.method": UNCHECKED_MECHANISM["method"],
     "expost.strata.mechanisms": "by which method the matrices of the strata were made",
@@ -290,6 +289,7 @@ UNCHECKED = {
     "release.row_order": "the order of the rows",
     "release.randomness": "where random bits came from",
     "guarantee.person": "how many rows a person has",
+    "title": UNCHECKED_MECHANISM["schema"],
     "population": "other releases of the population, which its ledger knows (ledger check)",
 }
 """What a record states and only its maker can know, in words."""
