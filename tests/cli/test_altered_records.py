@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -345,6 +346,8 @@ def test_what_is_in_other_files_of_a_release_is_named_as_not_checked(
     shown = deniable("inspect", "r")
     assert shown.status == 0, shown.err
     assert "what is in more, raw.csv, report.html" in shown.out
+    warned = deniable("ledger", "check", "l", "--release", "r")
+    assert (warned.status, "what is in more, raw.csv, report.html" in warned.err) == (0, True)
     codebook = (shared / "codebook.csv").read_text()
     (shared / "codebook.csv").write_text(codebook.replace("f,f", "f,m"))
     refused = deniable("inspect", "r")
@@ -375,3 +378,16 @@ def test_a_record_that_gives_a_key_twice_is_refused(
     refused = deniable("inspect", "x.json")
     assert (refused.status, refused.err.count("\n")) == (2, 1)
     assert "the key 'format' is given twice" in refused.err
+
+
+def test_no_other_record_stands_for_that_of_a_release(deniable: Any, shared: Path) -> None:
+    record = shared / "record.json"
+    stated = json.loads(record.read_text())
+    record.write_text(json.dumps(stated["mechanism"]))
+    refused = deniable("inspect", "r")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    record.write_text(json.dumps(stated))
+    shutil.copy(GOLDEN / "study" / "study.json", shared / "study.json")
+    for words in VERDICTS[:1] + VERDICTS[3:]:
+        if "r/record.json" not in words:
+            assert "a study and a release" in deniable(*words).err, words

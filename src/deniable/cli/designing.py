@@ -392,7 +392,8 @@ def inspect(
     elif is_signed(folder):
         unchecked["signature"] = "the signature (--signed-by)"
     origin = None
-    if "guarantee.person" in unchecked and (source.is_dir() or "release.rows" not in unchecked):
+    rows_checked = "guarantee.person" in unchecked and "release.rows" not in unchecked
+    if study is None and (source.is_dir() or rows_checked):
         origin = check_origin(open_release(folder), anyway=anyway)
     if source.is_dir() and study is not None:
         origin = check_origin(collected(source), anyway=anyway)

@@ -184,9 +184,9 @@ def open_release(
     strata = read_designs(stated).strata
     file = Path(stated)
     record = file / "record.json" if file.is_dir() else file
-    for one in {record, record if folder is None else folder / "record.json"}:
-        check_columns(read_json(one), strata, one)
-    unreadable = _verdict(record)
+    plain = read_json(record)
+    check_columns(plain, strata, record)
+    unreadable = _verdict(plain, record)
     if mechanism is not None or counts is not None:
         n_released = released_rows(record)
     if counts is not None:
@@ -197,13 +197,12 @@ def open_release(
         raise InputError(
             "name the randomized table, or a file of counts with `deniable estimate --counts`"
         )
-    rows = source if folder is None else released_files(folder)
+    rows = source if folder is None else released_files(folder, strata)
     return Release(strata, rows, None, show_values, n_released, unreadable)
 
 
-def _verdict(record: Path) -> str:
+def _verdict(stated: Mapping[str, Any], record: Path) -> str:
     """Return the sentence that nothing can be read from a release, by what its record expects."""
-    stated = read_json(record)
     worth, guarantee = stated.get("worth"), stated.get("guarantee")
     if not isinstance(worth, dict) or not isinstance(guarantee, dict):
         return ""  # of a mechanism: how many rows there are is not known
@@ -261,7 +260,7 @@ def check_columns(record: Mapping[str, Any], strata: Strata, file: Path) -> None
         )
     if other := {*unprotected} ^ {*strata.unprotected, *numeric}:
         raise InputError(
-            f"{file}: '{min(other)}' is unprotected by the guarantee or by the mechanism alone"
+            f"{file}: guarantee and mechanism do not agree whether '{min(other)}' is unprotected"
         )
 
 
@@ -274,33 +273,39 @@ def _names(record: Mapping[str, Any], place: str, file: Path) -> list[str]:
     return value
 
 
-def released_files(folder: Path) -> list[Path]:
+def released_files(folder: Path, strata: Strata) -> list[Path]:
     """Return the rows of a release, one file or several parts in order, after checking that they
     are the ones its record speaks of, and all of them, with the columns that it states.
 
+    Args:
+        folder: of the release.
+        strata: what randomized the rows.
+
     Raises:
         InputError: naming a file that is missing, has another digest or other columns, or is no
-            part of the release.
+            part of the release; or as :func:`check_columns`.
     """
-    files = _listed_files(folder)
     record = folder / "record.json"
-    columns = _names(read_json(record), "release.columns", record)
+    plain = read_json(record)
+    files = _listed_files(folder, plain)
+    check_columns(plain, strata, record)
+    columns = _names(plain, "release.columns", record)
     for file in files:
         found = column_names(file, AS_RELEASED, columns)
         if list(found) != columns:
-            other = next(iter({*found} ^ {*columns}), None)
+            other = sorted({*found} ^ {*columns})
             raise InputError(
                 f"{record}: the record's columns are not those of {file}"
-                + ("" if other is None else f": '{other}' is in one of them only")
+                + (f": '{other[0]}' is in one of them only" if other else ", or in another order")
             )
         if is_fileset(file):
             check_people(file, columns)
     return files
 
 
-def _listed_files(folder: Path) -> list[Path]:
+def _listed_files(folder: Path, plain: Mapping[str, Any]) -> list[Path]:
     record = folder / "record.json"
-    release = read_json(record).get("release")
+    release = plain.get("release")
     if not isinstance(release, dict):
         raise InputError(f"{record}: this is not the record of a release")
     parts = release.get("parts")

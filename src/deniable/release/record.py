@@ -6,6 +6,7 @@ A record states numbers; people are told sentences, which are a function of them
 
 import hashlib
 import math
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ from deniable.design.stored import (
     read_json,
 )
 from deniable.design.strata import Designs, read_designs, strata_to_plain
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.estimate.counting import Cells
 from deniable.estimate.source import check_columns, layout_of, released_files
 from deniable.ledger import StoredRelease
@@ -347,7 +348,7 @@ def verify(path: Path) -> dict[str, str]:
     _check_parts(released, file)
     unknown: list[str] = []
     if file.name == "record.json" and (file.parent / released.file).exists():
-        _check_rows(released_files(file.parent), released, designs, file)
+        _check_rows(released_files(file.parent, designs.strata), released, designs, file)
         unknown = _unknown_files(file.parent, plain, released, designs)
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
@@ -474,7 +475,8 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     Raises:
         InputError: if it has none, or one with a smaller level; or as :func:`verify`.
     """
-    verify(folder)
+    if unchecked := verify(folder).get("files"):
+        warnings.warn(f"{folder}: not checked is {unchecked}", Notice, stacklevel=2)
     file = folder / "record.json"
     stored = _stored(read_json(file), file)
     for release in releases:

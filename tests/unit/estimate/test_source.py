@@ -53,7 +53,7 @@ def test_a_table_and_the_file_of_its_mechanism_are_a_release(tmp_path: Path) -> 
 
 def test_rows_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
     made = folder(tmp_path / "release")
-    assert released_files(made) == [made / "data.csv"]
+    assert released_files(made, Strata.one(DESIGN.mechanism)) == [made / "data.csv"]
     (made / "data.csv").write_bytes(ROWS + b"x\n")
     with pytest.raises(InputError, match="SHA-256 differs"):
         open_release(made)
@@ -62,7 +62,7 @@ def test_rows_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> No
         open_release(made)
     (made / "record.json").write_text(json.dumps({"mechanism": 1}))
     with pytest.raises(InputError, match="not the record of a release"):
-        released_files(made)
+        released_files(made, Strata.one(DESIGN.mechanism))
 
 
 def test_what_is_missing_or_given_twice_is_named(tmp_path: Path) -> None:
