@@ -378,7 +378,7 @@ def inspect(
     from deniable.estimate.consistency import check_origin
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
-    from deniable.release.record import UNCHECKED_MECHANISM, verify
+    from deniable.release.record import FILE, UNCHECKED_MECHANISM, verify
     from deniable.release.signing import is_signed
 
     folder = source if source.is_dir() else source.parent
@@ -388,7 +388,7 @@ def inspect(
         designs = read_designs(source) if study is None else Designs.one(study.design)
     unchecked = verify(source) if study is None else dict(UNCHECKED_MECHANISM)
     if signature is not None:
-        unchecked.pop("files", None)  # as they were signed
+        unchecked = {p: words for p, words in unchecked.items() if not p.startswith(FILE)}
     elif is_signed(folder):
         unchecked["signature"] = "the signature (--signed-by)"
     origin = None

@@ -295,6 +295,9 @@ UNCHECKED = {
 }
 """What a record states and only its maker can know, in words."""
 
+FILE = "files/"
+"""What a file's name stands behind in the answer of :func:`verify`."""
+
 UNCHECKED_WITHOUT_ROWS = {
     "release.rows": "the number of rows",
     "release.columns": "the columns",
@@ -312,7 +315,8 @@ def verify(path: Path) -> dict[str, str]:
     the file is there, must be true of it).
 
     Returns:
-        What could not be checked: by its place in the record, in words.
+        What could not be checked: by its place in the record, in words; a file of the folder under
+        its name behind ``FILE``.
 
     Raises:
         InputError: if a statement is not what the mechanism and the released rows give, or the file
@@ -352,10 +356,9 @@ def verify(path: Path) -> dict[str, str]:
         unknown = _unknown_files(file.parent, plain, released, designs)
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
-    if unknown:
-        unchecked["files"] = f"what is in {', '.join(unknown)}"
-    always = {"guarantee.person", "files", "title"}  # stated or not
-    return {w: words for w, words in unchecked.items() if w in always or _has(current, w)}
+    always = {"guarantee.person", "title"}  # stated or not
+    found = {w: words for w, words in unchecked.items() if w in always or _has(current, w)}
+    return found | {f"{FILE}{name}": f"what is in {name}" for name in unknown}
 
 
 def _unknown_files(
@@ -395,7 +398,7 @@ def _unknown_files(
         words = METHODS[next(iter(designs.designs.values())).method]
         if name == "report.html" and _holds(path, render_report(page, words)):
             continue
-        unknown.append(name)
+        unknown.append(name if name.isprintable() else ascii(name))
     return unknown
 
 
@@ -475,8 +478,8 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     Raises:
         InputError: if it has none, or one with a smaller level; or as :func:`verify`.
     """
-    if unchecked := verify(folder).get("files"):
-        warnings.warn(f"{folder}: not checked is {unchecked}", Notice, stacklevel=2)
+    if unknown := [words for place, words in verify(folder).items() if place.startswith(FILE)]:
+        warnings.warn(f"{folder}: not checked is {', '.join(unknown)}", Notice, stacklevel=2)
     file = folder / "record.json"
     stored = _stored(read_json(file), file)
     for release in releases:

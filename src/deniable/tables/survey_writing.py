@@ -302,6 +302,8 @@ def _are_alike(first: Any, second: Any) -> bool:
     """Return whether two columns hold the same values, each in a type of its own file."""
     first, second = _bare(first), _bare(second)
     if first.type != second.type:
+        if any(getattr(array.type, "tz", None) for array in (first, second)):
+            raise pa.ArrowNotImplementedError("which clock a file without time zones shows")
         texts = [pa.types.is_string(array.type) for array in (first, second)]
         number = not any(pa.types.is_temporal(array.type) for array in (first, second))
         common = pa.float64() if number else pa.timestamp("us")
@@ -319,7 +321,7 @@ def _are_alike(first: Any, second: Any) -> bool:
 
 def _bare(array: Any) -> Any:
     """Return a column without categories, with nulls for what is missing or an empty text, and
-    without blanks at the ends of texts, with which SPSS fills them up."""
+    without blanks at the ends of texts, which SPSS adds and readers of CSV take away."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_floating(array.type):
@@ -327,7 +329,7 @@ def _bare(array: Any) -> Any:
     if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):
         array = array.cast(pa.string())
     if pa.types.is_string(array.type):
-        array = pc.utf8_rtrim_whitespace(array)
+        array = pc.utf8_trim_whitespace(array)
         return pc.if_else(pc.equal(array, ""), None, array)
     return array
 

@@ -210,6 +210,8 @@ def test_other_types_that_are_kept_are_written(tmp_path):
         "n": pa.array([1, None]),
         "day": pa.array([0, 1], pa.date32()),
         "word": pa.array(["a", "b"]).dictionary_encode(),
+        "blanks": pa.array([" a ", ""]),
+        "moment": pa.array([1_600_000_000_123_456, None], pa.timestamp("us")),
     }
     schema = Schema((Attribute("x", ("a", "b")),), keep=tuple(kinds))
     columns = released_columns(
