@@ -22,6 +22,7 @@ ROOMS: dict[str, set[str]] = {
     room: set(others.split())
     for room, others in {
         "errors": "",
+        "strict_json": "",
         "_checks": "errors",
         "randomness": "",
         "notebook": "",
@@ -37,8 +38,10 @@ ROOMS: dict[str, set[str]] = {
         "tables": "_checks atomic_files errors laws schema",
         # a function of the record: it sees no law and no data
         "report": "errors schema",
-        "design": "_checks errors laws mechanism notebook schema solvers solvers.patterns",
-        "ledger": "atomic_files errors mechanism randomness",
+        "design": (
+            "_checks errors laws mechanism notebook schema solvers solvers.patterns strict_json"
+        ),
+        "ledger": "atomic_files errors mechanism randomness strict_json",
         # of report its figures: an answer draws itself, from the plain rows that it writes
         # and prints
         "estimate": "design errors laws mechanism notebook report schema tables",
@@ -46,7 +49,7 @@ ROOMS: dict[str, set[str]] = {
         "models": "errors estimate mechanism report schema",
         "frontier": (
             "atomic_files design errors estimate laws mechanism report schema solvers "
-            "solvers.matrices tables"
+            "solvers.matrices strict_json tables"
         ),
         "release": (
             "atomic_files design errors estimate laws ledger mechanism randomness report schema "
@@ -55,8 +58,8 @@ ROOMS: dict[str, set[str]] = {
         # at work on a release in parts: processes, and what schedules for a user
         "engines": "design errors ledger release tables",
         "collect": (
-            "_checks atomic_files design errors estimate laws ledger mechanism randomness "
-            "release report schema tables"
+            "_checks atomic_files design errors estimate laws ledger mechanism randomness release "
+            "report schema strict_json tables"
         ),
         # a page on this machine: of laws and solvers what a number may be, said beside its control
         "studio": "_checks atomic_files collect design errors laws report schema solvers tables",
@@ -65,7 +68,7 @@ ROOMS: dict[str, set[str]] = {
         "opened": "design errors estimate mechanism models schema",
         # rows from a model, beside what the release says itself
         "synthesis": (
-            "atomic_files design errors estimate mechanism models opened randomness report "
+            "atomic_files design errors estimate mechanism models opened randomness release report "
             "schema tables"
         ),
         "api": (
@@ -74,8 +77,8 @@ ROOMS: dict[str, set[str]] = {
         ),
         "cli": (
             "atomic_files audit collect design engines errors estimate frontier laws ledger "
-            "mechanism models randomness release report schema solvers.matrices studio synthesis "
-            "tables"
+            "mechanism models randomness release report schema solvers.matrices strict_json "
+            "studio synthesis tables"
         ),
         "__init__": "api",
         "__main__": "cli",

@@ -337,7 +337,7 @@ class RowOptions:
         from deniable.estimate.source import open_release
         from deniable.tables.reading import read_twice
 
-        if source is not None and (Path(source) / "study.json").is_file():
+        if source is not None and is_study(Path(source)):
             if self.mechanism is not None or self.counts is not None:
                 raise InputError(
                     f"{source} is a study, which has its mechanism and its records; leave out "
@@ -352,6 +352,18 @@ class RowOptions:
             release = replace(release, rows=rows)
             check_origin(release, anyway=self.anyway)
             yield release
+
+
+def is_study(folder: Path) -> bool:
+    """Return whether a folder is that of a study.
+
+    Raises:
+        InputError: if it is that of a release, too.
+    """
+    found = (folder / "study.json").is_file()
+    if found and (folder / "record.json").exists():
+        raise InputError(f"{folder} holds a study and a release; give each a folder of its own")
+    return found
 
 
 def collected(study: Path) -> "Release":

@@ -26,6 +26,7 @@ from deniable.cli.arguments import (
     TotalOptions,
     check_inputs,
     collected,
+    is_study,
     refuse_two_outputs,
     write_mechanism,
 )
@@ -374,24 +375,26 @@ def inspect(
     """
     from deniable.design import record
     from deniable.design.strata import Designs, read_designs
-    from deniable.estimate.consistency import check_origin, check_values
+    from deniable.estimate.consistency import check_origin
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
-    from deniable.release.record import UNCHECKED_MECHANISM, verify
+    from deniable.release.record import FILE, UNCHECKED_MECHANISM, verify
     from deniable.release.signing import is_signed
 
+    folder = source if source.is_dir() else source.parent
     signature = _signature(source, signed_by)
     study = _study(source)
     with console.working("Recomputing from the law"):
         designs = read_designs(source) if study is None else Designs.one(study.design)
     unchecked = verify(source) if study is None else dict(UNCHECKED_MECHANISM)
-    if signature is None and is_signed(source):
+    if signature is not None:
+        unchecked = {p: words for p, words in unchecked.items() if not p.startswith(FILE)}
+    elif is_signed(folder):
         unchecked["signature"] = "the signature (--signed-by)"
     origin = None
-    if source.is_dir() and (source / "record.json").exists():
-        release = open_release(source)
-        check_values(release)
-        origin = check_origin(release, anyway=anyway)
+    rows_checked = "guarantee.person" in unchecked and "release.rows" not in unchecked
+    if study is None and (source.is_dir() or rows_checked):
+        origin = check_origin(open_release(folder), anyway=anyway)
     if source.is_dir() and study is not None:
         origin = check_origin(collected(source), anyway=anyway)
     with console.working("Comparing what would be drawn"):
@@ -441,7 +444,7 @@ def _study(source: Path) -> "Study | None":
     from deniable.collect.study import FORMAT, read_study
     from deniable.design.stored import read_json
 
-    file = source / "study.json" if source.is_dir() else source
+    file = source / "study.json" if is_study(source) else source
     if not file.is_file() or read_json(file).get("format") != FORMAT:
         return None
     return read_study(file)

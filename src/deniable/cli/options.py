@@ -18,6 +18,7 @@ from deniable.design.expected_tables import Assumed
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
+from deniable.strict_json import from_json
 
 Numbers = list[float] | dict[str, float]
 
@@ -224,11 +225,9 @@ def entries(text: str, option: str) -> list[str | tuple[str, str]]:
 
 def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
     try:
-        decoded = msgspec.json.decode(
-            text.encode(), type=list[float | str] | dict[str, float | str]
-        )
-    except (msgspec.DecodeError, TypeError):
-        raise InputError(f"{where} is not a JSON list or object of numbers") from None
+        decoded = from_json(text, list[float | str] | dict[str, float | str])
+    except (msgspec.DecodeError, TypeError) as error:
+        raise InputError(f"{where} is not a JSON list or object of numbers ({error})") from None
     if isinstance(decoded, dict):
         return [(name, str(value)) for name, value in decoded.items()]
     return [str(value) for value in decoded]
@@ -331,9 +330,9 @@ def matrices(
         _check_name(name, names, option)
         where = f"{option}: the file {file}"
         try:
-            rows = msgspec.json.decode(_content(Path(file), where))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise InputError(f"{where} is not JSON") from None
+            rows = from_json(_content(Path(file), where))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{where} is not JSON ({error})") from None
         by_name[name] = _matrix(rows, where)
     return by_name
 
@@ -378,7 +377,7 @@ def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
     """
     content = _content(path, f"{path}: the file with strengths per stratum")
     try:
-        written = msgspec.json.decode(content, type=dict[str, _Written])
+        written = from_json(content, dict[str, _Written])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a JSON object of strengths by stratum ({error})") from None
     by_stratum = {}

@@ -25,6 +25,7 @@ from deniable.collect.limits import Limiter, address_of
 from deniable.collect.page import HEADERS, page_bytes, policy
 from deniable.collect.store import Outcome, Store, Submission
 from deniable.collect.study import Study
+from deniable.strict_json import from_json
 
 GROUP = 512
 """Most submissions in one transaction."""
@@ -80,7 +81,7 @@ def submission_of(study: Study, body: bytes) -> Submission:
         RefusedError: if it is not one of this study.
     """
     try:
-        sent = msgspec.json.decode(body, type=_SubmissionBody)
+        sent = from_json(body, _SubmissionBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise RefusedError(422, "the body is not a submission") from None
     if sent.study != study.identity:
@@ -270,7 +271,7 @@ class Collector:
     async def _withdraw(self, receive: Receive) -> Response:
         body = await self._body(receive)
         try:
-            sent = msgspec.json.decode(body, type=_WithdrawalBody)
+            sent = from_json(body, _WithdrawalBody)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise RefusedError(422, "the body is not a withdrawal") from None
         if sent.study != self.study.identity or not _is_hex(sent.receipt, 32):

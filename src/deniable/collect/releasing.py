@@ -25,6 +25,7 @@ from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
 from deniable.release.release import check_output, refuse_ledger_in, write_statements
 from deniable.release.signing import Signer
+from deniable.strict_json import from_json
 from deniable.tables import TableWriter
 from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of
@@ -198,11 +199,11 @@ def add(folder: StudyFolder, files: list[Path], today: date) -> dict[str, int]:
 def _bodies(path: Path) -> list[bytes]:
     """Return the records in a file: one object, or a list of them."""
     try:
-        content = json.loads(path.read_bytes())
+        content = from_json(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path}: this is not a record that the page saved") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: this is not a record that the page saved ({error})") from None
     return [
         json.dumps(each).encode() for each in (content if isinstance(content, list) else [content])
     ]

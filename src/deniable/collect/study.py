@@ -22,6 +22,7 @@ from deniable.design.stored import Digest, Software, decoded
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel
 from deniable.schema import Schema
+from deniable.strict_json import from_json
 
 FORMAT = "deniable study"
 FORMAT_VERSION = 1
@@ -90,7 +91,7 @@ class Study:
     @cached_property
     def plain(self) -> dict[str, Any]:
         """The file's values."""
-        return dict(json.loads(self.content))
+        return from_json(self.content, dict[str, Any])
 
     @cached_property
     def identity(self) -> str:
@@ -259,6 +260,8 @@ def check_study(study: Study) -> None:
         if plain["sizes"] != sizes or plain["outputs"] != outputs:
             raise InputError("the study has been altered: it asks for other categories")
         _check_questions(stored, mechanism.schema)
+    except msgspec.DecodeError as error:
+        raise InputError(f"this is not a study opened by deniable ({error})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise

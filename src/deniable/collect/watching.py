@@ -28,6 +28,7 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.shares import Estimate, Shares
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
+from deniable.strict_json import from_json
 
 BATCH = 10
 """New records at least that come to be shown together."""
@@ -215,7 +216,7 @@ class Watch:
 
     def _last(self) -> tuple[int, int]:
         try:
-            known: Any = json.loads(self._file.read_bytes())
+            known: Any = from_json(self._file.read_bytes())
             return int(known["taken"]), int(known["withdrawn"])
         except FileNotFoundError:
             return 0, 0

@@ -22,6 +22,7 @@ from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
+from deniable.strict_json import from_json
 
 
 def merged_for(schema: Schema, name: str, path: Path) -> tuple[Schema, str]:
@@ -69,7 +70,7 @@ def merged_for(schema: Schema, name: str, path: Path) -> tuple[Schema, str]:
 def _stored_attribute(path: Path) -> Attribute | None:
     """Return the attribute that a mechanism's file is for; None if it holds none, or several."""
     try:
-        plain = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        plain = from_json(path.read_bytes(), dict[str, Any])
         (attribute,) = Schema.from_plain(plain["schema"]).attributes
     except (OSError, ValueError, KeyError, RecursionError):  # InputError, DecodeError too
         return None  # what is wrong with the file is reported where it is read
@@ -150,11 +151,11 @@ def response_from_file(path: Path, attribute: Attribute) -> MatrixChannel:
         InputError: if the file holds neither, or a matrix for another number of categories.
     """
     try:
-        plain = msgspec.json.decode(path.read_bytes())
+        plain = from_json(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InputError(f"{path}: not JSON") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error})") from None
     try:
         law = _from_mechanism(plain) if isinstance(plain, dict) else _from_rows(plain)
     except InputError as error:
@@ -170,7 +171,7 @@ def response_from_file(path: Path, attribute: Attribute) -> MatrixChannel:
 def holds_mechanism(path: Path) -> bool:
     """Return whether a file holds a mechanism rather than rows; False if it cannot be read."""
     try:
-        return isinstance(msgspec.json.decode(path.read_bytes()), dict)
+        return isinstance(from_json(path.read_bytes()), dict)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 

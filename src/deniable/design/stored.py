@@ -19,6 +19,7 @@ import msgspec
 
 from deniable._checks import refuse_database
 from deniable.errors import InputError
+from deniable.strict_json import from_json
 
 FORMAT = "deniable mechanism"
 FORMAT_VERSION = 2
@@ -162,6 +163,6 @@ def read_json(path: Path) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason})") from None
     try:
-        return msgspec.json.decode(content, type=dict[str, Any])
+        return from_json(content, dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not a JSON object ({error})") from None

@@ -95,15 +95,6 @@ class Origin:
         )
 
 
-def check_values(release: Release) -> None:
-    """Do nothing if the first rows of a release hold values of its codebook alone, in all columns.
-
-    Raises:
-        InputError: if not.
-    """
-    release.first_rows(release.strata.schema.names, MOST_ROWS)
-
-
 def check_origin(release: Release, *, anyway: bool) -> Origin | None:
     """Return the origin of a release's rows; None where nothing can be told.
 

@@ -72,7 +72,7 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
     return [Attribute(attribute.name, parts=tuple(columns))] if attribute.parts else columns
 
 
-class _Cells:
+class Cells:
     """How the released cells of some attributes become codes.
 
     Under forms an empty cell was not asked, whatever a missing answer is written as; its code is
@@ -190,7 +190,7 @@ def count_tables(
         _Tally(strata, names, grouping, weighted=weights is not None, by_form=by_form)
         for names in tables
     ]
-    cells = _Cells(strata, list(dict.fromkeys(name for names in tables for name in names)))
+    cells = Cells(strata, list(dict.fromkeys(name for names in tables for name in names)))
     with open_table(
         source,
         cells.attributes,
@@ -394,7 +394,7 @@ def first_rows(
     kept = [name for name in (strata.column, count, form_column) if name is not None]
     if not present_names or not present.issuperset(kept):
         return {}
-    cells = _Cells(strata, present_names)
+    cells = Cells(strata, present_names)
     pieces: dict[str, list[list[NDArray[Any]]]] = {}
     n_rows = 0
     with (
@@ -478,7 +478,7 @@ def read_rows(
     """
     kept = list(dict.fromkeys([*texts, *numbers]))
     _refuse_unkept(strata, kept)
-    cells = _Cells(strata, names)
+    cells = Cells(strata, names)
     columns = [*kept, *([] if cells.form_column is None else [cells.form_column])]
     codes: dict[int, list[NDArray[Any]]] = {}
     n_rows = 0
@@ -519,7 +519,7 @@ def released_codes(source: Any, mechanism: Mechanism) -> list[NDArray[Any]]:
     Raises:
         InputError: if a column is missing, or a value is not one that the mechanism releases.
     """
-    cells = _Cells(Strata.one(mechanism), mechanism.schema.names)
+    cells = Cells(Strata.one(mechanism), mechanism.schema.names)
     kept = [] if cells.form_column is None else [cells.form_column]
     with open_table(source, cells.attributes, kept, other_columns="drop") as reader:
         pieces = [[*cells.codes(batch, reader.table).values()] for batch in reader]

@@ -1,12 +1,14 @@
 """What a question is asked of: released rows, or counts of them, and what randomized them."""
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from deniable.design.record import released_rows
+from deniable.design.stored import FORMAT as MECHANISM_FORMAT
 from deniable.design.stored import read_json
 from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
@@ -14,8 +16,11 @@ from deniable.estimate.counting import KeptRows, Rows, count_tables, first_rows,
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.report.worth import verdict
+from deniable.tables import Column, Forms, is_fileset
+from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of, files_of
-from deniable.tables.reading import can_be_read_again
+from deniable.tables.plink import check_people
+from deniable.tables.reading import AS_RELEASED, can_be_read_again, column_names
 
 
 @dataclass(frozen=True)
@@ -179,7 +184,9 @@ def open_release(
     strata = read_designs(stated).strata
     file = Path(stated)
     record = file / "record.json" if file.is_dir() else file
-    unreadable = _verdict(record)
+    plain = read_json(record)
+    check_columns(plain, strata, record)
+    unreadable = _verdict(plain, record)
     if mechanism is not None or counts is not None:
         n_released = released_rows(record)
     if counts is not None:
@@ -190,13 +197,12 @@ def open_release(
         raise InputError(
             "name the randomized table, or a file of counts with `deniable estimate --counts`"
         )
-    rows = source if folder is None else released_files(folder)
+    rows = source if folder is None else released_files(folder, strata)
     return Release(strata, rows, None, show_values, n_released, unreadable)
 
 
-def _verdict(record: Path) -> str:
+def _verdict(stated: Mapping[str, Any], record: Path) -> str:
     """Return the sentence that nothing can be read from a release, by what its record expects."""
-    stated = read_json(record)
     worth, guarantee = stated.get("worth"), stated.get("guarantee")
     if not isinstance(worth, dict) or not isinstance(guarantee, dict):
         return ""  # of a mechanism: how many rows there are is not known
@@ -206,15 +212,100 @@ def _verdict(record: Path) -> str:
         raise InputError(f"{record}: the record has been altered: its worth is not whole") from None
 
 
-def released_files(folder: Path) -> list[Path]:
-    """Return the rows of a release, one file or several parts in order, after checking that they
-    are the ones its record speaks of, and all of them.
+def layout_of(strata: Strata, numeric: Sequence[str] = ()) -> tuple[Column, ...]:
+    """Return the columns that a release consists of, in the schema's order: the attributes, what is
+    kept, the numbers that are pulled towards their mean, and the form."""
+    forms = next(iter(strata.mechanisms.values())).forms
+    return text_columns(
+        strata.schema.attributes,
+        strata.output_labels,
+        (*strata.schema.keep, *numeric),
+        None if forms is None else Forms(forms.column, len(forms.forms)),
+    )
+
+
+def check_columns(record: Mapping[str, Any], strata: Strata, file: Path) -> None:
+    """Refuse the record of a release with a column that its mechanism neither randomizes nor keeps,
+    or whose guarantee does not list the columns that have none.
+
+    Every verdict on a release rests on this rule, and on :func:`released_files`, by which the rows
+    have these columns and no other.
+
+    Args:
+        record: plain values; those of a mechanism have no columns.
+        strata: what randomized the rows.
+        file: where the record is, for messages.
 
     Raises:
-        InputError: naming a file that is missing, has another digest, or is no part of the release.
+        InputError: if so.
+    """
+    if record.get("format") == MECHANISM_FORMAT:
+        return
+    columns, unprotected = (
+        _names(record, place, file) for place in ("release.columns", "guarantee.unprotected")
+    )
+    numeric = _names(record, "expost.numeric", file) if record.get("expost") else []
+    schema = strata.schema
+    true = Counter(column.name for column in layout_of(strata, numeric))
+    if twice := {*numeric} & {*schema.names, *schema.columns, *schema.keep}:
+        raise InputError(f"{file}: '{min(twice)}' is an attribute or kept, and also among numbers")
+    if missing := true - Counter(columns):
+        raise InputError(
+            f"{file}: the mechanism releases '{min(missing)}', and the record does not"
+        )
+    if more := Counter(columns) - true:
+        raise InputError(
+            f"{file}: the record releases '{min(more)}', and the mechanism neither randomizes nor "
+            "keeps such a column, or it is listed twice"
+        )
+    if other := {*unprotected} ^ {*strata.unprotected, *numeric}:
+        raise InputError(
+            f"{file}: guarantee and mechanism do not agree whether '{min(other)}' is unprotected"
+        )
+
+
+def _names(record: Mapping[str, Any], place: str, file: Path) -> list[str]:
+    value: Any = record
+    for key in place.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise InputError(f"{file}: the record has been altered: {place} is not a list of columns")
+    return value
+
+
+def released_files(folder: Path, strata: Strata) -> list[Path]:
+    """Return the rows of a release, one file or several parts in order, after checking that they
+    are the ones its record speaks of, and all of them, with the columns that it states.
+
+    Args:
+        folder: of the release.
+        strata: what randomized the rows.
+
+    Raises:
+        InputError: naming a file that is missing, has another digest or other columns, or is no
+            part of the release; or as :func:`check_columns`.
     """
     record = folder / "record.json"
-    release = read_json(record).get("release")
+    plain = read_json(record)
+    files = _listed_files(folder, plain)
+    check_columns(plain, strata, record)
+    columns = _names(plain, "release.columns", record)
+    for file in files:
+        found = column_names(file, AS_RELEASED, columns)
+        if list(found) != columns:
+            other = sorted({*found} ^ {*columns})
+            raise InputError(
+                f"{record}: the record's columns are not those of {file}"
+                + (f": '{other[0]}' is in one of them only" if other else ", or in another order")
+            )
+        if is_fileset(file):
+            check_people(file, columns)
+    return files
+
+
+def _listed_files(folder: Path, plain: Mapping[str, Any]) -> list[Path]:
+    record = folder / "record.json"
+    release = plain.get("release")
     if not isinstance(release, dict):
         raise InputError(f"{record}: this is not the record of a release")
     parts = release.get("parts")

@@ -30,6 +30,7 @@ from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
 from deniable.solvers.matrices.certificate import MAX_EXACT_CATEGORIES, Certificate
+from deniable.strict_json import from_json
 
 FORMAT = "deniable frontier"
 FORMAT_VERSION = 1
@@ -361,7 +362,7 @@ def read(path: Path) -> StoredFrontier:
 
 def _read(file: Path, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
+        return from_json(file.read_bytes(), kind)
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror or error})") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

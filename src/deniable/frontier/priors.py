@@ -13,6 +13,7 @@ from deniable.errors import InputError
 from deniable.estimate.tabulate import Tabulator
 from deniable.schema import Attribute, FileFormat, Schema
 from deniable.solvers.matrices.response import checked_prior
+from deniable.strict_json import from_json
 from deniable.tables import open_table
 from deniable.tables.drafting import draft_schema
 from deniable.tables.reading import AS_FOUND, column_names
@@ -59,13 +60,13 @@ def from_file(path: Path) -> Prior:
         InputError: if the file is neither, or its numbers are no distribution.
     """
     try:
-        plain = msgspec.json.decode(path.read_bytes(), type=list[float] | dict[str, float])
+        plain = from_json(path.read_bytes(), list[float] | dict[str, float])
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: expected a JSON list of shares such as [0.5, 0.3, 0.2], or an object of "
-            "shares by category"
+            f"shares by category ({error})"
         ) from None
     shares = list(plain.values()) if isinstance(plain, dict) else plain
     categories = list(plain) if isinstance(plain, dict) else [str(i) for i in range(len(shares))]

@@ -33,6 +33,7 @@ from deniable.ledger.events import KINDS, Event, StoredRelease, compared, stored
 from deniable.ledger.spending import Spending
 from deniable.mechanism.privacy import nats_text
 from deniable.randomness import SystemRandomness
+from deniable.strict_json import from_json
 
 EVERYBODY = "everybody"
 """The population of whoever does not name one: all releases of the ledger together."""
@@ -308,7 +309,7 @@ class Ledger:
             "SELECT number, time, kind, population, content, digest FROM events ORDER BY number"
         ):
             try:
-                event = Event(number, time, kind, population, json.loads(content), before)
+                event = Event(number, time, kind, population, from_json(content), before)
                 as_entered = number == len(events) + 1 and event.digest == digest
             except (TypeError, ValueError, RecursionError):
                 as_entered = False

@@ -6,6 +6,7 @@ A record states numbers; people are told sentences, which are a function of them
 
 import hashlib
 import math
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from deniable.design.expected_accuracy import (
     expected_accuracy_of_strata,
     outlook_to_plain,
 )
+from deniable.design.methods import METHODS
 from deniable.design.record import design_to_plain, mechanism_to_plain
 from deniable.design.stored import FORMAT as MECHANISM_FORMAT
 from deniable.design.stored import (
@@ -36,18 +38,23 @@ from deniable.design.stored import (
     read_json,
 )
 from deniable.design.strata import Designs, read_designs, strata_to_plain
-from deniable.errors import InputError
-from deniable.estimate.source import released_files
+from deniable.errors import InputError, Notice
+from deniable.estimate.counting import Cells
+from deniable.estimate.source import check_columns, layout_of, released_files
 from deniable.ledger import StoredRelease
 from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.privacy import compose, finite_or_none
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
+from deniable.release import signing
 from deniable.release.statements import guarantee_sentence, holds_instead, small_print
+from deniable.report.codebook import render_codebook
 from deniable.report.contents import FORMAT, Attenuation, ExpectedError, Saving
+from deniable.report.page import render_report
 from deniable.tables import open_table
-from deniable.tables.reading import AS_RELEASED, column_names
+from deniable.tables.reading import AS_RELEASED
 from deniable.tables.rows import groups_of
+from deniable.tables.survey_writing import holds_rows
 
 FORMAT_VERSION = 2
 
@@ -271,6 +278,7 @@ def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
 UNCHECKED_MECHANISM = {
     "software": "which version wrote the file",
     "method": "by which of the methods that make such laws it was found",
+    "schema": "the title, labels and questions",
 }
 """What the file of a mechanism states and only its maker can know, in words."""
 
@@ -281,10 +289,14 @@ UNCHECKED = {
     "command": "the command",
     "release.row_order": "the order of the rows",
     "release.randomness": "where random bits came from",
-    "guarantee.person": "how many rows a person has at most",
+    "guarantee.person": "how many rows a person has",
+    "title": UNCHECKED_MECHANISM["schema"],
     "population": "other releases of the population, which its ledger knows (ledger check)",
 }
 """What a record states and only its maker can know, in words."""
+
+FILE = "files/"
+"""What a file's name stands behind in the answer of :func:`verify`."""
 
 UNCHECKED_WITHOUT_ROWS = {
     "release.rows": "the number of rows",
@@ -303,7 +315,8 @@ def verify(path: Path) -> dict[str, str]:
     the file is there, must be true of it).
 
     Returns:
-        What could not be checked: by its place in the record, in words.
+        What could not be checked: by its place in the record, in words; a file of the folder under
+        its name behind ``FILE``.
 
     Raises:
         InputError: if a statement is not what the mechanism and the released rows give, or the file
@@ -320,10 +333,7 @@ def verify(path: Path) -> dict[str, str]:
         raise InputError(f"{file}: the sizes of the strata do not add up to the number of rows")
     if released.most_rows is not None and released.most_rows > released.n_rows:
         raise InputError(f"{file}: nobody has more rows than there are")
-    forms = next(iter(designs.strata.mechanisms.values())).form_column
-    for column in (*designs.strata.schema.keep, forms):
-        if column is not None and column not in released.columns:
-            raise InputError(f"{file}: the mechanism releases '{column}', and the record does not")
+    check_columns(plain, designs.strata, file)
     _refuse_understated(stored, designs.strata, file)
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
@@ -340,11 +350,61 @@ def verify(path: Path) -> dict[str, str]:
         raise InputError(f"{file}: the total of its population is less than this release alone")
     unchecked = dict(UNCHECKED)
     _check_parts(released, file)
-    if (file.parent / released.file).exists():
-        _check_rows(released_files(file.parent), released, designs, file)
+    unknown: list[str] = []
+    if file.name == "record.json" and (file.parent / released.file).exists():
+        _check_rows(released_files(file.parent, designs.strata), released, designs, file)
+        unknown = _unknown_files(file.parent, plain, released, designs)
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
-    return {place: words for place, words in unchecked.items() if _has(current, place)}
+    always = {"guarantee.person", "title"}  # stated or not
+    found = {w: words for w, words in unchecked.items() if w in always or _has(current, w)}
+    return found | {f"{FILE}{name}": f"what is in {name}" for name in unknown}
+
+
+def _unknown_files(
+    folder: Path, record: Mapping[str, Any], released: Released, designs: Designs
+) -> list[str]:
+    """Return the names of files in a release's folder that do not follow from its record and rows,
+    after checking those that do.
+
+    Raises:
+        InputError: if the rows in another kind of file are not the released ones, or the codebook
+            of a release that this version made is not that of its record.
+    """
+    columns = {column.name: column for column in layout_of(designs.strata, released.numeric)}
+    known = {"record.json", released.file, *(signing.FILES if signing.is_signed(folder) else ())}
+    if released.file == "data.bed":
+        known |= {"data.bim", "data.fam"}
+    page = explained(record, designs, released)
+    unknown = []
+    for path in sorted(folder.iterdir()):
+        name = path.name
+        if name in known:
+            continue
+        if name in released.beside:
+            rows = [columns[column] for column in released.columns]
+            same = holds_rows(path, folder / released.file, rows, designs.strata.schema)
+            if same is False:
+                raise InputError(
+                    f"{path}: its columns, cells or labels are not those of {released.file}"
+                )
+            if same:
+                continue
+        if name == "codebook.csv":
+            if _holds(path, render_codebook(page)):
+                continue
+            if record["software"] == f"deniable {version('deniable')}":
+                raise InputError(f"{path}: this is not the codebook that follows from the record")
+        words = METHODS[next(iter(designs.designs.values())).method]
+        if name == "report.html" and _holds(path, render_report(page, words)):
+            continue
+        unknown.append(name if name.isprintable() else ascii(name))
+    return unknown
+
+
+def _holds(path: Path, text: str) -> bool:
+    content = text.encode()
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
 
 
 def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> None:
@@ -418,7 +478,8 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
     Raises:
         InputError: if it has none, or one with a smaller level; or as :func:`verify`.
     """
-    verify(folder)
+    if unknown := [words for place, words in verify(folder).items() if place.startswith(FILE)]:
+        warnings.warn(f"{folder}: not checked is {', '.join(unknown)}", Notice, stacklevel=2)
     file = folder / "record.json"
     stored = _stored(read_json(file), file)
     for release in releases:
@@ -455,19 +516,19 @@ def _check_parts(released: Released, file: Path) -> None:
 
 
 def _check_rows(files: Sequence[Path], released: Released, designs: Designs, file: Path) -> None:
-    """Compare the released rows with what is stated of them: columns, number, and strata."""
+    """Compare the released rows with what is stated of them: number, values, and strata."""
     column = designs.column
-    looked_at = released.columns[:1] if column is None else [column]
+    cells = Cells(designs.strata, designs.strata.schema.names)
+    kept = [name for name in (column, cells.form_column) if name is not None]
     sizes: Counter[str] = Counter()
     n_rows = 0
     for number, data in enumerate(files):
-        if column_names(data, AS_RELEASED, released.columns) != released.columns:
-            raise InputError(f"{file}: the record's columns are not those of {data}")
         before = n_rows
         with open_table(
-            data, [], looked_at, other_columns="drop", file_format=AS_RELEASED
+            data, cells.attributes, kept, other_columns="drop", file_format=AS_RELEASED
         ) as reader:
             for batch in reader:
+                cells.codes(batch, reader.table)
                 n_rows += batch.n_rows
                 if column is not None:
                     codes, labels = groups_of(batch.kept[column])

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -154,7 +155,7 @@ def check_signature(folder: Path, public: str | Path) -> str:
         ) from None
     listed = _listed(content, folder)
     present = _names(folder) - FILES
-    for name in sorted(present | set(listed)):
+    for name in sorted(present | listed.keys()):
         if name not in present:
             raise InputError(f"{folder}: {name} was signed and is missing")
         if name not in listed:
@@ -167,13 +168,31 @@ def check_signature(folder: Path, public: str | Path) -> str:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return everything in a folder but folders, by its path from there."""
-    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
+    """Return all files in a folder and in the folders in it, by their paths from there.
+
+    Raises:
+        InputError: if something in it is no file or folder of its own (a link, a pipe), an empty
+            folder, or cannot be listed: a signature over files covers none of these.
+    """
+    names: set[str] = set()
+    for path, folders, files in os.walk(folder, onerror=_refuse_hidden):
+        for name in (*folders, *files):
+            mode = (one := Path(path, name)).lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise InputError(f"{one}: a link or a device, which no signature covers; remove it")
+        if not (folders or files):
+            raise InputError(f"{path}: an empty folder, which no signature covers; remove it")
+        names |= {Path(path, name).relative_to(folder).as_posix() for name in files}
+    return names
 
 
 def is_signed(folder: Path) -> bool:
     """Return whether there is a signature, by whomever."""
     return (folder / SIGNATURE).exists()
+
+
+def _refuse_hidden(error: OSError) -> NoReturn:
+    raise InputError(f"{error.filename}: cannot be listed ({error.strerror})")
 
 
 def _public_key(path: Path) -> Ed25519PublicKey:

@@ -21,6 +21,7 @@ from deniable.estimate.source import Release
 from deniable.mechanism.privacy import finite_or_none
 from deniable.opened import Names, Plan, names_of, open_release, texts_of
 from deniable.randomness import BitSource, SystemRandomness
+from deniable.release.record import verify
 from deniable.report.rendering import read, render
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
 from deniable.synthesis.pairs import MOST_CELLS, PairsModel
@@ -165,7 +166,7 @@ def check_output(output: Path, *, overwrite: bool) -> None:
 
 
 def claim_of(stated: Any, release: Release) -> dict[str, Any]:
-    """Return what the release's record promises, unchanged.
+    """Return what the release's record promises, unchanged, after checking it.
 
     Args:
         stated: the folder or file that has the record, if there is one.
@@ -176,6 +177,7 @@ def claim_of(stated: Any, release: Release) -> dict[str, Any]:
         if path.suffix == ".json" and path.is_file():
             guarantee = read_json(path).get("guarantee")
             if isinstance(guarantee, dict):
+                verify(path)
                 return guarantee
     return {"epsilon": finite_or_none(release.strata.epsilon)}
 

@@ -124,17 +124,22 @@ def released_columns(
 
 
 def text_columns(
-    attributes: Sequence[Attribute], output_labels: Sequence[Sequence[str]]
+    attributes: Sequence[Attribute],
+    output_labels: Sequence[Sequence[str]],
+    keep: Sequence[str] = (),
+    forms: Forms | None = None,
 ) -> tuple[Column, ...]:
-    """Lay out released rows that were never a table: every column is text, in the schema's order.
+    """Lay out released rows whose table is not known: every column is text, in the schema's order.
 
     Args:
         attributes: the attributes, in the order of the codes; all are in the codes.
         output_labels: per attribute the texts of the released codes.
+        keep: columns that are not randomized.
+        forms: the column with the number of the form, if the rows have forms.
     """
     names = [column.name for attribute in attributes for column in attribute.columns]
-    text = [(name, pa.string()) for name in names]
-    return released_columns(text, attributes, output_labels=output_labels)
+    text = [(name, pa.string()) for name in dict.fromkeys([*names, *keep])]
+    return released_columns(text, attributes, keep, output_labels, forms=forms)
 
 
 def _randomized_columns(

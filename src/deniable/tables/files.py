@@ -186,6 +186,8 @@ def digest_of(path: Path) -> str:
     Raises:
         InputError: if it cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: this is a folder, a pipe or a device, and no file")
     try:
         with path.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()

@@ -276,6 +276,31 @@ def _texts(path: Path, words: Sequence[bytes]) -> list[str]:
         raise InputError(f"{path}: this is not text in UTF-8") from None
 
 
+def check_people(path: Path, columns: Collection[str]) -> None:
+    """Refuse a released fileset with something in its ``.fam`` file that no column stands for.
+
+    Args:
+        path: its ``.bed`` file.
+        columns: the columns of the release.
+
+    Raises:
+        InputError: if so.
+    """
+    fam = path.with_suffix(".fam")
+    row = 0
+    for fields in _fields(fam, "a person"):
+        people = dict(zip(PEOPLE, fields, strict=True))
+        for place, iid in enumerate(people["IID"]):
+            row += 1
+            unknown = {"IID": f"{row}", "FID": iid.decode(errors="replace"), **_UNKNOWN}
+            for name, word in unknown.items():
+                if name not in columns and people[name][place] != word.encode():
+                    raise InputError(
+                        f"{fam}, line {row}: the record does not state that {name} is released, "
+                        "and there is something in it"
+                    )
+
+
 class FilesetWriter:
     """Writes a released fileset; its files appear when the block ends well, the ``.bed`` last.
 

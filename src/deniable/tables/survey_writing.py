@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -23,8 +23,8 @@ from deniable.schema import Attribute, Schema
 from deniable.tables.codebook import number_text
 from deniable.tables.columns import Column
 from deniable.tables.encode import is_fractional
-from deniable.tables.reading import AS_RELEASED, open_table
-from deniable.tables.survey_source import need
+from deniable.tables.reading import AS_RELEASED, column_names, open_table
+from deniable.tables.survey_source import SurveySource, need
 from deniable.tables.writing import TableWriter
 
 COPIES = ("sav", "dta", "parquet", "csv")
@@ -236,6 +236,102 @@ def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Sche
                 if name not in how and pa.types.is_large_string(table.schema.field(name).type):
                     table = table.set_column(place, name, _as_numbers(table.column(name)))
             _write_survey(target, table, columns, schema, how)
+
+
+def holds_rows(copy: Path, rows: Path, columns: Sequence[Column], schema: Schema) -> bool | None:
+    """Return whether a file as :func:`write_copy` makes them holds a release's rows: the same
+    columns, in every cell the same value, and in SPSS's and Stata's files values of the same names;
+    None where they cannot be compared, for want of a library or of a common type. Memory is
+    bounded.
+
+    Args:
+        copy: the file.
+        rows: the released file.
+        columns: the columns of the release, in the file's order.
+        schema: its schema.
+
+    Raises:
+        InputError: if one of them cannot be read.
+    """
+    kind, names = copy.suffix[1:], [column.name for column in columns]
+    if kind in _NAMES and find_spec("pyreadstat") is None:
+        return None
+    if list(column_names(copy, AS_RELEASED)) != names:
+        return False
+    how = _codings(columns, schema, kind) if kind in _NAMES else {}
+    with (
+        open_table(rows, [], names, file_format=AS_RELEASED) as released,
+        open_table(copy, [], names, file_format=AS_RELEASED) as copied,
+    ):
+        for name, coding in how.items():
+            assert isinstance(copied.source, SurveySource)
+            named = copied.source.codebook[name].names().items()
+            if {value: label for value, label in named if label} != {
+                number_text(value): label.strip() for value, label in coding.labels.items()
+            }:
+                return False
+        pieces = [(pa.table(batch.kept) for batch in reader) for reader in (released, copied)]
+        for own, other in _in_step(*pieces):
+            if own is None or other is None:
+                return False
+            for name in names:
+                true = own.column(name).combine_chunks()
+                if name in how:
+                    true = _plain(true, None, how[name])
+                try:
+                    if not _are_alike(true, other.column(name).combine_chunks()):
+                        return False
+                except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                    return None
+    return True
+
+
+def _in_step(first: Iterator[Any], second: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the same rows of two sequences of tables; None in place of rows that one lacks."""
+    own, other = next(first, None), next(second, None)
+    while own is not None and other is not None:
+        count = min(own.num_rows, other.num_rows)
+        yield own.slice(0, count), other.slice(0, count)
+        own = own.slice(count) if own.num_rows > count else next(first, None)
+        other = other.slice(count) if other.num_rows > count else next(second, None)
+    if own is not other:
+        yield own, other
+
+
+def _are_alike(first: Any, second: Any) -> bool:
+    """Return whether two columns hold the same values, each in a type of its own file."""
+    first, second = _bare(first), _bare(second)
+    if first.type != second.type:
+        if any(getattr(array.type, "tz", None) for array in (first, second)):
+            raise pa.ArrowNotImplementedError("which clock a file without time zones shows")
+        texts = [pa.types.is_string(array.type) for array in (first, second)]
+        number = not any(pa.types.is_temporal(array.type) for array in (first, second))
+        common = pa.float64() if number else pa.timestamp("us")
+        if any(texts):
+            common = (second if texts[0] else first).type
+        first, second = first.cast(common), second.cast(common)
+    if pa.types.is_timestamp(first.type):  # Stata keeps thousandths of a second
+        moments = [
+            array.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) for array in (first, second)
+        ]
+        apart = pc.max(pc.abs(pc.subtract(*moments))).as_py() or 0
+        return apart <= 1000 and bool(first.is_null().equals(second.is_null()))
+    return bool(first.equals(second))
+
+
+def _bare(array: Any) -> Any:
+    """Return a column without categories, with nulls for what is missing or an empty text, and
+    without blanks at the ends of texts, which SPSS adds and readers of CSV take away."""
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_floating(array.type):
+        return pc.if_else(pc.is_nan(array), None, array)
+    if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):
+        array = array.cast(pa.string())
+    if pa.types.is_string(array.type):
+        array = pc.utf8_trim_whitespace(array)
+        return pc.if_else(pc.equal(array, ""), None, array)
+    return array
 
 
 def _write_text(target: Path, kinds: Mapping[str, Any], batches: Any) -> None:

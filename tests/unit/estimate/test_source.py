@@ -25,7 +25,12 @@ def folder(path: Path) -> Path:
     record = {
         "format": "deniable release",
         "format_version": 1,
-        "release": {"file": "data.csv", "sha256": hashlib.sha256(ROWS).hexdigest()},
+        "release": {
+            "file": "data.csv",
+            "sha256": hashlib.sha256(ROWS).hexdigest(),
+            "columns": ["a"],
+        },
+        "guarantee": {"unprotected": []},
         "mechanism": mechanism_to_plain(DESIGN),
     }
     (path / "record.json").write_bytes(to_json(record))
@@ -48,7 +53,7 @@ def test_a_table_and_the_file_of_its_mechanism_are_a_release(tmp_path: Path) -> 
 
 def test_rows_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
     made = folder(tmp_path / "release")
-    assert released_files(made) == [made / "data.csv"]
+    assert released_files(made, Strata.one(DESIGN.mechanism)) == [made / "data.csv"]
     (made / "data.csv").write_bytes(ROWS + b"x\n")
     with pytest.raises(InputError, match="SHA-256 differs"):
         open_release(made)
@@ -57,7 +62,7 @@ def test_rows_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> No
         open_release(made)
     (made / "record.json").write_text(json.dumps({"mechanism": 1}))
     with pytest.raises(InputError, match="not the record of a release"):
-        released_files(made)
+        released_files(made, Strata.one(DESIGN.mechanism))
 
 
 def test_what_is_missing_or_given_twice_is_named(tmp_path: Path) -> None:
@@ -99,7 +104,7 @@ def test_what_the_record_says_cannot_be_read_is_said_when_it_is_read(tmp_path: P
     made = folder(tmp_path / "release")
     stated = json.loads((made / "record.json").read_text())
     expected = expected_accuracy(DESIGN.account).to_plain(3)
-    stated |= {"guarantee": {"epsilon": 1.0}, "worth": expected}
+    stated |= {"guarantee": {"epsilon": 1.0, "unprotected": []}, "worth": expected}
     (made / "record.json").write_text(json.dumps(stated))
     release = open_release(made)
     with pytest.warns(Notice, match="nothing can be read from this release"):

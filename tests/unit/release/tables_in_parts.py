@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable import Attribute, Schema, design
+from deniable.design.strata import read_designs
 from deniable.estimate.source import released_files
 from deniable.release.release import Options
 from deniable.tables import open_table
@@ -48,7 +49,9 @@ def write_parts(
 def released_rows(folder: Path) -> list[str]:
     """The numbers of the rows of a release, in its order."""
     found: list[str] = []
-    with open_table(released_files(folder), [], ["row"], other_columns="drop") as reader:
+    with open_table(
+        released_files(folder, read_designs(folder).strata), [], ["row"], other_columns="drop"
+    ) as reader:
         for batch in reader:
             found += batch.kept["row"].to_pylist()
     return found

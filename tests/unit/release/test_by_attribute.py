@@ -1,5 +1,6 @@
 """A fileset released variant by variant."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -69,6 +70,23 @@ def test_a_fileset_is_released_as_one_and_its_record_holds(cohort: Path, tmp_pat
         with pytest.raises(InputError, match=f"{name}: cannot be read"):
             deniable.estimate(tmp_path / "r", of=["SEX"])
         (tmp_path / "r" / name).write_text("")
+
+
+def test_nothing_is_in_the_fam_file_but_the_columns_that_the_record_states(
+    cohort: Path, tmp_path: Path
+) -> None:
+    # Failed before: diagnoses in the .fam file, with its digest in the record, were vouched for.
+    share(cohort, DESIGN, tmp_path / "r", Options(), SystemRandomness())
+    fam, record = tmp_path / "r" / "data.fam", tmp_path / "r" / "record.json"
+    true, stated = fam.read_text(), json.loads(record.read_text())
+    assert true.startswith("p0 p0 0 0 ")
+    for other in (true.replace("-9\n", "2\n", 1), "f" + true, true.replace(" 0 0 ", " m 0 ", 1)):
+        fam.write_text(other)
+        stated["release"]["beside"]["data.fam"] = hashlib.sha256(other.encode()).hexdigest()
+        record.write_text(json.dumps(stated))
+        for verdict in (verify, deniable.open_release):
+            with pytest.raises(InputError, match=r"line 1: the record does not state that"):
+                verdict(tmp_path / "r")
 
 
 def test_shuffling_moves_whole_people(cohort: Path, tmp_path: Path) -> None:

@@ -89,12 +89,12 @@ def test_what_only_the_maker_knows_is_said_and_more_where_the_rows_are_missing(t
     folder = released(tmp_path, ROWS)
     alone = verify(folder)
     own = {"software", "mechanism.method", "release.row_order", "release.randomness"}
-    assert alone.keys() == own
+    assert alone.keys() == own | {"guarantee.person", "title"}
     (folder / "data.parquet").unlink()
     unseen = {"release.rows", "release.columns", "release.sha256"}
     assert verify(folder).keys() == alone.keys() | unseen
     (tmp_path / "m.json").write_bytes(to_json(mechanism_to_plain(DESIGN)))
-    assert verify(tmp_path / "m.json").keys() == {"software", "method"}
+    assert verify(tmp_path / "m.json").keys() == {"software", "method", "schema"}
 
 
 def test_most_rows_of_a_person_beyond_all_rows_are_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,71 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     key.chmod(0o640)
     with pytest.raises(InputError, match=r"permissions 0640.*chmod 600"):
         read_signer(key)
+
+
+def linked_folder(release: Path) -> None:
+    (release.parent / "elsewhere").mkdir()
+    (release.parent / "elsewhere" / "data.csv").write_text("another table\n")
+    (release / "data").symlink_to(release.parent / "elsewhere", target_is_directory=True)
+
+
+def linked_file(release: Path) -> None:
+    (release / "data.csv").rename(release.parent / "data.csv")
+    (release / "data.csv").symlink_to(release.parent / "data.csv")
+
+
+def broken_link(release: Path) -> None:
+    (release / "more.csv").symlink_to("nowhere")
+
+
+def pipe(release: Path) -> None:
+    os.mkfifo(release / "data.sav")
+
+
+def hidden_file(release: Path) -> None:
+    (release / ".data.csv").write_text("another table\n")
+
+
+def nested_file(release: Path) -> None:
+    (release / "data" / "more").mkdir(parents=True)
+    (release / "data" / "more" / ".x").write_text("another table\n")
+
+
+def empty_folder(release: Path) -> None:
+    (release / "the name tells it").mkdir()
+
+
+def file_called_as_the_signature(release: Path) -> None:
+    (release / "data").mkdir()
+    (release / "data" / "SHA256SUMS").write_text("another table\n")
+
+
+def linked_signature(release: Path) -> None:
+    (release / "SHA256SUMS.sig").rename(release.parent / "sig")
+    (release / "SHA256SUMS.sig").symlink_to(release.parent / "sig")
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        linked_folder,
+        linked_file,
+        broken_link,
+        pipe,
+        hidden_file,
+        nested_file,
+        empty_folder,
+        file_called_as_the_signature,
+        linked_signature,
+    ],
+    ids=lambda add: add.__name__,
+)
+def test_nothing_in_a_signed_folder_goes_without_a_signature(
+    release: Path, tmp_path: Path, add: Callable[[Path], None]
+) -> None:
+    # Failed before: a link to a folder counted as a folder, and what is in it was overlooked.
+    key = public(tmp_path / "key.pub")
+    check_signature(release, key)
+    add(release)
+    with pytest.raises(InputError, match=r"no signature covers|was not signed"):
+        check_signature(release, key)

@@ -16,6 +16,7 @@ from deniable.mechanism.strata import Strata
 from deniable.randomness import SeededRandomness
 from deniable.synthesis.folder import MARK, SynthesisRequest, claim_of, rendered, write_copies
 from unit.models.cases import NAMES, laws, people, released
+from unit.release import letters
 
 LAWS = laws()
 
@@ -95,8 +96,13 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_claim_is_the_records(tmp_path: Path) -> None:
-    (tmp_path / "record.json").write_text('{"guarantee": {"epsilon": 2.0, "x": 1}}')
     release = released(LAWS["ramp"], people(50))
-    assert claim_of(tmp_path, release) == {"epsilon": 2.0, "x": 1}
+    folder = letters.released(tmp_path, letters.ROWS)
+    record = json.loads((folder / "record.json").read_text())
+    assert claim_of(folder, release) == record["guarantee"]
+    record["guarantee"]["epsilon"] = 0.5  # failed before: it was passed on as it was
+    (folder / "record.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="the guarantee states ε"):
+        claim_of(folder, release)
     assert claim_of(None, release)["epsilon"] == pytest.approx(3, abs=1e-6)
     assert deniable.synthesize is not None

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,13 @@ from deniable.schema import Attribute, Schema
 from deniable.tables import open_table, survey_writing
 from deniable.tables.columns import Forms, released_columns
 from deniable.tables.reading import AS_RELEASED
-from deniable.tables.survey_writing import FILE_LABEL, coded, refuse_copies, write_copy
+from deniable.tables.survey_writing import (
+    FILE_LABEL,
+    coded,
+    holds_rows,
+    refuse_copies,
+    write_copy,
+)
 from deniable.tables.writing import TableWriter
 
 SCHEMA = Schema(
@@ -77,6 +84,7 @@ def test_every_code_comes_back(tmp_path, kind, backend, monkeypatch):
     target = tmp_path / f"data.{kind}"
     refuse_copies([kind], columns, SCHEMA)
     write_copy(path, target, columns, SCHEMA)
+    assert holds_rows(target, path, columns, SCHEMA)
     found, kept = read_back(target)
     for attribute, own, wrote in zip(SCHEMA.attributes, found, codes, strict=True):
         assert own.tolist() == wrote.tolist(), attribute.name
@@ -87,6 +95,7 @@ def test_every_code_comes_back(tmp_path, kind, backend, monkeypatch):
 def test_text_is_written_from_parquet(tmp_path):
     path, columns, codes = released(tmp_path, "parquet")
     write_copy(path, tmp_path / "data.csv", columns, SCHEMA)
+    assert holds_rows(tmp_path / "data.csv", path, columns, SCHEMA)
     found, _ = read_back(tmp_path / "data.csv")
     assert all((a == b).all() for a, b in zip(found, codes, strict=True))
     write_copy(path, tmp_path / "data.sav", columns, SCHEMA)
@@ -124,6 +133,7 @@ def test_cells_that_were_not_asked_stay_empty(tmp_path, kind):
     path, columns, codes = released(tmp_path, schema=schema, forms=Forms("form", 3))
     target = tmp_path / f"data.{kind}"
     write_copy(path, target, columns, schema)
+    assert holds_rows(target, path, columns, schema)
     read = pyreadstat.read_sav if kind == "sav" else pyreadstat.read_dta
     found, _ = read(target, output_format="dict")
     asked = codes[1] < 2
@@ -200,6 +210,8 @@ def test_other_types_that_are_kept_are_written(tmp_path):
         "n": pa.array([1, None]),
         "day": pa.array([0, 1], pa.date32()),
         "word": pa.array(["a", "b"]).dictionary_encode(),
+        "blanks": pa.array([" a ", ""]),
+        "moment": pa.array([1_600_000_000_123_456, None], pa.timestamp("us")),
     }
     schema = Schema((Attribute("x", ("a", "b")),), keep=tuple(kinds))
     columns = released_columns(
@@ -209,10 +221,33 @@ def test_other_types_that_are_kept_are_written(tmp_path):
     )
     with TableWriter(tmp_path / "data.parquet", columns) as writer:
         writer.write([np.array([0, 1], dtype=np.uint8)], kinds)
-    write_copy(tmp_path / "data.parquet", tmp_path / "data.sav", columns, schema)
+    for kind in ("sav", "dta", "csv"):
+        write_copy(tmp_path / "data.parquet", tmp_path / f"data.{kind}", columns, schema)
+        assert holds_rows(tmp_path / f"data.{kind}", tmp_path / "data.parquet", columns, schema)
     with open_table(tmp_path / "data.sav", [], list(kinds), other_columns="drop") as reader:
         (batch,) = reader
     assert batch.kept["yes"].to_pylist() == [1, 0]
     assert batch.kept["n"].to_pylist() == [1, None]
     assert batch.kept["day"].to_pylist() == kinds["day"].to_pylist()
     assert batch.kept["word"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta", "parquet"])
+def test_a_copy_with_another_cell_column_row_or_label_is_not_one_of_the_rows(tmp_path, kind):
+    path, columns, _ = released(tmp_path)
+    target = tmp_path / f"data.{kind}"
+    lines = path.read_text().splitlines()
+    first, town = lines[-1].split(","), lines[-1].replace("Ulm", "Bonn")
+    first[0] = "1" if first[0] != "1" else "2"
+    for rows in ([*lines[:-1], ",".join(first)], [*lines[:-1], town], lines[:-1], lines * 2):
+        other = tmp_path / "other.csv"
+        other.write_text("\n".join(row for i, row in enumerate(rows) if not i or row != lines[0]))
+        write_copy(other, target, columns, SCHEMA)
+        assert holds_rows(target, path, columns, SCHEMA) is False
+    other.write_text("".join(f"{row.rpartition(',')[0]}\n" for row in lines))
+    write_copy(other, target, columns[:-1], SCHEMA)
+    assert holds_rows(target, path, columns, SCHEMA) is False
+    if kind != "parquet":
+        named = (replace(SCHEMA.attributes[1], labels={"f": "male", "m": "female"}),)
+        write_copy(path, target, columns, Schema((*SCHEMA.attributes[:1], *named)))
+        assert holds_rows(target, path, columns, SCHEMA) is False
