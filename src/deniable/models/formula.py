@@ -1,8 +1,10 @@
 """Formulas, in the notation of R and statsmodels, and the designs that they mean."""
 
-import re
+import ast
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.models.cells import Cells, Columns, interactions, of_merged
+from deniable.models.syntax import Terms, contained, parse, placeholder, printable
 
 MOST_SATURATED = 500
 """Cells of the covariates from which on their distribution has all pairs, and not everything."""
@@ -35,14 +38,18 @@ class Formula:
     Args:
         text: as written.
         response: the variable on the left; None for a log-linear model.
-        parsed: the right side, as formulaic has it.
-        names: the variables on the right.
+        right: the terms on the right.
     """
 
     text: str
     response: str | None
-    parsed: Any
-    names: tuple[str, ...]
+    right: Terms
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables on the right, as they occur."""
+        used = {name for term in self.right.terms for f in term for name in self.right.named(f)}
+        return tuple(name for name in self.right.columns if name in used)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -52,14 +59,27 @@ class Formula:
     def together(self, attributes: Sequence[str]) -> list[list[str]]:
         """Return, by term, those of some attributes that it brings together, with the response."""
         variables = [
-            {self.response} | {str(n) for factor in term.factors for n in factor.required_variables}
-            for term in self.parsed
+            {self.response, *(name for factor in term for name in self.right.named(factor))}
+            for term in self.right.terms
         ]
         return [named for v in variables if (named := [n for n in attributes if n in v])]
 
+    def without(self, term: str) -> tuple[tuple[str, ...], "Formula"]:
+        """Return the terms that contain a term, by their names and itself first, and the formula
+        that is left without them."""
+        terms = {self.named(each): each for each in self.right.terms}
+        gone = [name for name, each in terms.items() if each and contained(terms[term], each)]
+        left = tuple(each for name, each in terms.items() if name not in gone)
+        gone.sort(key=lambda name: name != term)
+        return tuple(gone), replace(self, right=replace(self.right, terms=left))
 
-def read_formula(text: str) -> Formula:
-    """Read a formula.
+    def named(self, term: Sequence[str]) -> str:
+        """Return the name of a term."""
+        return self.right.shown(":".join(term)) or INTERCEPT
+
+
+def read_formula(text: str, others: Sequence[str] = ()) -> Formula:
+    """Read a formula; ``others`` are the columns that ``.`` stands for, less the response.
 
     Raises:
         InputError: if formulaic is not installed, or it is no formula, in one sentence.
@@ -70,50 +90,12 @@ def read_formula(text: str) -> Formula:
         ('income', ('sex', 'race'))
         >>> read_formula("~ sex*race").response is None
         True
+        >>> read_formula("y ~ . - b", ["a", "b", "y"]).names
+        ('a',)
     """
-    try:
-        import formulaic
-        from formulaic.errors import FormulaicError
-    except ImportError:
-        raise InputError(
-            "models need the package formulaic: pip install 'deniable[models]'"
-        ) from None
-    if text.count("~") != 1:
-        raise InputError(
-            f"'{text}' is not a formula; expected 'response ~ covariates', or '~ terms' for a "
-            "log-linear model"
-        )
-    try:
-        parsed = formulaic.Formula(text)
-    except (FormulaicError, SyntaxError, ValueError) as error:
-        raise InputError(f"formula '{text}': {_plain(error)}") from None
-    left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", parsed)
-    if left is not None:
-        terms = [str(term) for term in left] if hasattr(left, "required_variables") else []
-        known = sorted(map(str, getattr(left, "required_variables", ())))
-        if len(terms) != 1 or len(known) != 1 or terms[0].strip("`") != known[0]:
-            raise InputError(
-                f"formula '{text}': the left side is one column as it is; a name with other "
-                "characters than letters, digits and _ stands between backticks"
-            )
-    if not hasattr(right, "required_variables"):
-        raise InputError(f"formula '{text}': the right side has one part, without |")
-    response = None if left is None else known[0]
-    names = {str(name) for name in right.required_variables} - {"Treatment", "Sum", "contr"}
-    if response in names:
-        raise InputError(f"formula '{text}': '{response}' stands on both sides")
-    if not names:
-        raise InputError(f"formula '{text}': name at least one column on the right side")
-    after = text[text.index("~") :]
-    in_order = sorted(names, key=lambda name: (after.find(name), name))
-    return Formula(text, response, right, tuple(in_order))
-
-
-def _plain(error: Exception) -> str:
-    """Return the first line of a message of formulaic, without marks for a terminal."""
-    lines = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).strip().splitlines() or [""]
-    shown = " ".join(line.strip() for line in lines if line.strip())
-    return shown[:200].rstrip(".") or type(error).__name__
+    if find_spec("formulaic") is None:
+        raise InputError("models need the package formulaic: pip install 'deniable[models]'")
+    return Formula(printable(text), *parse(text, others))
 
 
 @dataclass(frozen=True)
@@ -150,40 +132,93 @@ class Term:
         return np.broadcast_to(values, (cells.n_cells, len(self.names)))
 
 
+def terms_of(formula: Formula, cells: Cells) -> list[Term]:
+    """Return a formula's terms, each on all combinations of its own variables.
+
+    Raises:
+        InputError: if a function cannot be computed of its columns.
+    """
+    spec, terms = spec_of(formula, cells), []
+    for term in formula.right.terms:
+        variables = {name for factor in term for name in formula.right.named(factor)}
+        axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
+        own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
+        with np.errstate(all="ignore"):
+            made = spec.subset([_evaluated(term)]).get_model_matrix(
+                _frame(formula, own), context=_CONTEXT
+            )
+        values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
+        if not np.isfinite(values).all():
+            raise InputError(
+                f"formula '{formula.text}': {formula.named(term)} is infinite or not a number for "
+                "some values of its columns"
+            )
+        names = tuple(formula.right.shown(str(name)) for name in made.columns)
+        terms.append(Term(formula.named(term), names, tuple(axes), values))
+    return terms
+
+
+_CONTEXT = {"sqrt": np.sqrt, "abs": np.abs}
+
+
+def _evaluated(term: Sequence[str]) -> Any:
+    """Return a term as formulaic has it."""
+    from formulaic.parser.types import Factor, Term  # only here: loading it takes a while
+
+    factors = [Factor(f, eval_method="python" if "(" in f else "lookup") for f in term]
+    return Term(factors or [Factor("1", eval_method="literal")])
+
+
+def _frame(formula: Formula, cells: Cells) -> Any:
+    """Return the table of cells with placeholders as names."""
+    columns = formula.right.columns
+    return cells.frame().rename(columns={name: placeholder(i) for i, name in enumerate(columns)})
+
+
 def spec_of(formula: Formula, cells: Cells) -> Any:
     """Return formulaic's account of the columns that a formula has on some cells, from a small
     table with all levels, as what it means depends on these.
 
     Raises:
-        InputError: if a part of the formula cannot be evaluated.
+        InputError: if a function cannot be computed of its columns.
     """
     import pandas
+    from formulaic import ModelSpec, SimpleFormula
 
-    longest = np.arange(max(cells.sizes))
-    frames = [Cells((axis,), 1).frame() for axis in cells.axes]
+    longest = np.arange(max([1, *cells.sizes]))
+    frames = [_frame(formula, Cells((axis,), 1)) for axis in cells.axes]
     small = [frame.take(longest % len(frame)).reset_index(drop=True) for frame in frames]
-    try:
-        return formula.parsed.get_model_matrix(pandas.concat(small, axis=1), context={}).model_spec
-    except Exception as error:  # a formula may call what it likes
+    table = pandas.concat(small, axis=1) if small else pandas.DataFrame(index=longest)
+
+    def made(terms: Sequence[Sequence[str]]) -> Any:
+        of = SimpleFormula([_evaluated(term) for term in terms], _ordering="none")
+        spec = ModelSpec(of, na_action="ignore", output="pandas")
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return spec.get_model_matrix(table, context=_CONTEXT).model_spec
+
+    functions = [f for term in formula.right.terms for f in term if "(" in f]
+    for factor in dict.fromkeys(functions):
+        axes = [axis for axis in cells.axes if axis.name in formula.right.named(factor)]
+        texts = [axis for axis in axes if axis.numbers is None]
+        why = "check its arguments"
+        quoted = {each.value for each in ast.walk(ast.parse(factor)) if isinstance(each, ast.Constant)}
+        known = {level for axis in texts for level in axis.levels}
+        wrong = sorted(each for each in quoted - known if isinstance(each, str)) if texts else []
+        if wrong:
+            why = f"'{wrong[0]}' is not a category of '{texts[0].name}'"
+        elif texts:
+            why = f"'{texts[0].name}' has categories, not numbers"
+        try:
+            if not wrong:
+                made([[factor]])
+                continue
+        except Exception:  # noqa: S110 - whatever a library raises of the user's arguments
+            pass
         raise InputError(
-            f"formula '{formula.text}': {_plain(error)}; names with other characters than "
-            "letters, digits and _ stand between backticks"
-        ) from None
-
-
-def terms_of(spec: Any, cells: Cells) -> list[Term]:
-    """Return a formula's terms, each on all combinations of its own variables, from
-    :func:`spec_of` the same cells."""
-    terms = []
-    for term in spec.terms:
-        variables = set(map(str, spec.term_variables[term]))
-        axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
-        own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
-        made = spec.subset([term]).get_model_matrix(own.frame(), context={})
-        values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
-        name = INTERCEPT if str(term) == "1" else str(term)
-        terms.append(Term(name, tuple(map(str, made.columns)), tuple(axes), values))
-    return terms
+            f"formula '{formula.text}': {formula.named([factor])} cannot be computed: {why}"
+        )
+    return made(formula.right.terms)
 
 
 def check_size(cells: Cells, parameters: int, text: str) -> None:
@@ -237,16 +272,17 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
 def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
     """Return the columns of a formula alone, for a model that has ``n_joint`` others. Raises as
     :func:`design_of`."""
-    spec = spec_of(formula, cells)
     response = None if formula.response is None else cells.place(formula.response)
     answers = ("", "") if response is None else cells.axes[response].categories
-    check_size(cells, n_joint + len(spec.column_names) * (len(answers) - 1), formula.text)
-    terms = [t for t in terms_of(spec, cells) if response is not None or t.name != INTERCEPT]
+    terms = [t for t in terms_of(formula, cells) if response is not None or t.name != INTERCEPT]
+    own = sum(len(term.names) for term in terms)
+    check_size(cells, n_joint + own * (len(answers) - 1), formula.text)
     values = np.hstack([np.zeros((cells.n_cells, 0)), *(term.on(cells) for term in terms)])
     names = [name for term in terms for name in term.names]
     labels = tuple(term.name for term in terms for _ in term.names)
     if response is None:
-        return Columns(values, tuple(names), tuple(t.count(":") + 1 for t in labels), labels)
+        order = tuple(len(term.axes) for term in terms for _ in term.names)
+        return Columns(values, tuple(names), order, labels)
     order = tuple(1 if label == INTERCEPT else 2 for label in labels)
     blocks = []
     for i, answer in enumerate(answers[1:], start=1):

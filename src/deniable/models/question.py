@@ -27,7 +27,6 @@ from deniable.models.formula import (
     design_of,
     prior_precision,
     read_formula,
-    spec_of,
     terms_of,
 )
 from deniable.models.least_squares import fit_least_squares
@@ -329,13 +328,13 @@ class ModelQuestion:
             raise InputError(f"a weight in '{self.weights}' is negative, or all are 0")
         used = [i for i, axis in enumerate(cells.axes) if axis.name in formula.names]
         table = Cells(tuple(cells.axes[i] for i in used), sum(i < cells.n_attributes for i in used))
-        terms = terms_of(spec_of(formula, table), table)
+        terms = terms_of(formula, table)
         parameters, covariance = fit_least_squares(
             rows, strata, response, self.weights, terms, table
         )
         design = np.zeros((0, len(parameters)))
         if table.levels.n_cells <= MOST_LISTED:
-            shown = terms_of(spec_of(formula, table.levels), table.levels)
+            shown = terms_of(formula, table.levels)
             design = np.hstack([term.on(table.levels) for term in shown])
         return Model(
             formula=formula.text,

@@ -12,13 +12,13 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis, Cells
-from deniable.models.formula import Term, read_formula, spec_of, terms_of
+from deniable.models.formula import Term, read_formula, terms_of
 from deniable.models.least_squares import fit_least_squares
 from unit.models.cases import CATEGORIES, NAMES, SIZES, laws, people, released, truth
 
 LAWS = laws()
 CELLS = Cells(tuple(map(Axis, NAMES, CATEGORIES)), 3)
-_, A, B = TERMS = terms_of(spec_of(read_formula("y ~ a + b"), CELLS), CELLS)
+_, A, B = TERMS = terms_of(read_formula("y ~ a + b"), CELLS)
 BETA = np.array([30.0, 4.0, 1.0, -6.0])
 
 
