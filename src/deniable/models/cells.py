@@ -178,6 +178,14 @@ class Columns:
     order: tuple[int, ...]
     terms: tuple[str, ...]
 
+    def where(self, chosen: NDArray[np.bool_]) -> "Columns":
+        """Return some of the columns."""
+        places = np.flatnonzero(chosen)
+        return Columns(
+            self.values[:, places],
+            *(tuple(of[i] for i in places) for of in (self.names, self.order, self.terms)),
+        )
+
     @staticmethod
     def beside(*parts: "Columns") -> "Columns":
         """Return several beside each other."""
@@ -211,12 +219,12 @@ def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
     >>> made.names, abs(made.values[0].round(3)).tolist()
     (('(a)', '(b)', '(a:b)'), [0.707, 0.707, 0.5])
     """
-    contrasts = [(axis, _contrasts(cells.sizes[axis])) for axis in axes]
-    sets = (chosen for size in range(1, most + 1) for chosen in combinations(contrasts, size))
+    factors = [(axis, contrasts(cells.sizes[axis])) for axis in axes]
+    sets = (chosen for size in range(1, most + 1) for chosen in combinations(factors, size))
     return Columns.beside(*(_products(cells, chosen) for chosen in sets))
 
 
-def _contrasts(n: int) -> NDArray[np.float64]:
+def contrasts(n: int) -> NDArray[np.float64]:
     """Return an orthonormal basis of what sums to 0, shape (n, n − 1)."""
     basis, _ = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, : n - 1]]))
     return np.asarray(basis[:, 1:])

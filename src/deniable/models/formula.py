@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.models.cells import Cells, Columns, interactions, of_merged
+from deniable.models.cells import Cells, Columns, contrasts, interactions, of_merged
 from deniable.models.syntax import Terms, contained, parse, placeholder, printable
 
 MOST_SATURATED = 500
@@ -143,10 +143,7 @@ def terms_of(formula: Formula, cells: Cells) -> list[Term]:
         variables = {name for factor in term for name in formula.right.named(factor)}
         axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
         own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
-        with np.errstate(all="ignore"):
-            made = spec.subset([_evaluated(term)]).get_model_matrix(
-                _frame(formula, own), context=_CONTEXT
-            )
+        made = _made(spec.subset([_evaluated(term)]), _frame(formula, own))
         values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
         if not np.isfinite(values).all():
             raise InputError(
@@ -158,7 +155,15 @@ def terms_of(formula: Formula, cells: Cells) -> list[Term]:
     return terms
 
 
-_CONTEXT = {"sqrt": np.sqrt, "abs": np.abs}
+
+def _made(spec: Any, frame: Any) -> Any:
+    """Return formulaic's columns of a table."""
+    from formulaic.errors import DataMismatchWarning
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", DataMismatchWarning)  # categories that no level has
+        return spec.get_model_matrix(frame, context={"sqrt": np.sqrt, "abs": np.abs})
 
 
 def _evaluated(term: Sequence[str]) -> Any:
@@ -183,7 +188,7 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
         InputError: if a function cannot be computed of its columns.
     """
     import pandas
-    from formulaic import ModelSpec, SimpleFormula
+    from formulaic import ModelSpec, SimpleFormula  # only here: loading it takes a while
 
     longest = np.arange(max([1, *cells.sizes]))
     frames = [_frame(formula, Cells((axis,), 1)) for axis in cells.axes]
@@ -192,10 +197,7 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
 
     def made(terms: Sequence[Sequence[str]]) -> Any:
         of = SimpleFormula([_evaluated(term) for term in terms], _ordering="none")
-        spec = ModelSpec(of, na_action="ignore", output="pandas")
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return spec.get_model_matrix(table, context=_CONTEXT).model_spec
+        return _made(ModelSpec(of, na_action="ignore", output="pandas"), table).model_spec
 
     functions = [f for term in formula.right.terms for f in term if "(" in f]
     for factor in dict.fromkeys(functions):
@@ -265,8 +267,8 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
         n_joint = sum(prod(n - 1 for n in c) for m in (1, 2) for c in combinations(sizes, m))
     check_size(cells, n_joint, formula.text)
     own = columns_of(formula, cells, n_joint)
-    joint = interactions(cells, covariates, most)
-    return Columns.beside(own, *of_merged(cells, response), joint)
+    joint = [interactions(cells, covariates, most)] if covariates else []
+    return Columns.beside(own, *of_merged(cells, response), *joint)
 
 
 def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
@@ -301,3 +303,111 @@ def prior_precision(columns: Columns) -> NDArray[np.float64]:
         if np.any((column != 0) & (abs(column) != 1)):
             spread[place] = column[column != 0].std() or 1.0
     return np.asarray((spread / deviations) ** 2)
+
+
+def symmetric_precision(
+    columns: Columns, cells: Cells, response: int | None
+) -> NDArray[np.float64]:
+    """Return the precision of a prior like :func:`prior_precision`'s on the functions that a
+    design's columns span, shape (p, p), whichever categories are the references.
+
+    The functions are divided into main effects and interactions, which sum to 0 along each axis.
+    Differences of categories are N(0, 3²), differences of differences N(0, 2.5²); so are, next to a
+    response, the orthonormal contrasts of the covariates' own distribution.
+    """
+    table = columns.values.reshape(*cells.sizes, len(columns.names))
+    order, own, joint = (np.full(cells.sizes, value) for value in (0.0, 1.0, 1.0))
+    of_response = np.ones(cells.sizes, dtype=bool)
+    for i, axis in enumerate(cells.axes):
+        n = len(axis.categories)
+        basis = np.column_stack([np.full(n, 1 / np.sqrt(n)), contrasts(n)])
+        table = np.moveaxis(np.tensordot(basis.T, table, axes=(1, i)), 0, i)
+        varies = np.moveaxis(np.zeros(cells.sizes), i, -1)
+        varies[..., 1:] = 1
+        varies = np.moveaxis(varies, -1, i) > 0
+        order += varies
+        own *= np.where(varies, 2 if axis.numbers is None else 1 / n, 1 / n)
+        joint *= np.where(varies, 1, 1 / n)
+        if i == response:
+            of_response = varies
+    deviation = np.where(order == 1, MAIN_DEVIATION, ASSOCIATION_DEVIATION)
+    weight = np.where(of_response, own, joint) / deviation**2
+    weight[order == 0] = 0
+    rows = table.reshape(cells.n_cells, -1) if table.size else np.zeros((cells.n_cells, 0))
+    return np.asarray(rows.T @ (rows * weight.reshape(-1, 1)))
+
+
+def independent(
+    columns: Columns, cells: Cells, response: int | None, occurring: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which columns of a design are not combinations of those before them, shape (p,); only
+    those of the formula can be.
+
+    Args:
+        columns: of the design.
+        cells: of the table.
+        response: its axis; None for a log-linear model, which has a constant.
+        occurring: which combinations of kept columns occur.
+    """
+    keep = np.array([term == "" for term in columns.terms], dtype=bool)
+    values = columns.values[:, ~keep]
+    chosen = np.broadcast_to(occurring.reshape(-1, *cells.sizes[cells.n_attributes :])[0], cells.sizes)
+    before = [np.ones((cells.n_cells, 1))] if response is None else []
+    answers = 1
+    if response is not None:  # the same columns for every answer but the first
+        answers = cells.sizes[response] - 1
+        values = values[:, : values.shape[1] // answers]
+        chosen = chosen.any(axis=response, keepdims=True) & (
+            cells.indices[response].reshape(cells.sizes) == 1
+        )
+    found = first_independent(np.hstack([*before, values])[chosen.ravel()])
+    keep[~keep] = np.tile(found[len(before) :], answers)
+    return keep
+
+
+def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which columns of a matrix are not combinations of those before them."""
+    size = np.linalg.norm(values, axis=0)
+    left, some = np.zeros(len(size)), size > 0
+    if some.any():
+        diagonal = abs(np.diag(np.linalg.qr(values[:, some] / size[some], mode="r")))
+        left[np.flatnonzero(some)[: len(diagonal)]] = diagonal
+    return left > 1e-9
+
+
+def restrictions(
+    larger: Sequence[Term], smaller: Sequence[Term], cells: Cells
+) -> NDArray[np.float64] | None:
+    """Return L such that Lβ = 0 where the columns of some terms, times β, are a combination of
+    those of others, shape (df, p); None where the latter are not all combinations of the former."""
+    inner, crossed, outer = (
+        np.block([[_mean_product(one, other, cells) for other in second] for one in first])
+        if first and second
+        else np.zeros([sum(len(t.names) for t in terms) for terms in (first, second)])
+        for first, second in ((larger, larger), (larger, smaller), (smaller, smaller))
+    )
+
+    def beyond(
+        own: NDArray[np.float64], across: NDArray[np.float64], others: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the eigenvalues of what is left of unit columns after projection, and vectors."""
+        scale = 1 / np.sqrt(np.maximum(np.diag(own), 1e-300))
+        left = own - across @ np.linalg.pinv(others, rcond=1e-12, hermitian=True) @ across.T
+        values, vectors = np.linalg.eigh(left * np.outer(scale, scale))
+        return values, vectors / scale[:, None]
+
+    values, vectors = beyond(inner, crossed, outer)
+    nested, _ = beyond(outer, crossed.T, inner)
+    return None if nested.max(initial=0.0) > 1e-8 else vectors[:, values > 1e-8].T
+
+
+def _mean_product(one: Term, other: Term, cells: Cells) -> NDArray[np.float64]:
+    """Return the means over all cells of the products of two terms' columns."""
+    shared = set(one.axes) & set(other.axes)
+    first, second = (
+        term.values.mean(axis=tuple(i for i, a in enumerate(term.axes) if a not in shared)).reshape(
+            -1, len(term.names)
+        )
+        for term in (one, other)
+    )
+    return np.asarray(first.T @ second / prod(cells.sizes[axis] for axis in shared))

@@ -66,7 +66,7 @@ def test_a_logistic_regression_is_the_ordinary_one() -> None:
     assert tested is not None
     assert tested.statistic == pytest.approx(smaller.deviance - theirs.deviance, abs=1e-7)
     assert tested.degrees_of_freedom == 2
-    assert {t.of: t.degrees_of_freedom for t in mine.tests} == {"a": 2, "b": 1, "a:b": 2}
+    assert {t.of: t.degrees_of_freedom for t in mine.tests} == {"a": 4, "b": 3, "a:b": 2}
     assert mine.tests[2].statistic == pytest.approx(tested.statistic, abs=1e-7)
     additive = ask("y ~ a + b", prior=False)
     assert additive.deviance == pytest.approx(smaller.deviance - theirs.deviance, abs=0.1)
@@ -255,7 +255,7 @@ def test_known_margins_are_imposed() -> None:
 @pytest.mark.parametrize(
     ("formula", "how", "what"),
     [
-        ("y ~ aa", {}, r"formula 'y ~ aa': .*'aa'.*between backticks"),
+        ("y ~ aa", {}, r"formula 'y ~ aa': there is no attribute 'aa' in the schema; it has y, a, b$"),
         ("y ~ a", {"against": "a ~ y"}, "have different responses"),
         ("y ~ a", {"against": "y ~ b"}, "neither of 'y ~ a' and 'y ~ b' holds the other"),
         ("y ~ a", {"by": ("b",)}, "not fitted within subgroups of 'b', which is randomized"),
