@@ -230,20 +230,30 @@ def contrasts(n: int) -> NDArray[np.float64]:
     return np.asarray(basis[:, 1:])
 
 
+def _contrasts_within(level_of: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return contrasts of the categories of every level, of half the squared length of orthonormal
+    ones: with two categories their difference is the parameter."""
+    blocks = []
+    for members in (np.flatnonzero(level_of == level) for level in range(level_of.max() + 1)):
+        block = np.zeros((len(level_of), len(members) - 1))
+        block[members] = contrasts(len(members)) / np.sqrt(2)
+        blocks.append(block)
+    return np.hstack(blocks)
+
+
 def of_merged(cells: Cells, response: int | None) -> list[Columns]:
     """Return what a model needs beside its formula to tell merged categories apart: with a response
     what those of covariates do to it; without one, shares of their own, and pairs with everything.
     """
     level_of = [np.array(axis.level_of) for axis in cells.axes]
-    categories = [np.eye(size) for size in cells.sizes]
-    # Indicators of all categories of a level but its first, and of all levels but the first.
+    # Contrasts of the categories of a level, and indicators of all levels but the first.
     within = [
-        (i, np.delete(categories[i], np.unique(level_of[i], return_index=True)[1], axis=1))
+        (i, _contrasts_within(level_of[i]))
         for i, axis in enumerate(cells.axes)
         if axis.merged and i != response
     ]
     if response is not None:
-        answers = (response, categories[response][:, 1:])
+        answers = (response, np.eye(cells.sizes[response])[:, 1:])
         return [_products(cells, (answers, own)) for own in within]
     levels = [(j, np.eye(of.max() + 1)[of, 1:]) for j, of in enumerate(level_of)]
     factors = [

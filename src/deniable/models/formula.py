@@ -133,7 +133,8 @@ class Term:
 
 
 def terms_of(formula: Formula, cells: Cells) -> list[Term]:
-    """Return a formula's terms, each on all combinations of its own variables.
+    """Return a formula's terms, each on all combinations of its own variables, but those without
+    columns, as of one category.
 
     Raises:
         InputError: if a function cannot be computed of its columns.
@@ -151,7 +152,8 @@ def terms_of(formula: Formula, cells: Cells) -> list[Term]:
                 "some values of its columns"
             )
         names = tuple(formula.right.shown(str(name)) for name in made.columns)
-        terms.append(Term(formula.named(term), names, tuple(axes), values))
+        if names:
+            terms.append(Term(formula.named(term), names, tuple(axes), values))
     return terms
 
 
@@ -366,39 +368,35 @@ def independent(
 
 
 def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which columns of a matrix are not combinations of those before them."""
+    """Return which columns of a matrix are not combinations of those before them.
+
+    >>> first_independent(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 0.0]])).tolist()
+    [True, False, True]
+    """
     size = np.linalg.norm(values, axis=0)
-    left, some = np.zeros(len(size)), size > 0
-    if some.any():
-        diagonal = abs(np.diag(np.linalg.qr(values[:, some] / size[some], mode="r")))
-        left[np.flatnonzero(some)[: len(diagonal)]] = diagonal
-    return left > 1e-9
+    unit = values / np.where(size > 0, size, 1)
+    left = unit.T @ unit
+    found = np.zeros(len(size), dtype=bool)
+    for i in range(len(size)):
+        if left[i, i] > 1e-11:  # the squared part of the column beyond those before it
+            found[i] = True
+            left -= np.outer(left[i], left[i] / left[i, i])
+    return found
 
 
-def restrictions(
-    larger: Sequence[Term], smaller: Sequence[Term], cells: Cells
-) -> NDArray[np.float64] | None:
+def restrictions(larger: Sequence[Term], smaller: Sequence[Term], cells: Cells) -> NDArray[np.float64]:
     """Return L such that Lβ = 0 where the columns of some terms, times β, are a combination of
-    those of others, shape (df, p); None where the latter are not all combinations of the former."""
-    inner, crossed, outer = (
+    those of others, shape (df, p)."""
+    own, across, others = (
         np.block([[_mean_product(one, other, cells) for other in second] for one in first])
         if first and second
         else np.zeros([sum(len(t.names) for t in terms) for terms in (first, second)])
         for first, second in ((larger, larger), (larger, smaller), (smaller, smaller))
     )
-
-    def beyond(
-        own: NDArray[np.float64], across: NDArray[np.float64], others: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the eigenvalues of what is left of unit columns after projection, and vectors."""
-        scale = 1 / np.sqrt(np.maximum(np.diag(own), 1e-300))
-        left = own - across @ np.linalg.pinv(others, rcond=1e-12, hermitian=True) @ across.T
-        values, vectors = np.linalg.eigh(left * np.outer(scale, scale))
-        return values, vectors / scale[:, None]
-
-    values, vectors = beyond(inner, crossed, outer)
-    nested, _ = beyond(outer, crossed.T, inner)
-    return None if nested.max(initial=0.0) > 1e-8 else vectors[:, values > 1e-8].T
+    scale = 1 / np.sqrt(np.maximum(np.diag(own), 1e-300))
+    beyond = own - across @ np.linalg.pinv(others, rcond=1e-12, hermitian=True) @ across.T
+    values, vectors = np.linalg.eigh(beyond * np.outer(scale, scale))
+    return np.asarray((vectors / scale[:, None])[:, values > 1e-8].T)
 
 
 def _mean_product(one: Term, other: Term, cells: Cells) -> NDArray[np.float64]:

@@ -27,8 +27,8 @@ from deniable.mechanism.table_map import TableMap
 from deniable.models.cells import Cells
 from deniable.models.formula import Term
 
-MOST_AT_ONCE = 20_000_000
-"""Numbers of a table or of rows' influence that are held at a time."""
+MOST_AT_ONCE = 4_000_000
+"""Numbers of a table or of rows' influence that are held at a time, if columns and rows are few."""
 
 
 def fit_least_squares(
@@ -184,7 +184,8 @@ class _Part:
         y = self.rows.numbers[response]
         ends = np.cumsum([len(term.names) for term in terms])
         p, n = int(ends[-1]), len(y)
-        step = max(1, MOST_AT_ONCE // p)
+        largest = max(prod(reading.sizes) for reading in self._readings.values())
+        step = max(1, MOST_AT_ONCE // p, largest // 8)
 
         def chunks() -> Iterator[tuple[slice, NDArray[np.float64]]]:
             for chosen in (slice(i, min(i + step, n)) for i in range(0, n, step)):
@@ -237,7 +238,7 @@ def _add(
     times: NDArray[np.float64],
 ) -> None:
     """Add to some rows the estimates of a term's columns times a function, in blocks of columns."""
-    step = max(1, MOST_AT_ONCE // prod(reading.sizes))
+    step = max(16, MOST_AT_ONCE // prod(reading.sizes))
     for columns in (slice(i, i + step) for i in range(0, len(term.names), step)):
         table = reading.back(reading.spread(term, term.values[..., columns]) * factor)
         to[:, columns] += table[reading.places[chosen]] * times

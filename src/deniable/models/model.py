@@ -314,6 +314,7 @@ class Model(Presented):
         own = [
             replace(term, names=tuple(np.array(term.names)[chosen]), values=term.values[..., chosen])
             for term, chosen in zip(larger, np.split(kept[: ends[-1]], ends[:-1]), strict=True)
+            if chosen.any()
         ]
         values, covariance = self.coefficients[kept], self.covariance[kept][:, kept]
         if self.fit is not None and self.prior:
@@ -321,9 +322,10 @@ class Model(Presented):
             values, covariance, _ = of_levels(
                 self._symmetric_fit, self.cells, design, self.response
             )
-        matrix = restrictions([*constant, *own], [*constant, *left], self.levels)
-        if matrix is None:
+        own, left = [*constant, *own], [*constant, *left]
+        if not without and len(restrictions(left, own, self.levels)):
             return None
+        matrix = restrictions(own, left, self.levels)
         matrix = matrix[:, len(constant) :]
         if len(matrix):
             matrix = np.kron(np.eye(len(values) // matrix.shape[1]), matrix)  # of every answer
@@ -416,9 +418,10 @@ class Model(Presented):
         """Return sentences: tests, deviance, and what owes its value to the prior."""
         said = []
         if self.dropped:
+            them = "it" if len(self.dropped) == 1 else "them"
             said.append(
-                f"Dropped from the design: {', '.join(self.dropped)}; the release cannot tell it from "
-                "the other columns."
+                f"Dropped from the design: {', '.join(self.dropped)}; the release cannot tell {them} "
+                "from the other columns."
             )
         for test in self.tests:
             more = test.without[1:]

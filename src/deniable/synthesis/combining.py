@@ -23,6 +23,9 @@ from deniable.estimate.inference import one_of
 Kind = Literal["synthetic", "imputed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+LARGEST = 1e100
+"""Estimates and standard errors beyond it have no square."""
+
 FEWEST_COPIES = 5
 """The variance between fewer says next to nothing of what it is to measure."""
 
@@ -119,8 +122,16 @@ def combine(
         values, squares = values[:, None], squares[:, None]
     m, q = values.shape
     _refuse_few(m)
-    if not (np.isfinite(values).all() and np.isfinite(squares).all() and squares.min() >= 0):
-        raise InputError("an estimate or a variance is no finite number, or a variance is negative")
+    for name, given, most in (("estimate", values, LARGEST), ("variance", squares, LARGEST**2)):
+        wrong = ~(abs(given) <= most) | ((given < 0) & (name == "variance"))
+        if wrong.any():
+            copy, term = (int(place) + 1 for place in np.argwhere(wrong)[0])
+            raise InputError(
+                f"copy {copy}, estimate {term}: the {name} is negative, infinite, not a number or "
+                f"beyond {most:g}"
+                if name == "variance"
+                else f"copy {copy}, estimate {term}: it is infinite, not a number or beyond {most:g}"
+            )
     terms = tuple(map(str, range(1, q + 1))) if terms is None else tuple(terms)
     if len(terms) != q:
         raise InputError(f"there are {len(terms)} names for {q} estimates")
@@ -177,14 +188,9 @@ def read_results(
     for place, row in enumerate(rows, start=1):
         cells = dict(zip(head, row, strict=False))
         where, key = f"{path}, data row {place}", (cells.get("copy", ""), cells.get("term", ""))
-        numbers = []
-        for name in ("estimate", error_column):
-            try:
-                numbers.append(float(cells.get(name, "")))
-            except ValueError:
-                raise InputError(f"{where}, column '{name}': it is not a number") from None
         if key in found:
             raise InputError(f"{where}: copy {key[0]} has '{key[1]}' twice")
+        numbers = [_number(cells.get(name, ""), name, where) for name in ("estimate", error_column)]
         found[key] = numbers[0], numbers[1] ** _ERRORS[error_column]
     copies, terms = (list(dict.fromkeys(key[i] for key in found)) for i in (0, 1))
     for copy in copies:
@@ -194,6 +200,19 @@ def read_results(
         len(copies), len(terms), 2
     )
     return tuple(terms), values[..., 0], values[..., 1]
+
+
+def _number(text: str, column: str, where: str) -> float:
+    """Return a cell as a number: an error not negative, and all of a size that can be squared."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(f"{where}, column '{column}': it is not a number") from None
+    if not abs(number) <= LARGEST:  # also what is not a number
+        raise InputError(f"{where}, column '{column}': it is infinite, or beyond {LARGEST:g}")
+    if number < 0 and column in _ERRORS:
+        raise InputError(f"{where}, column '{column}': it is negative")
+    return number
 
 
 def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:
