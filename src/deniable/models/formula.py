@@ -157,7 +157,6 @@ def terms_of(formula: Formula, cells: Cells) -> list[Term]:
     return terms
 
 
-
 def _made(spec: Any, frame: Any) -> Any:
     """Return formulaic's columns of a table."""
     from formulaic.errors import DataMismatchWarning
@@ -206,7 +205,9 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
         axes = [axis for axis in cells.axes if axis.name in formula.right.named(factor)]
         texts = [axis for axis in axes if axis.numbers is None]
         why = "check its arguments"
-        quoted = {each.value for each in ast.walk(ast.parse(factor)) if isinstance(each, ast.Constant)}
+        quoted = {
+            each.value for each in ast.walk(ast.parse(factor)) if isinstance(each, ast.Constant)
+        }
         known = {level for axis in texts for level in axis.levels}
         wrong = sorted(each for each in quoted - known if isinstance(each, str)) if texts else []
         if wrong:
@@ -217,7 +218,7 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
             if not wrong:
                 made([[factor]])
                 continue
-        except Exception:  # noqa: S110 - whatever a library raises of the user's arguments
+        except Exception:
             pass
         raise InputError(
             f"formula '{formula.text}': {formula.named([factor])} cannot be computed: {why}"
@@ -353,7 +354,9 @@ def independent(
     """
     keep = np.array([term == "" for term in columns.terms], dtype=bool)
     values = columns.values[:, ~keep]
-    chosen = np.broadcast_to(occurring.reshape(-1, *cells.sizes[cells.n_attributes :])[0], cells.sizes)
+    chosen = np.broadcast_to(
+        occurring.reshape(-1, *cells.sizes[cells.n_attributes :])[0], cells.sizes
+    )
     before = [np.ones((cells.n_cells, 1))] if response is None else []
     answers = 1
     if response is not None:  # the same columns for every answer but the first
@@ -384,7 +387,9 @@ def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return found
 
 
-def restrictions(larger: Sequence[Term], smaller: Sequence[Term], cells: Cells) -> NDArray[np.float64]:
+def restrictions(
+    larger: Sequence[Term], smaller: Sequence[Term], cells: Cells
+) -> NDArray[np.float64]:
     """Return L such that Lβ = 0 where the columns of some terms, times β, are a combination of
     those of others, shape (df, p)."""
     own, across, others = (

@@ -41,9 +41,9 @@ def fit_least_squares(
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
     """Fit a linear model of a number released as it is.
 
-    A column that the others determine, or that the release cannot tell from them (the least
-    eigenvalue of A is within two standard errors of 0), such as that of a category that does not
-    occur, is dropped: the last one of those that make up the eigenvector.
+    Where the least eigenvalue of A is 0, or within two standard errors of it, a column is dropped
+    of those that make up its eigenvector: one whose own moment is as small, such as that of a
+    category that does not occur, or else the last one. One term may be lost so, and no more.
 
     Args:
         rows: released codes, the other columns of the model as texts, response and weights as
@@ -58,8 +58,9 @@ def fit_least_squares(
         Which columns are kept, shape (p,); β of these, and its covariance.
 
     Raises:
-        InputError: if the randomization has wiped out a pair of terms, or the release tells no
-            column but the constant from the others; naming it.
+        InputError: if the randomization has wiped out a pair of terms, or what is left of the
+            covariates is too noisy to tell several terms from the others, or the only one; naming
+            a column.
     """
     names = [name for term in terms for name in term.names]
     ends, p = np.cumsum([len(term.names) for term in terms]), len(names)
@@ -79,15 +80,28 @@ def fit_least_squares(
                 moments[spans[i], spans[j]] += part.product(one, other)
     moments = np.tril(moments) + np.tril(moments, -1).T
     kept = np.ones(p, dtype=bool)
+    owner = np.repeat(np.arange(len(terms)), [len(term.names) for term in terms])
+    lost: set[int] = set()
     while (weak := _weakest(moments, kept)) is not None:
         least, direction, place = weak
+
+        def deviations(value: float, along: NDArray[np.float64]) -> float:
+            """Return how many standard errors a mean square is from 0."""
+            of_term = [along[span] for span in spans]
+            variance = sum(part.variance_along(terms, of_term, value) for part in parts)
+            return value / np.sqrt(variance) if variance > 0 else np.inf
+
         if least > 1e-10:
-            of_term = [direction[span] for span in spans]
-            variance = sum(part.variance_along(terms, of_term, least / w.sum()) for part in parts)
-            if least > 2 * np.sqrt(max(variance, 0.0)):
+            if deviations(least, direction) > 2:
                 break
-            told = [span for term, span in zip(terms, spans, strict=True) if term.axes]
-            if sum(kept[span].sum() for span in told) == 1:
+            much = np.argsort(-abs(direction * np.sqrt(np.diag(moments).clip(0))))[:20]
+            alone = {i: deviations(moments[i, i], np.eye(p)[i]) for i in much if kept[i]}
+            rarest = min(alone, key=lambda i: alone[i])
+            if alone[rarest] < 2:
+                place = int(rarest)
+            elif kept[owner == owner[place]].sum() == 1:
+                lost.add(int(owner[place]))
+            if len(lost) > 1 or len(lost) == sum(bool(term.axes) for term in terms):
                 raise InputError(
                     f"the release is too noisy to tell '{names[place]}' from the other columns of "
                     "the model; leave out terms, or collapse categories"
@@ -170,6 +184,8 @@ class _Part:
         each = np.zeros((self.rows.n_rows, 1))
         for i, one in enumerate(terms):
             for j, other in enumerate(terms[: i + 1]):
+                if not (direction[i].any() and direction[j].any()):
+                    continue
                 reading = self.reading((*one.axes, *other.axes))
                 value = reading.spread(one, one.values @ direction[i][:, None])
                 value = value * reading.spread(other, other.values @ direction[j][:, None])

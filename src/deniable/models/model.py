@@ -312,7 +312,9 @@ class Model(Presented):
         kept = np.diag(self.covariance) > 0
         ends = np.cumsum([len(term.names) for term in larger])
         own = [
-            replace(term, names=tuple(np.array(term.names)[chosen]), values=term.values[..., chosen])
+            replace(
+                term, names=tuple(np.array(term.names)[chosen]), values=term.values[..., chosen]
+            )
             for term, chosen in zip(larger, np.split(kept[: ends[-1]], ends[:-1]), strict=True)
             if chosen.any()
         ]

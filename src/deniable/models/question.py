@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
@@ -232,9 +231,7 @@ class ModelQuestion:
         likelihood = Likelihood(cells.shape, tuple(observed), known)
         n_records = sum(counts.n_records for counts in members)
         group = members[0].group[:n_own]
-        return _compared(
-            [self._fitted(f, cells, likelihood, n_records, group) for f in formulas]
-        )
+        return _compared([self._fitted(f, cells, likelihood, n_records, group) for f in formulas])
 
     def _fitted(
         self, formula: Formula, cells: Cells, likelihood: Likelihood, n_records: int, group: Group
@@ -326,9 +323,7 @@ class ModelQuestion:
                 n: [labels[i] for i in np.unique(codes)] for n, (codes, labels) in found.items()
             }
             cells = self._cells(axes, occurring)
-            fits = [
-                self._least_squares(f, response, cells, part, strata, group) for f in formulas
-            ]
+            fits = [self._least_squares(f, response, cells, part, strata, group) for f in formulas]
             models.append(_compared(fits))
         if not models:
             raise InputError("there is no row to estimate from")

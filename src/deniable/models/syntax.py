@@ -187,10 +187,10 @@ class _Reader:
                 tokens.append(_Token(kind, taken, space))
             space = kind == "space"
             place += len(taken)
-            if [each.text for each in tokens[-4:-2]] == ["Q", "("] and taken == ")":
-                if tokens[-2].kind == "text":  # Q("name"), as in patsy
-                    name = _untexted(tokens[-2]).replace("`", "``")
-                    tokens[-4:] = [_Token("quoted", f"`{name}`", tokens[-4].space)]
+            last = [each.text for each in tokens[-4:]]
+            if last[:2] == ["Q", "("] and last[3:] == [")"] and tokens[-2].kind == "text":
+                name = _untexted(tokens[-2]).replace("`", "``")  # Q("name"), as in patsy
+                tokens[-4:] = [_Token("quoted", f"`{name}`", tokens[-4].space)]
         return tokens
 
     @staticmethod
@@ -210,7 +210,7 @@ class _Reader:
         return ""
 
     def _fail(self, why: str) -> NoReturn:
-        raise InputError(f"formula '{self.text}': {why}")
+        raise InputError(f"formula '{self.text}': {printable(why)}")
 
     # Terms
 
@@ -311,7 +311,8 @@ class _Reader:
         following = self.tokens[self.place + 1 : self.place + 2]
         if found.text == "|":
             self._fail("the right side has one part, without |")
-        if found.kind == "number" and following and not following[0].space:
+        named = bool(following) and following[0].kind == "name" and not following[0].space
+        if found.kind == "number" and named:
             hint = "; the name of a column that begins with a digit is written between backticks"
         where = f"before '{found.text}'" if found.text else "at its end"
         self._fail(f"expected {expected} {where}{hint}")

@@ -122,15 +122,14 @@ def combine(
         values, squares = values[:, None], squares[:, None]
     m, q = values.shape
     _refuse_few(m)
-    for name, given, most in (("estimate", values, LARGEST), ("variance", squares, LARGEST**2)):
-        wrong = ~(abs(given) <= most) | ((given < 0) & (name == "variance"))
-        if wrong.any():
+    for name, given, least, most in (
+        ("estimate", values, -LARGEST, LARGEST),
+        ("variance", squares, 0, LARGEST**2),
+    ):
+        if (wrong := ~((given >= least) & (given <= most))).any():
             copy, term = (int(place) + 1 for place in np.argwhere(wrong)[0])
             raise InputError(
-                f"copy {copy}, estimate {term}: the {name} is negative, infinite, not a number or "
-                f"beyond {most:g}"
-                if name == "variance"
-                else f"copy {copy}, estimate {term}: it is infinite, not a number or beyond {most:g}"
+                f"copy {copy}, {name} {term}: it is not a number between {least:g} and {most:g}"
             )
     terms = tuple(map(str, range(1, q + 1))) if terms is None else tuple(terms)
     if len(terms) != q:
@@ -203,15 +202,17 @@ def read_results(
 
 
 def _number(text: str, column: str, where: str) -> float:
-    """Return a cell as a number: an error not negative, and all of a size that can be squared."""
+    """Return a cell as a number whose square is finite; an error is not negative."""
+    least, power = (0.0 if column in _ERRORS else -LARGEST), _ERRORS.get(column, 2)
+    most = LARGEST ** (2 / power)
     try:
         number = float(text)
     except ValueError:
         raise InputError(f"{where}, column '{column}': it is not a number") from None
-    if not abs(number) <= LARGEST:  # also what is not a number
-        raise InputError(f"{where}, column '{column}': it is infinite, or beyond {LARGEST:g}")
-    if number < 0 and column in _ERRORS:
-        raise InputError(f"{where}, column '{column}': it is negative")
+    if not least <= number <= most:
+        raise InputError(
+            f"{where}, column '{column}': it is not a number between {least:g} and {most:g}"
+        )
     return number
 
 
