@@ -183,7 +183,9 @@ class Columns:
         places = np.flatnonzero(chosen)
         return Columns(
             self.values[:, places],
-            *(tuple(of[i] for i in places) for of in (self.names, self.order, self.terms)),
+            tuple(self.names[i] for i in places),
+            tuple(self.order[i] for i in places),
+            tuple(self.terms[i] for i in places),
         )
 
     @staticmethod

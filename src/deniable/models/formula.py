@@ -325,9 +325,7 @@ def symmetric_precision(
         n = len(axis.categories)
         basis = np.column_stack([np.full(n, 1 / np.sqrt(n)), contrasts(n)])
         table = np.moveaxis(np.tensordot(basis.T, table, axes=(1, i)), 0, i)
-        varies = np.moveaxis(np.zeros(cells.sizes), i, -1)
-        varies[..., 1:] = 1
-        varies = np.moveaxis(varies, -1, i) > 0
+        varies = np.indices(cells.sizes)[i] > 0
         order += varies
         own *= np.where(varies, 2 if axis.numbers is None else 1 / n, 1 / n)
         joint *= np.where(varies, 1, 1 / n)

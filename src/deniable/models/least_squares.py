@@ -284,7 +284,7 @@ class _Reading:
 
     def truth(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the estimated sums of rows' weights by the true cells, flat."""
-        counts = np.bincount(self.places, weights, prod(self.outputs) * self.kept)
+        counts = np.bincount(self.places, weights, prod(self.outputs) * self.kept).astype(float)
         if self.inverse is None:
             return counts
         return self.inverse.apply(counts.reshape(*self.outputs, self.kept)).ravel()

@@ -288,7 +288,7 @@ class Model(Presented):
     def tests(self) -> tuple[Test, ...]:
         """A test of every term of the formula, without it and all terms that contain it; so it does
         not depend on which categories are the references. By the ratio of likelihoods; of merged
-        categories and of a linear model by the coefficients' covariance (Wald). The prior is that of
+        categories and of a linear model by the coefficients' covariance (Wald). The prior is
         :func:`~deniable.models.formula.symmetric_precision`. Empty for a model so large that it
         would take long."""
         if self.fit is not None and self.fit.design.size > MOST_TESTED:
@@ -327,10 +327,10 @@ class Model(Presented):
         own, left = [*constant, *own], [*constant, *left]
         if not without and len(restrictions(left, own, self.levels)):
             return None
-        matrix = restrictions(own, left, self.levels)
-        matrix = matrix[:, len(constant) :]
+        matrix = restrictions(own, left, self.levels)[:, len(constant) :]
         if len(matrix):
-            matrix = np.kron(np.eye(len(values) // matrix.shape[1]), matrix)  # of every answer
+            of_every_answer = np.eye(len(values) // matrix.shape[1])
+            matrix = np.asarray(np.kron(of_every_answer, matrix), dtype=np.float64)
         off = matrix @ values
         statistic = float(off @ np.linalg.solve(matrix @ covariance @ matrix.T, off))
         return Test(of, statistic, len(off), "Wald", without)
@@ -344,9 +344,9 @@ class Model(Presented):
         assert self.fit is not None
         likelihood = self.fit.likelihood
         columns = design_of(formula, self.cells)
-        columns = columns.where(
-            independent(columns, self.cells, self.response, likelihood.occurring)
-        )
+        keep = independent(columns, self.cells, self.response, likelihood.occurring)
+        gone = np.isin(np.array(columns.names, dtype=object), self.dropped)
+        columns = columns.where(keep & ~gone)
         precision = symmetric_precision(columns, self.cells, self.response)
         scale = 1 / np.sqrt(np.diag(precision))
         values, vectors = np.linalg.eigh(precision * np.outer(scale, scale))
@@ -422,8 +422,8 @@ class Model(Presented):
         if self.dropped:
             them = "it" if len(self.dropped) == 1 else "them"
             said.append(
-                f"Dropped from the design: {', '.join(self.dropped)}; the release cannot tell {them} "
-                "from the other columns."
+                f"Dropped from the design: {', '.join(self.dropped)}; the release cannot tell "
+                f"{them} from the other columns."
             )
         for test in self.tests:
             more = test.without[1:]
@@ -506,13 +506,12 @@ def spread_out(
     values: NDArray[np.float64],
     covariance: NDArray[np.float64],
     share: NDArray[np.float64],
-) -> dict[str, NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return coefficients, covariance and data's share with 0 for columns that were dropped."""
-    q, of_all = len(kept), np.zeros((2, len(kept)))
-    of_all[0, kept], of_all[1, kept] = values, share
-    squares = np.zeros((q, q))
+    of_all, squares = np.zeros((2, len(kept))), np.zeros((len(kept), len(kept)))
+    of_all[:, kept] = values, share
     squares[np.ix_(kept, kept)] = covariance
-    return {"coefficients": of_all[0], "covariance": squares, "data_share": of_all[1]}
+    return of_all[0], squares, of_all[1]
 
 
 def goodness_of_fit(fit: LogLinearFit) -> Test | None:

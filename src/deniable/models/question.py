@@ -38,7 +38,7 @@ from deniable.models.likelihood import (
 )
 from deniable.models.merging import of_levels
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
-from deniable.models.syntax import shown_name
+from deniable.models.syntax import printable, shown_name
 
 Group = tuple[tuple[str, str], ...]
 """Columns released as they are and the values that a group of rows has in common."""
@@ -119,7 +119,9 @@ class ModelQuestion:
                 if unknown and unknown[0] in name and shown_name(name) != name
             ]
             hint = f"; write {odd[0]}" if odd else ""
-            raise InputError(f"formula '{formulas[0].text}': {error}{hint}") from None
+            raise InputError(
+                f"formula '{formulas[0].text}': {printable(f'{error}{hint}')}"
+            ) from None
         for name in self.by:
             if name not in schema.keep:
                 schema.variables([name])
@@ -265,6 +267,7 @@ class ModelQuestion:
                 "combination of categories does not occur (separation); collapse categories, or "
                 "fit with the prior"
             )
+        values, covariance, share = spread_out(kept, values, covariance, share)
         kind: Kind = "log-linear"
         if response is not None:
             kind = "logistic" if len(cells.axes[response].levels) == 2 else "multinomial"
@@ -277,7 +280,9 @@ class ModelQuestion:
             terms=shown.terms[:m],
             levels=cells.levels,
             design=shown.values[:, :m],
-            **spread_out(kept, values, covariance, share),
+            coefficients=values,
+            covariance=covariance,
+            data_share=share,
             response=response,
             n_records=n_records,
             n_effective=likelihood.n_effective,
@@ -347,6 +352,9 @@ class ModelQuestion:
         kept, parameters, covariance = fit_least_squares(
             rows, strata, response, self.weights, terms, table
         )
+        parameters, covariance, share = spread_out(
+            kept, parameters, covariance, np.ones(len(parameters))
+        )
         design = np.zeros((0, len(kept)))
         if table.levels.n_cells <= MOST_LISTED:
             shown = terms_of(formula, table.levels)
@@ -358,7 +366,9 @@ class ModelQuestion:
             kind="linear",
             names=tuple(name for term in terms for name in term.names),
             terms=tuple(term.name for term in terms for _ in term.names),
-            **spread_out(kept, parameters, covariance, np.ones(len(parameters))),
+            coefficients=parameters,
+            covariance=covariance,
+            data_share=share,
             levels=table.levels,
             design=design,
             response=None,

@@ -98,18 +98,18 @@ def test_terms_are_multiplied_over_all_their_variables() -> None:
 
 
 def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> None:
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(0)
     law = LAWS["product"]
     rows = KeptRows(
         {
-            law.schema.position(n): random.integers(0, s, 40)
+            law.schema.position(n): random.integers(0, s, 10)
             for n, s in zip(NAMES, SIZES, strict=True)
         },
         {},
-        {"hours": random.normal(size=40)},
+        {"hours": random.normal(size=10)},
     )
     with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
-        fit(law, rows, None, [*TERMS, A.times(B)])
+        fit(law, rows, None, [TERMS[0], B])
 
 
 def test_memory_grows_by_the_square_of_the_levels() -> None:
