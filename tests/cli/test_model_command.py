@@ -76,6 +76,14 @@ def test_predictions_groups_weights_priors_and_margins_are_options(
     assert "Linear model hours ~ a + b, where town = A" in numbers.out
 
 
+def test_a_formula_of_one_attribute_is_fitted(release: str, deniable: Any) -> None:
+    done = deniable("model", release, "~ a")  # failed before: a traceback
+    assert done.status == 0, done.err
+    assert "Likelihood ratio test without a" in done.out
+    both = deniable("model", release, "y ~ a*b")
+    assert "test without a (and a:b, which contains it)" in both.out
+
+
 def test_counts_need_no_release(release: str, deniable: Any, tmp_path: Path) -> None:
     import pandas
 
@@ -112,7 +120,11 @@ def test_estimate_holds_known_shares_and_smooths_small_groups(release: str, deni
     ("words", "what"),
     [
         (("model", "release"), "name a release and a formula"),
-        (("model", "release", "y ~ a +"), "formula 'y ~ a +': Operator"),
+        (("model", "release", "y ~ a +"), "formula 'y ~ a +': expected a column at its end"),
+        (("model", "release", "y ~ foo(a)"), "'foo' is not a function of formulas"),
+        (("model", "release", "y ~ log(a)"), "log(a) cannot be computed: 'a' has categories"),
+        (("model", "release", "y ~ `aa`"), "formula 'y ~ `aa`': there is no attribute 'aa'"),
+        (("model", "release", "y ~ 0"), "'y ~ 0' has no terms"),
         (("model", "release", "y ~ a", "--odds-ratios", "--predict"), "not for both at once"),
         (
             ("model", "release", "y ~ a", "--by", "town", "--plot", "x.png"),

@@ -3,6 +3,7 @@
 import re
 
 _MARKED = re.compile(
+    r"(?<!\w)'[^'\n]*'(?!\w)|"  # what a user wrote, such as a formula
     r"`(?:deniable [a-z ]+ (--[a-z-]+)|(?:schema\.file\.)?([a-z_]+(?: = [A-Z][a-z]+)?))`"
 )
 
@@ -25,7 +26,13 @@ def as_typed(message: str) -> str:
     'it exists; replace it with --force, or go on by --resume'
     >>> as_typed("say with `schema.file.separator` which, or `schema.file.header = False`")
     'say with --separator which, or --no-header'
+    >>> as_typed("formula 'y ~ `sex`' needs a release's `prior`")
+    "formula 'y ~ `sex`' needs a release's --prior"
     """
-    return _MARKED.sub(
-        lambda said: said[1] or _OTHER_NAMES.get(said[2], "--" + said[2].replace("_", "-")), message
-    )
+
+    def option(found: re.Match[str]) -> str:
+        if found[2] is None:
+            return found[1] or found[0]
+        return _OTHER_NAMES.get(found[2], "--" + found[2].replace("_", "-"))
+
+    return _MARKED.sub(option, message)

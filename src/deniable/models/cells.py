@@ -178,6 +178,16 @@ class Columns:
     order: tuple[int, ...]
     terms: tuple[str, ...]
 
+    def where(self, chosen: NDArray[np.bool_]) -> "Columns":
+        """Return some of the columns."""
+        places = np.flatnonzero(chosen)
+        return Columns(
+            self.values[:, places],
+            tuple(self.names[i] for i in places),
+            tuple(self.order[i] for i in places),
+            tuple(self.terms[i] for i in places),
+        )
+
     @staticmethod
     def beside(*parts: "Columns") -> "Columns":
         """Return several beside each other."""
@@ -211,15 +221,26 @@ def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
     >>> made.names, abs(made.values[0].round(3)).tolist()
     (('(a)', '(b)', '(a:b)'), [0.707, 0.707, 0.5])
     """
-    contrasts = [(axis, _contrasts(cells.sizes[axis])) for axis in axes]
-    sets = (chosen for size in range(1, most + 1) for chosen in combinations(contrasts, size))
+    factors = [(axis, contrasts(cells.sizes[axis])) for axis in axes]
+    sets = (chosen for size in range(1, most + 1) for chosen in combinations(factors, size))
     return Columns.beside(*(_products(cells, chosen) for chosen in sets))
 
 
-def _contrasts(n: int) -> NDArray[np.float64]:
+def contrasts(n: int) -> NDArray[np.float64]:
     """Return an orthonormal basis of what sums to 0, shape (n, n − 1)."""
     basis, _ = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, : n - 1]]))
     return np.asarray(basis[:, 1:])
+
+
+def _contrasts_within(level_of: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return contrasts of the categories of every level, of half the squared length of orthonormal
+    ones: with two categories their difference is the parameter."""
+    blocks = []
+    for members in (np.flatnonzero(level_of == level) for level in range(level_of.max() + 1)):
+        block = np.zeros((len(level_of), len(members) - 1))
+        block[members] = contrasts(len(members)) / np.sqrt(2)
+        blocks.append(block)
+    return np.hstack(blocks)
 
 
 def of_merged(cells: Cells, response: int | None) -> list[Columns]:
@@ -227,15 +248,14 @@ def of_merged(cells: Cells, response: int | None) -> list[Columns]:
     what those of covariates do to it; without one, shares of their own, and pairs with everything.
     """
     level_of = [np.array(axis.level_of) for axis in cells.axes]
-    categories = [np.eye(size) for size in cells.sizes]
-    # Indicators of all categories of a level but its first, and of all levels but the first.
+    # Contrasts of the categories of a level, and indicators of all levels but the first.
     within = [
-        (i, np.delete(categories[i], np.unique(level_of[i], return_index=True)[1], axis=1))
+        (i, _contrasts_within(level_of[i]))
         for i, axis in enumerate(cells.axes)
         if axis.merged and i != response
     ]
     if response is not None:
-        answers = (response, categories[response][:, 1:])
+        answers = (response, np.eye(cells.sizes[response])[:, 1:])
         return [_products(cells, (answers, own)) for own in within]
     levels = [(j, np.eye(of.max() + 1)[of, 1:]) for j, of in enumerate(level_of)]
     factors = [

@@ -1,8 +1,10 @@
 """Formulas, in the notation of R and statsmodels, and the designs that they mean."""
 
-import re
+import ast
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -11,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.models.cells import Cells, Columns, interactions, of_merged
+from deniable.models.cells import Cells, Columns, contrasts, interactions, of_merged
+from deniable.models.syntax import Terms, contained, parse, placeholder, printable
 
 MOST_SATURATED = 500
 """Cells of the covariates from which on their distribution has all pairs, and not everything."""
@@ -35,14 +38,18 @@ class Formula:
     Args:
         text: as written.
         response: the variable on the left; None for a log-linear model.
-        parsed: the right side, as formulaic has it.
-        names: the variables on the right.
+        right: the terms on the right.
     """
 
     text: str
     response: str | None
-    parsed: Any
-    names: tuple[str, ...]
+    right: Terms
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables on the right, as they occur."""
+        used = {name for term in self.right.terms for f in term for name in self.right.named(f)}
+        return tuple(name for name in self.right.columns if name in used)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -52,14 +59,27 @@ class Formula:
     def together(self, attributes: Sequence[str]) -> list[list[str]]:
         """Return, by term, those of some attributes that it brings together, with the response."""
         variables = [
-            {self.response} | {str(n) for factor in term.factors for n in factor.required_variables}
-            for term in self.parsed
+            {self.response, *(name for factor in term for name in self.right.named(factor))}
+            for term in self.right.terms
         ]
         return [named for v in variables if (named := [n for n in attributes if n in v])]
 
+    def without(self, term: str) -> tuple[tuple[str, ...], "Formula"]:
+        """Return the terms that contain a term, by their names and itself first, and the formula
+        that is left without them."""
+        terms = {self.named(each): each for each in self.right.terms}
+        gone = [name for name, each in terms.items() if each and contained(terms[term], each)]
+        left = tuple(each for name, each in terms.items() if name not in gone)
+        gone.sort(key=lambda name: name != term)
+        return tuple(gone), replace(self, right=replace(self.right, terms=left))
 
-def read_formula(text: str) -> Formula:
-    """Read a formula.
+    def named(self, term: Sequence[str]) -> str:
+        """Return the name of a term."""
+        return self.right.shown(":".join(term)) or INTERCEPT
+
+
+def read_formula(text: str, others: Sequence[str] = ()) -> Formula:
+    """Read a formula; ``others`` are the columns that ``.`` stands for, less the response.
 
     Raises:
         InputError: if formulaic is not installed, or it is no formula, in one sentence.
@@ -70,50 +90,12 @@ def read_formula(text: str) -> Formula:
         ('income', ('sex', 'race'))
         >>> read_formula("~ sex*race").response is None
         True
+        >>> read_formula("y ~ . - b", ["a", "b", "y"]).names
+        ('a',)
     """
-    try:
-        import formulaic
-        from formulaic.errors import FormulaicError
-    except ImportError:
-        raise InputError(
-            "models need the package formulaic: pip install 'deniable[models]'"
-        ) from None
-    if text.count("~") != 1:
-        raise InputError(
-            f"'{text}' is not a formula; expected 'response ~ covariates', or '~ terms' for a "
-            "log-linear model"
-        )
-    try:
-        parsed = formulaic.Formula(text)
-    except (FormulaicError, SyntaxError, ValueError) as error:
-        raise InputError(f"formula '{text}': {_plain(error)}") from None
-    left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", parsed)
-    if left is not None:
-        terms = [str(term) for term in left] if hasattr(left, "required_variables") else []
-        known = sorted(map(str, getattr(left, "required_variables", ())))
-        if len(terms) != 1 or len(known) != 1 or terms[0].strip("`") != known[0]:
-            raise InputError(
-                f"formula '{text}': the left side is one column as it is; a name with other "
-                "characters than letters, digits and _ stands between backticks"
-            )
-    if not hasattr(right, "required_variables"):
-        raise InputError(f"formula '{text}': the right side has one part, without |")
-    response = None if left is None else known[0]
-    names = {str(name) for name in right.required_variables} - {"Treatment", "Sum", "contr"}
-    if response in names:
-        raise InputError(f"formula '{text}': '{response}' stands on both sides")
-    if not names:
-        raise InputError(f"formula '{text}': name at least one column on the right side")
-    after = text[text.index("~") :]
-    in_order = sorted(names, key=lambda name: (after.find(name), name))
-    return Formula(text, response, right, tuple(in_order))
-
-
-def _plain(error: Exception) -> str:
-    """Return the first line of a message of formulaic, without marks for a terminal."""
-    lines = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).strip().splitlines() or [""]
-    shown = " ".join(line.strip() for line in lines if line.strip())
-    return shown[:200].rstrip(".") or type(error).__name__
+    if find_spec("formulaic") is None:
+        raise InputError("models need the package formulaic: pip install 'deniable[models]'")
+    return Formula(printable(text), *parse(text, others))
 
 
 @dataclass(frozen=True)
@@ -150,40 +132,98 @@ class Term:
         return np.broadcast_to(values, (cells.n_cells, len(self.names)))
 
 
+def terms_of(formula: Formula, cells: Cells) -> list[Term]:
+    """Return a formula's terms, each on all combinations of its own variables, but those without
+    columns, as of one category.
+
+    Raises:
+        InputError: if a function cannot be computed of its columns.
+    """
+    spec, terms = spec_of(formula, cells), []
+    for term in formula.right.terms:
+        variables = {name for factor in term for name in formula.right.named(factor)}
+        axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
+        own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
+        made = _made(spec.subset([_evaluated(term)]), _frame(formula, own))
+        values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
+        if not np.isfinite(values).all():
+            raise InputError(
+                f"formula '{formula.text}': {formula.named(term)} is infinite or not a number for "
+                "some values of its columns"
+            )
+        names = tuple(formula.right.shown(str(name)) for name in made.columns)
+        if names:
+            terms.append(Term(formula.named(term), names, tuple(axes), values))
+    return terms
+
+
+def _made(spec: Any, frame: Any) -> Any:
+    """Return formulaic's columns of a table."""
+    from formulaic.errors import DataMismatchWarning
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", DataMismatchWarning)  # categories that no level has
+        return spec.get_model_matrix(frame, context={"sqrt": np.sqrt, "abs": np.abs})
+
+
+def _evaluated(term: Sequence[str]) -> Any:
+    """Return a term as formulaic has it."""
+    from formulaic.parser.types import Factor, Term  # only here: loading it takes a while
+
+    factors = [Factor(f, eval_method="python" if "(" in f else "lookup") for f in term]
+    return Term(factors or [Factor("1", eval_method="literal")])
+
+
+def _frame(formula: Formula, cells: Cells) -> Any:
+    """Return the table of cells with placeholders as names."""
+    columns = formula.right.columns
+    return cells.frame().rename(columns={name: placeholder(i) for i, name in enumerate(columns)})
+
+
 def spec_of(formula: Formula, cells: Cells) -> Any:
     """Return formulaic's account of the columns that a formula has on some cells, from a small
     table with all levels, as what it means depends on these.
 
     Raises:
-        InputError: if a part of the formula cannot be evaluated.
+        InputError: if a function cannot be computed of its columns.
     """
     import pandas
+    from formulaic import ModelSpec, SimpleFormula  # only here: loading it takes a while
 
-    longest = np.arange(max(cells.sizes))
-    frames = [Cells((axis,), 1).frame() for axis in cells.axes]
+    longest = np.arange(max([1, *cells.sizes]))
+    frames = [_frame(formula, Cells((axis,), 1)) for axis in cells.axes]
     small = [frame.take(longest % len(frame)).reset_index(drop=True) for frame in frames]
-    try:
-        return formula.parsed.get_model_matrix(pandas.concat(small, axis=1), context={}).model_spec
-    except Exception as error:  # a formula may call what it likes
+    table = pandas.concat(small, axis=1) if small else pandas.DataFrame(index=longest)
+
+    def made(terms: Sequence[Sequence[str]]) -> Any:
+        of = SimpleFormula([_evaluated(term) for term in terms], _ordering="none")
+        return _made(ModelSpec(of, na_action="ignore", output="pandas"), table).model_spec
+
+    functions = [f for term in formula.right.terms for f in term if "(" in f]
+    for factor in dict.fromkeys(functions):
+        axes = [axis for axis in cells.axes if axis.name in formula.right.named(factor)]
+        texts = [axis for axis in axes if axis.numbers is None]
+        why = "check its arguments"
+        quoted = {
+            each.value for each in ast.walk(ast.parse(factor)) if isinstance(each, ast.Constant)
+        }
+        known = {level for axis in texts for level in axis.levels}
+        wrong = sorted(each for each in quoted - known if isinstance(each, str)) if texts else []
+        if wrong:
+            why = f"'{wrong[0]}' is not a category of '{texts[0].name}'"
+        elif texts:
+            why = f"'{texts[0].name}' has categories, not numbers"
+        try:
+            if not wrong:
+                made([[factor]])
+                continue
+        except Exception:
+            pass
         raise InputError(
-            f"formula '{formula.text}': {_plain(error)}; names with other characters than "
-            "letters, digits and _ stand between backticks"
-        ) from None
-
-
-def terms_of(spec: Any, cells: Cells) -> list[Term]:
-    """Return a formula's terms, each on all combinations of its own variables, from
-    :func:`spec_of` the same cells."""
-    terms = []
-    for term in spec.terms:
-        variables = set(map(str, spec.term_variables[term]))
-        axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
-        own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
-        made = spec.subset([term]).get_model_matrix(own.frame(), context={})
-        values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
-        name = INTERCEPT if str(term) == "1" else str(term)
-        terms.append(Term(name, tuple(map(str, made.columns)), tuple(axes), values))
-    return terms
+            f"formula '{formula.text}': {formula.named([factor])} cannot be computed: {why}"
+        )
+    return made(formula.right.terms)
 
 
 def check_size(cells: Cells, parameters: int, text: str) -> None:
@@ -230,23 +270,24 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
         n_joint = sum(prod(n - 1 for n in c) for m in (1, 2) for c in combinations(sizes, m))
     check_size(cells, n_joint, formula.text)
     own = columns_of(formula, cells, n_joint)
-    joint = interactions(cells, covariates, most)
-    return Columns.beside(own, *of_merged(cells, response), joint)
+    joint = [interactions(cells, covariates, most)] if covariates else []
+    return Columns.beside(own, *of_merged(cells, response), *joint)
 
 
 def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
     """Return the columns of a formula alone, for a model that has ``n_joint`` others. Raises as
     :func:`design_of`."""
-    spec = spec_of(formula, cells)
     response = None if formula.response is None else cells.place(formula.response)
     answers = ("", "") if response is None else cells.axes[response].categories
-    check_size(cells, n_joint + len(spec.column_names) * (len(answers) - 1), formula.text)
-    terms = [t for t in terms_of(spec, cells) if response is not None or t.name != INTERCEPT]
+    terms = [t for t in terms_of(formula, cells) if response is not None or t.name != INTERCEPT]
+    own = sum(len(term.names) for term in terms)
+    check_size(cells, n_joint + own * (len(answers) - 1), formula.text)
     values = np.hstack([np.zeros((cells.n_cells, 0)), *(term.on(cells) for term in terms)])
     names = [name for term in terms for name in term.names]
     labels = tuple(term.name for term in terms for _ in term.names)
     if response is None:
-        return Columns(values, tuple(names), tuple(t.count(":") + 1 for t in labels), labels)
+        order = tuple(len(term.axes) for term in terms for _ in term.names)
+        return Columns(values, tuple(names), order, labels)
     order = tuple(1 if label == INTERCEPT else 2 for label in labels)
     blocks = []
     for i, answer in enumerate(answers[1:], start=1):
@@ -265,3 +306,109 @@ def prior_precision(columns: Columns) -> NDArray[np.float64]:
         if np.any((column != 0) & (abs(column) != 1)):
             spread[place] = column[column != 0].std() or 1.0
     return np.asarray((spread / deviations) ** 2)
+
+
+def symmetric_precision(
+    columns: Columns, cells: Cells, response: int | None
+) -> NDArray[np.float64]:
+    """Return the precision of a prior like :func:`prior_precision`'s on the functions that a
+    design's columns span, shape (p, p), whichever categories are the references.
+
+    The functions are divided into main effects and interactions, which sum to 0 along each axis.
+    Differences of categories are N(0, 3²), differences of differences N(0, 2.5²); so are, next to a
+    response, the orthonormal contrasts of the covariates' own distribution.
+    """
+    table = columns.values.reshape(*cells.sizes, len(columns.names))
+    order, own, joint = (np.full(cells.sizes, value) for value in (0.0, 1.0, 1.0))
+    of_response = np.ones(cells.sizes, dtype=bool)
+    for i, axis in enumerate(cells.axes):
+        n = len(axis.categories)
+        basis = np.column_stack([np.full(n, 1 / np.sqrt(n)), contrasts(n)])
+        table = np.moveaxis(np.tensordot(basis.T, table, axes=(1, i)), 0, i)
+        varies = np.indices(cells.sizes)[i] > 0
+        order += varies
+        own *= np.where(varies, 2 if axis.numbers is None else 1 / n, 1 / n)
+        joint *= np.where(varies, 1, 1 / n)
+        if i == response:
+            of_response = varies
+    deviation = np.where(order == 1, MAIN_DEVIATION, ASSOCIATION_DEVIATION)
+    weight = np.where(of_response, own, joint) / deviation**2
+    weight[order == 0] = 0
+    rows = table.reshape(cells.n_cells, -1) if table.size else np.zeros((cells.n_cells, 0))
+    return np.asarray(rows.T @ (rows * weight.reshape(-1, 1)))
+
+
+def independent(
+    columns: Columns, cells: Cells, response: int | None, occurring: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which columns of a design are not combinations of those before them, shape (p,); only
+    those of the formula can be.
+
+    Args:
+        columns: of the design.
+        cells: of the table.
+        response: its axis; None for a log-linear model, which has a constant.
+        occurring: which combinations of kept columns occur.
+    """
+    keep = np.array([term == "" for term in columns.terms], dtype=bool)
+    values = columns.values[:, ~keep]
+    chosen = np.broadcast_to(
+        occurring.reshape(-1, *cells.sizes[cells.n_attributes :])[0], cells.sizes
+    )
+    before = [np.ones((cells.n_cells, 1))] if response is None else []
+    answers = 1
+    if response is not None:  # the same columns for every answer but the first
+        answers = cells.sizes[response] - 1
+        values = values[:, : values.shape[1] // answers]
+        chosen = chosen.any(axis=response, keepdims=True) & (
+            cells.indices[response].reshape(cells.sizes) == 1
+        )
+    found = first_independent(np.hstack([*before, values])[chosen.ravel()])
+    keep[~keep] = np.tile(found[len(before) :], answers)
+    return keep
+
+
+def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which columns of a matrix are not combinations of those before them.
+
+    >>> first_independent(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 0.0]])).tolist()
+    [True, False, True]
+    """
+    size = np.linalg.norm(values, axis=0)
+    unit = values / np.where(size > 0, size, 1)
+    left = unit.T @ unit
+    found = np.zeros(len(size), dtype=bool)
+    for i in range(len(size)):
+        if left[i, i] > 1e-11:  # the squared part of the column beyond those before it
+            found[i] = True
+            left -= np.outer(left[i], left[i] / left[i, i])
+    return found
+
+
+def restrictions(
+    larger: Sequence[Term], smaller: Sequence[Term], cells: Cells
+) -> NDArray[np.float64]:
+    """Return L such that Lβ = 0 where the columns of some terms, times β, are a combination of
+    those of others, shape (df, p)."""
+    own, across, others = (
+        np.block([[_mean_product(one, other, cells) for other in second] for one in first])
+        if first and second
+        else np.zeros([sum(len(t.names) for t in terms) for terms in (first, second)])
+        for first, second in ((larger, larger), (larger, smaller), (smaller, smaller))
+    )
+    scale = 1 / np.sqrt(np.maximum(np.diag(own), 1e-300))
+    beyond = own - across @ np.linalg.pinv(others, rcond=1e-12, hermitian=True) @ across.T
+    values, vectors = np.linalg.eigh(beyond * np.outer(scale, scale))
+    return np.asarray((vectors / scale[:, None])[:, values > 1e-8].T)
+
+
+def _mean_product(one: Term, other: Term, cells: Cells) -> NDArray[np.float64]:
+    """Return the means over all cells of the products of two terms' columns."""
+    shared = set(one.axes) & set(other.axes)
+    first, second = (
+        term.values.mean(axis=tuple(i for i, a in enumerate(term.axes) if a not in shared)).reshape(
+            -1, len(term.names)
+        )
+        for term in (one, other)
+    )
+    return np.asarray(first.T @ second / prod(cells.sizes[axis] for axis in shared))

@@ -10,7 +10,9 @@ within forms, as the number of rows of each form is known.
 Names: w_r the rows' weights, 1 without.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +21,14 @@ from deniable.errors import InputError
 from deniable.estimate.counting import KeptRows
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.strata import Strata
+from deniable.mechanism.table_map import TableMap
 from deniable.models.cells import Cells
 from deniable.models.formula import Term
+
+MOST_AT_ONCE = 4_000_000
+"""Numbers of a table or of rows' influence that are held at a time, if columns and rows are few."""
 
 
 def fit_least_squares(
@@ -31,8 +38,12 @@ def fit_least_squares(
     weights: str | None,
     terms: Sequence[Term],
     cells: Cells,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
     """Fit a linear model of a number released as it is.
+
+    Where the least eigenvalue of A is 0, or within two standard errors of it, a column is dropped
+    of those that make up its eigenvector: one whose own moment is as small, such as that of a
+    category that does not occur, or else the last one. One term may be lost so, and no more.
 
     Args:
         rows: released codes, the other columns of the model as texts, response and weights as
@@ -44,67 +55,254 @@ def fit_least_squares(
         cells: whose axes the terms are about.
 
     Returns:
-        β, shape (p,), and its covariance, shape (p, p).
+        Which columns are kept, shape (p,); β of these, and its covariance.
 
     Raises:
         InputError: if the randomization has wiped out a pair of terms, or what is left of the
-            covariates is too noisy to tell a column from the others; naming it.
+            covariates is too noisy to tell several terms from the others, or the only one; naming
+            a column.
     """
     names = [name for term in terms for name in term.names]
     ends, p = np.cumsum([len(term.names) for term in terms]), len(names)
     spans = [slice(end - len(term.names), end) for end, term in zip(ends, terms, strict=True)]
     w = np.ones(rows.n_rows) if weights is None else rows.numbers[weights]
+    parts = [
+        _Part(mechanism, rows.where(chosen), w[chosen] / w.sum(), cells)
+        for mechanism, chosen in _strata_of(rows, strata)
+    ]
     moments, with_response = np.zeros((p, p)), np.zeros(p)
-    read = []
-    for mechanism, chosen in _strata_of(rows, strata):
-        part, weight = rows.where(chosen), w[chosen] / w.sum()
-        y = part.numbers[response]
-        single = [_read(mechanism, part, weight, term, cells) for term in terms]
-        pairs = {
-            (i, j): _read(mechanism, part, weight, terms[i].times(terms[j]), cells)
-            for i in range(len(terms))
-            for j in range(i + 1)
-        }
-        for span, (places, table) in zip(spans, single, strict=True):
-            with_response[span] += np.bincount(places, weight * y, len(table)) @ table
-        for (i, j), (places, table) in pairs.items():
-            block = moments[spans[i], spans[j]]
-            block += (np.bincount(places, weight, len(table)) @ table).reshape(block.shape)
-        read.append((mechanism, part, weight, y, single, pairs))
+    for part in parts:
+        y = part.rows.numbers[response]
+        for i, one in enumerate(terms):
+            seen = part.reading(one.axes).truth(part.weights * y)
+            with_response[spans[i]] += seen @ one.values.reshape(len(seen), -1)
+            for j, other in enumerate(terms[: i + 1]):
+                moments[spans[i], spans[j]] += part.product(one, other)
     moments = np.tril(moments) + np.tril(moments, -1).T
-    scale = 1 / np.sqrt(np.maximum(np.diag(moments), 1e-300))
-    values, vectors = np.linalg.eigh(moments * np.outer(scale, scale))
-    least, weakest = values[0], vectors[:, 0] * scale
-    too_noisy = InputError(
-        f"the release is too noisy to tell '{names[int(np.argmax(abs(vectors[:, 0])))]}' from the "
-        "other columns of the model; leave out terms, or collapse categories"
-    )
-    if least < 1e-10:
-        raise too_noisy
-    inverse = np.linalg.inv(moments)
-    parameters = inverse @ with_response
-    squares = np.zeros((p + 1, p + 1))
-    for mechanism, part, weight, y, single, pairs in read:
-        # Of every row b_r − A_r β, and last what it adds to the least eigenvalue of A.
-        influence = np.zeros((len(y), p + 1))
-        for span, (places, table) in zip(spans, single, strict=True):
-            influence[:, span] += table[places] * y[:, None]
-        for (i, j), (places, table) in pairs.items():
-            told = table.reshape(-1, len(terms[i].names), len(terms[j].names))
-            influence[:, spans[i]] -= (told @ parameters[spans[j]])[places]
-            weak = np.einsum("nij,i,j->n", told, weakest[spans[i]], weakest[spans[j]])
-            influence[:, p] += (1 if i == j else 2) * weak[places]
-            if i != j:
-                influence[:, spans[j]] -= (told.swapaxes(1, 2) @ parameters[spans[i]])[places]
-        if mechanism.forms is None:
-            squares[p, p] -= least**2 / w.sum()
-        else:
-            _take_off_means(influence, weight, part.codes[len(mechanism.schema.attributes)])
-        weighted = influence * weight[:, None]
-        squares += weighted.T @ weighted
-    if least < 2 * np.sqrt(max(squares[p, p], 0.0)):
-        raise too_noisy
-    return parameters, inverse @ squares[:p, :p] @ inverse
+    kept = np.ones(p, dtype=bool)
+    owner = np.repeat(np.arange(len(terms)), [len(term.names) for term in terms])
+    lost: set[int] = set()
+    while (weak := _weakest(moments, kept)) is not None:
+        least, direction, place = weak
+
+        def deviations(value: float, along: NDArray[np.float64]) -> float:
+            """Return how many standard errors a mean square is from 0."""
+            of_term = [along[span] for span in spans]
+            variance = sum(part.variance_along(terms, of_term, value) for part in parts)
+            return value / np.sqrt(variance) if variance > 0 else np.inf
+
+        if least > 1e-10:
+            if deviations(least, direction) > 2:
+                break
+            much = np.argsort(-abs(direction * np.sqrt(np.diag(moments).clip(0))))[:20]
+            alone = {i: deviations(moments[i, i], np.eye(p)[i]) for i in much if kept[i]}
+            rarest = min(alone, key=lambda i: alone[i])
+            if alone[rarest] < 2:
+                place = int(rarest)
+            elif kept[owner == owner[place]].sum() == 1:
+                lost.add(int(owner[place]))
+            if len(lost) > 1 or len(lost) == sum(bool(term.axes) for term in terms):
+                raise InputError(
+                    f"the release is too noisy to tell '{names[place]}' from the other columns of "
+                    "the model; leave out terms, or collapse categories"
+                )
+        kept[place] = False
+    inverse = np.linalg.inv(moments[kept][:, kept])
+    parameters = np.zeros(p)
+    parameters[kept] = inverse @ with_response[kept]
+    squares = np.zeros((p, p))
+    for part in parts:
+        squares += part.squares(terms, [parameters[span] for span in spans], response)
+    return kept, parameters[kept], inverse @ squares[kept][:, kept] @ inverse
+
+
+def _weakest(
+    moments: NDArray[np.float64], kept: NDArray[np.bool_]
+) -> tuple[float, NDArray[np.float64], int] | None:
+    """Return the least eigenvalue of the moments of columns of unit size, its eigenvector, and the
+    last column that makes up much of it; None if no column is left."""
+    places = np.flatnonzero(kept)
+    if not places.size:
+        return None
+    inner = moments[kept][:, kept]
+    diagonal = np.diag(inner)
+    direction = np.zeros(len(kept))
+    if diagonal.min() <= 0:  # noise outweighs it
+        return float(diagonal.min()), direction, int(places[np.argmin(diagonal)])
+    scale = 1 / np.sqrt(diagonal)
+    values, vectors = np.linalg.eigh(inner * np.outer(scale, scale))
+    weakest = abs(vectors[:, 0])
+    direction[places] = vectors[:, 0] * scale
+    return float(values[0]), direction, int(places[weakest > weakest.max() / 2][-1])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows that one mechanism randomized.
+
+    Args:
+        mechanism: the randomization.
+        rows: the rows.
+        weights: of the rows, of all parts together 1.
+        cells: whose axes terms are about.
+    """
+
+    mechanism: Mechanism
+    rows: KeptRows
+    weights: NDArray[np.float64]
+    cells: Cells
+    _readings: dict[tuple[int, ...], "_Reading"] = field(default_factory=dict)
+
+    def reading(self, axes: Sequence[int]) -> "_Reading":
+        """Return what the rows tell of some axes."""
+        key = tuple(sorted(set(axes)))
+        if key not in self._readings:
+            self._readings[key] = _read(self.mechanism, self.rows, self.weights, key, self.cells)
+        return self._readings[key]
+
+    def product(self, one: Term, other: Term) -> NDArray[np.float64]:
+        """Return the estimated means of the products of two terms' columns."""
+        reading = self.reading((*one.axes, *other.axes))
+        shared = [axis for axis in one.axes if axis in other.axes]
+        rest = [[axis for axis in term.axes if axis not in shared] for term in (one, other)]
+        order = [reading.axes.index(axis) for axis in (*shared, *rest[0], *rest[1])]
+        n = [prod(self.cells.sizes[axis] for axis in axes) for axes in (shared, *rest)]
+        truth = reading.truth(self.weights).reshape(reading.sizes).transpose(order).reshape(n)
+        first, second = (
+            term.values.transpose([*map(term.axes.index, (*shared, *own)), -1]).reshape(
+                n[0], -1, len(term.names)
+            )
+            for term, own in zip((one, other), rest, strict=True)
+        )
+        return np.asarray(np.tensordot(first, truth @ second, axes=([0, 1], [0, 1])))
+
+    def variance_along(
+        self, terms: Sequence[Term], direction: Sequence[NDArray[np.float64]], mean: float
+    ) -> float:
+        """Return the part of the rows in the variance of the estimated mean square of a combination
+        of columns, a mean which is given."""
+        each = np.zeros((self.rows.n_rows, 1))
+        for i, one in enumerate(terms):
+            for j, other in enumerate(terms[: i + 1]):
+                if not (direction[i].any() and direction[j].any()):
+                    continue
+                reading = self.reading((*one.axes, *other.axes))
+                value = reading.spread(one, one.values @ direction[i][:, None])
+                value = value * reading.spread(other, other.values @ direction[j][:, None])
+                each += (1 if i == j else 2) * reading.back(value)[reading.places]
+        square = float(self._summed([(slice(None), each)], 1)[0, 0])
+        return square - (mean**2 * (self.weights**2).sum() if self.mechanism.forms is None else 0)
+
+    def squares(
+        self, terms: Sequence[Term], parameters: Sequence[NDArray[np.float64]], response: str
+    ) -> NDArray[np.float64]:
+        """Return Σ w²ψψ′ of b_r − A_r β by row, shape (p, p), within forms."""
+        y = self.rows.numbers[response]
+        ends = np.cumsum([len(term.names) for term in terms])
+        p, n = int(ends[-1]), len(y)
+        largest = max(prod(reading.sizes) for reading in self._readings.values())
+        step = max(1, MOST_AT_ONCE // p, largest // 8)
+
+        def chunks() -> Iterator[tuple[slice, NDArray[np.float64]]]:
+            for chosen in (slice(i, min(i + step, n)) for i in range(0, n, step)):
+                influence = np.zeros((chosen.stop - chosen.start, p))
+                for i, one in enumerate(terms):
+                    mine = influence[:, ends[i] - len(one.names) : ends[i]]
+                    reading = self.reading(one.axes)
+                    _add(mine, reading, one, np.ones((1, 1)), chosen, y[chosen, None])
+                    for other, of_other in zip(terms, parameters, strict=True):
+                        reading = self.reading((*one.axes, *other.axes))
+                        fitted = reading.spread(other, other.values @ of_other[:, None])
+                        _add(mine, reading, one, fitted, chosen, -np.ones((1, 1)))
+                yield chosen, influence
+
+        return self._summed(chunks(), p)
+
+    def _summed(
+        self, chunks: Iterable[tuple[slice, NDArray[np.float64]]], p: int
+    ) -> NDArray[np.float64]:
+        """Return the sum of squares of rows by squared weights; under forms about the mean of every
+        form, as their numbers of rows are known, times n/(n − 1) for what the mean takes off. A
+        form with one row keeps its own."""
+        forms, w = np.zeros(self.rows.n_rows, dtype=np.int64), self.weights
+        centred = self.mechanism.forms is not None
+        if centred:
+            forms = self.rows.codes[len(self.mechanism.schema.attributes)].astype(np.int64)
+        n, sums = np.bincount(forms), np.maximum(np.bincount(forms, w), 1e-300)
+        some = centred & (n > 1) & (sums > 1e-300)
+        scale = np.where(some, n / np.maximum(n - 1, 1), 1.0)
+        total, first, second = np.zeros((p, p)), *np.zeros((2, len(n), p))
+        for chosen, influence in chunks:
+            weight, form = w[chosen, None], forms[chosen]
+            weighted = influence * (weight * np.sqrt(scale[form])[:, None])
+            total += weighted.T @ weighted
+            for one in np.flatnonzero(some):
+                mine = form == one
+                first[one] += weight[mine, 0] @ influence[mine] / sums[one]
+                second[one] += weight[mine, 0] ** 2 @ influence[mine]
+        crossed = first.T @ (scale[:, None] * second)
+        squares = np.bincount(forms, w**2)
+        return total - crossed - crossed.T + first.T @ ((scale * squares)[:, None] * first)
+
+
+def _add(
+    to: NDArray[np.float64],
+    reading: "_Reading",
+    term: Term,
+    factor: NDArray[np.float64],
+    chosen: slice,
+    times: NDArray[np.float64],
+) -> None:
+    """Add to some rows the estimates of a term's columns times a function, in blocks of columns."""
+    step = max(16, MOST_AT_ONCE // prod(reading.sizes))
+    for columns in (slice(i, i + step) for i in range(0, len(term.names), step)):
+        table = reading.back(reading.spread(term, term.values[..., columns]) * factor)
+        to[:, columns] += table[reading.places[chosen]] * times
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What rows tell of a table of some axes.
+
+    Args:
+        axes: attributes, then columns released as they are.
+        sizes: their categories.
+        inverse: of the channel on the attributes; None without attributes.
+        attributes: categories of the attributes.
+        outputs: released values of the attributes.
+        kept: combinations of the kept columns' values.
+        places: where among released values and kept columns every row is, shape (n,).
+    """
+
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    inverse: TableMap | StackedMap | None
+    attributes: tuple[int, ...]
+    outputs: tuple[int, ...]
+    kept: int
+    places: NDArray[np.int64]
+
+    def truth(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the estimated sums of rows' weights by the true cells, flat."""
+        counts = np.bincount(self.places, weights, prod(self.outputs) * self.kept).astype(float)
+        if self.inverse is None:
+            return counts
+        return self.inverse.apply(counts.reshape(*self.outputs, self.kept)).ravel()
+
+    def back(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the unbiased estimates of functions of the true cells, shape (cells, m), by
+        released cell."""
+        if self.inverse is None:
+            return table
+        m = table.shape[1]
+        shaped = table.reshape(*self.attributes, -1)
+        return self.inverse.transposed().apply(shaped).reshape(-1, m)
+
+    def spread(self, term: Term, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return functions of a term's axes for every cell, shape (cells, m)."""
+        shape = [n if a in term.axes else 1 for a, n in zip(self.axes, self.sizes, strict=True)]
+        m = values.shape[-1]
+        return np.broadcast_to(values.reshape(*shape, m), (*self.sizes, m)).reshape(-1, m)
 
 
 def _strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[np.bool_]]]:
@@ -116,41 +314,30 @@ def _strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[
 
 
 def _read(
-    mechanism: Mechanism, rows: KeptRows, weights: NDArray[np.float64], term: Term, cells: Cells
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the unbiased estimates of a term's columns by row: each row's place in a table, shape
-    (n,), and the table, shape (places, columns)."""
-    axes = [cells.axes[i] for i in term.axes]
-    attributes = [axis.name for axis in axes[: sum(i < cells.n_attributes for i in term.axes)]]
-    table, sizes = term.values, [1]
-    codes = [np.zeros(rows.n_rows, dtype=np.int64)]
-    if attributes:
-        channel = channel_of(mechanism, attributes)
+    mechanism: Mechanism,
+    rows: KeptRows,
+    weights: NDArray[np.float64],
+    places: tuple[int, ...],
+    cells: Cells,
+) -> _Reading:
+    """Return what rows tell of some axes of a table."""
+    n = sum(i < cells.n_attributes for i in places)
+    axes = [cells.axes[i] for i in places]
+    sizes = tuple(len(axis.categories) for axis in axes)
+    codes, outputs, inverse = [np.zeros(rows.n_rows, dtype=np.int64)], [1], None
+    if n:
+        channel = channel_of(mechanism, [axis.name for axis in axes[:n]])
         codes += channel.released_codes(rows.codes)
-        sizes += channel.n_outputs
+        outputs = list(channel.n_outputs)
         if isinstance(channel, PublishedChannel):
             counts = np.bincount(codes[1], weights, channel.n_outputs[0])
             channel = channel.of_rows(counts.astype(np.float64))
         channel.check(weights.sum() ** 2 / (weights**2).sum())
-        flat = table.reshape(*table.shape[: len(attributes)], -1)
-        table = channel.inverse.transposed().apply(flat)
-    for axis in axes[len(attributes) :]:
+        inverse = channel.inverse
+    for axis in axes[n:]:
         own, labels = rows.texts[axis.name]
         place = {label: i for i, label in enumerate(axis.categories)}
         codes.append(np.array([place.get(label, 0) for label in labels])[own])
-        sizes.append(len(axis.categories))
-    places = np.ravel_multi_index(tuple(codes), tuple(sizes))
-    return places, table.reshape(-1, term.values.shape[-1])
-
-
-def _take_off_means(
-    influence: NDArray[np.float64], weights: NDArray[np.float64], form: NDArray[np.int64]
-) -> None:
-    """Take their form's mean off rows, with √(n/(n − 1)) for what the mean took; a form with one
-    row keeps its own."""
-    for one in np.unique(form):
-        mine = form == one
-        n = int(mine.sum())
-        if n > 1 and weights[mine].sum() > 0:
-            off = influence[mine] - np.average(influence[mine], axis=0, weights=weights[mine])
-            influence[mine] = off * np.sqrt(n / (n - 1))
+    shape = (1, *(outputs if n else ()), *sizes[n:])
+    at = np.ravel_multi_index(tuple(codes), shape)
+    return _Reading(places, sizes, inverse, sizes[:n], tuple(outputs), prod(sizes[n:]), at)

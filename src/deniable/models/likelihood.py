@@ -122,6 +122,13 @@ class Likelihood:
         """Sum of the rows' weights."""
         return float(sum(each.counts.sum() for each in self.observed))
 
+    @property
+    def occurring(self) -> NDArray[np.bool_]:
+        """Which combinations of values of columns released as they are occur."""
+        found = np.zeros(self.shape[-1], dtype=bool)
+        found[[each.column for each in self.observed if each.counts.any()]] = True
+        return found
+
     @cached_property
     def n_effective(self) -> float:
         """(Σw)²/Σw², the number of rows without weights."""
@@ -371,6 +378,8 @@ def _newton_step(
 def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
     """Return the inverse, scaled to a unit diagonal first; if it is singular, an error names the
     parameter on which there is least."""
+    if not len(information):
+        return information
     diagonal = np.diag(information)
     scale = 1 / np.sqrt(np.maximum(diagonal, _SMALLEST))
     values, vectors = np.linalg.eigh(information * np.outer(scale, scale))

@@ -11,6 +11,9 @@ categories of a level to act alike, and where they do not, the answer would depe
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.models.cells import Cells
+from deniable.models.likelihood import LogLinearFit
+
 
 def describe(
     table: NDArray[np.float64], design: NDArray[np.float64], group: NDArray[np.int64]
@@ -56,3 +59,18 @@ def shares_within(
     means = np.zeros((len(highest), design.shape[1]))
     np.add.at(means, group, share[:, None] * design)
     return share, design - means[group]
+
+
+def of_levels(
+    fit: LogLinearFit, cells: Cells, design: NDArray[np.float64], response: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients, covariance and data's share of a formula on merged categories."""
+    place = cells.merged_into(range(len(cells.axes)))
+    table = np.bincount(place, fit.probabilities.ravel(), len(design)).astype(np.float64)
+    values, change = describe(table, design, cells.levels.covariates(response))
+    linear = change[:, place] @ fit.jacobian()
+    covariance = linear @ fit.covariance @ linear.T
+    share = np.ones(len(values))
+    if fit.precision.min() > 1e-6:  # with the prior
+        share = 1 - np.diag(covariance) / ((linear**2) @ (1 / fit.precision))
+    return values, covariance, share

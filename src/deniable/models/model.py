@@ -16,9 +16,18 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
 from deniable.models.cells import Cells, Columns
-from deniable.models.formula import INTERCEPT
+from deniable.models.formula import (
+    INTERCEPT,
+    Formula,
+    Term,
+    design_of,
+    independent,
+    restrictions,
+    symmetric_precision,
+    terms_of,
+)
 from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear, jacobian_of
-from deniable.models.merging import shares_within
+from deniable.models.merging import of_levels, shares_within
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
 
@@ -26,6 +35,13 @@ CANNOT_SAY = "the release cannot say"
 HALF, NOTHING = 0.5, 0.01
 """Below the first share of the data in a coefficient's information it is not shown; below the
 second a model with it is refused."""
+
+RIDGE = 1e-10
+"""Without a prior, the precision of what is only there for the covariates' joint distribution:
+empty cells have a finite logarithm, and nothing else moves by as much as 1e-9."""
+
+DROPPED = "dropped"
+"""The remark at a column that the others determine, or that the release cannot tell from them."""
 
 MOST_TESTED, MOST_SATURATED = 1_000_000, 1_000
 """Cells times parameters up to which every term is tested, each by another fit; cells up to which a
@@ -41,6 +57,7 @@ class Test:
         statistic: χ².
         degrees_of_freedom: of its law.
         kind: ``likelihood ratio``, ``Wald`` or ``score``.
+        without: the terms left out: the one that is tested and all that contain it.
     """
 
     __test__ = False  # no test of pytest's
@@ -49,6 +66,7 @@ class Test:
     statistic: float
     degrees_of_freedom: int
     kind: Literal["likelihood ratio", "Wald", "score"]
+    without: tuple[str, ...] = ()
 
     @property
     def p_value(self) -> float:
@@ -65,7 +83,7 @@ class Test:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values."""
-        return asdict(self) | {"p_value": self.p_value}
+        return asdict(self) | {"without": list(self.without), "p_value": self.p_value}
 
 
 @dataclass(frozen=True)
@@ -78,12 +96,15 @@ class Model(Presented):
 
     Args:
         formula: as written.
+        parsed: as it was read.
+        cells: the table that was fitted.
         kind: ``logistic``, ``multinomial``, ``log-linear`` or ``linear``.
         names: of the coefficients, shape (q,).
         terms: of the formula that each belongs to.
         coefficients: shape (q,).
         covariance: of the coefficients, shape (q, q).
         data_share: the data's part of the information on each, 0 to 1; the rest is the prior's.
+            Of a column that was dropped coefficient, errors and share are 0.
         levels: the table that the formula speaks of, categories merged as asked.
         design: Z, the columns of the coefficients on it, shape (cells of levels, q).
         response: its axis; None for a log-linear model, and a linear one.
@@ -122,6 +143,8 @@ class Model(Presented):
     """
 
     formula: str
+    parsed: Formula = field(repr=False)
+    cells: Cells = field(repr=False)
     kind: Kind
     names: tuple[str, ...]
     terms: tuple[str, ...]
@@ -161,18 +184,24 @@ class Model(Presented):
             InputError: if the level is not between 0 and 1.
         """
         z = normal_quantile(self._level(level))
-        value, error = self.coefficients, self.standard_errors
+        value, error, dropped = self.coefficients, self.standard_errors, set(self.dropped)
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = value / error
         p_value = [math.erfc(each / math.sqrt(2)) for each in abs(statistic)]
         low, high = value - z * error, value + z * error
         numbers = zip(value, error, statistic, p_value, low, high, strict=True)
+        remarks = [
+            DROPPED if name in dropped else "" if share >= HALF else CANNOT_SAY
+            for name, share in zip(self.names, self.data_share, strict=True)
+        ]
         return [
             dict(self.group)
             | {"term": name}
-            | dict(zip(_NUMBERS, map(float, row) if share >= HALF else [None] * 6, strict=True))
-            | {"data_share": share, "remark": "" if share >= HALF else CANNOT_SAY}
-            for name, share, row in zip(self.names, self.data_share.tolist(), numbers, strict=True)
+            | dict(zip(_NUMBERS, [None] * 6 if remark else map(float, row), strict=True))
+            | {"data_share": share, "remark": remark}
+            for name, share, row, remark in zip(
+                self.names, self.data_share.tolist(), numbers, remarks, strict=True
+            )
         ]
 
     def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
@@ -244,33 +273,87 @@ class Model(Presented):
         """Whether categories were merged after the fit."""
         return self.fit is not None and self.fit.shape != self.levels.shape
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Names of the columns left out of the design, as the others determine them or the release
+        cannot tell them from the others; and of terms that have no column."""
+        gone = zip(self.names, np.diag(self.covariance), self.data_share, strict=True)
+        empty = {self.parsed.named(term) for term in self.parsed.right.terms if term}
+        return (
+            *(name for name, variance, share in gone if variance == share == 0),
+            *sorted(empty - set(self.terms)),
+        )
+
     @cached_property
     def tests(self) -> tuple[Test, ...]:
-        """A test of every term of the formula: by the ratio of likelihoods (with their prior) of
-        models with and without it; of merged categories and of a linear model by the coefficients'
-        covariance (Wald). Empty for a model so large that it would take long."""
-        fit, tests = self.fit, []
-        if fit is not None and not self.merged and fit.design.size > MOST_TESTED:
+        """A test of every term of the formula, without it and all terms that contain it; so it does
+        not depend on which categories are the references. By the ratio of likelihoods; of merged
+        categories and of a linear model by the coefficients' covariance (Wald). The prior is
+        :func:`~deniable.models.formula.symmetric_precision`. Empty for a model so large that it
+        would take long."""
+        if self.fit is not None and self.fit.design.size > MOST_TESTED:
             return ()
-        for term in dict.fromkeys(self.terms):
-            chosen = np.flatnonzero(np.array(self.terms) == term)  # they stand first in the design
-            if term == INTERCEPT:
-                continue
-            if fit is None or self.merged:
-                tests.append(self._wald(term, chosen))
-                continue
-            names, precision, start = (
-                np.delete(of, chosen) for of in (fit.names, fit.precision, fit.parameters)
-            )
-            design = np.delete(fit.design, chosen, axis=1)
-            smaller = fit_log_linear(fit.likelihood, design, names.tolist(), precision, start)
-            tests.append(_ratio_test(term, fit, smaller))
-        return tuple(tests)
+        terms = [term for term in dict.fromkeys(self.terms) if term != INTERCEPT]
+        tests = (self._test(term, *self.parsed.without(term)) for term in terms)
+        return tuple(test for test in tests if test is not None and test.degrees_of_freedom)
 
-    def _wald(self, of: str, chosen: Sequence[int] | NDArray[np.int64]) -> Test:
-        values, covariance = self.coefficients[chosen], self.covariance[chosen][:, chosen]
-        statistic = float(values @ np.linalg.solve(covariance, values))
-        return Test(of, statistic, len(chosen), "Wald")
+    def _test(self, of: str, without: tuple[str, ...], smaller: Formula) -> Test | None:
+        """Return the test against a smaller formula; None if this one does not contain it."""
+        if self.fit is not None and not self.merged:
+            small = self._symmetric(smaller)
+            statistic = max(0.0, 2 * (self._symmetric_fit.objective - small.objective))
+            freedom = len(self._symmetric_fit.names) - len(small.names)
+            return Test(of, statistic, freedom, "likelihood ratio", without)
+        larger, left = (terms_of(each, self.levels) for each in (self.parsed, smaller))
+        constant: list[Term] = []
+        if self.kind == "log-linear":  # which has a constant in any case
+            larger = [term for term in larger if term.name != INTERCEPT]
+            constant = [Term(INTERCEPT, ("",), (), np.ones(1))]
+        kept = np.diag(self.covariance) > 0
+        ends = np.cumsum([len(term.names) for term in larger])
+        own = [
+            replace(
+                term, names=tuple(np.array(term.names)[chosen]), values=term.values[..., chosen]
+            )
+            for term, chosen in zip(larger, np.split(kept[: ends[-1]], ends[:-1]), strict=True)
+            if chosen.any()
+        ]
+        values, covariance = self.coefficients[kept], self.covariance[kept][:, kept]
+        if self.fit is not None and self.prior:
+            design = self.design[:, kept]
+            values, covariance, _ = of_levels(
+                self._symmetric_fit, self.cells, design, self.response
+            )
+        own, left = [*constant, *own], [*constant, *left]
+        if not without and len(restrictions(left, own, self.levels)):
+            return None
+        matrix = restrictions(own, left, self.levels)[:, len(constant) :]
+        if len(matrix):
+            of_every_answer = np.eye(len(values) // matrix.shape[1])
+            matrix = np.asarray(np.kron(of_every_answer, matrix), dtype=np.float64)
+        off = matrix @ values
+        statistic = float(off @ np.linalg.solve(matrix @ covariance @ matrix.T, off))
+        return Test(of, statistic, len(off), "Wald", without)
+
+    @cached_property
+    def _symmetric_fit(self) -> LogLinearFit:
+        return self._symmetric(self.parsed)
+
+    def _symmetric(self, formula: Formula) -> LogLinearFit:
+        """Return the fit of a formula with the prior that does not depend on the references."""
+        assert self.fit is not None
+        likelihood = self.fit.likelihood
+        columns = design_of(formula, self.cells)
+        keep = independent(columns, self.cells, self.response, likelihood.occurring)
+        gone = np.isin(np.array(columns.names, dtype=object), self.dropped)
+        columns = columns.where(keep & ~gone)
+        precision = symmetric_precision(columns, self.cells, self.response)
+        scale = 1 / np.sqrt(np.diag(precision))
+        values, vectors = np.linalg.eigh(precision * np.outer(scale, scale))
+        some = values > 1e-10
+        change = scale[:, None] * vectors[:, some] / np.sqrt(values[some])
+        unit = np.full(change.shape[1], 1.0 if self.prior else RIDGE)
+        return fit_log_linear(likelihood, columns.values @ change, ["a term"] * len(unit), unit)
 
     def tested_against(self, other: "Model") -> "Model":
         """Return the model with its test against another of the same rows, one of which holds the
@@ -280,15 +363,13 @@ class Model(Presented):
             InputError: if neither formula holds the other.
         """
         larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
-        big, small = larger.fit, smaller.fit
-        if big is None or small is None or self.merged:
-            extra = [i for i, name in enumerate(larger.names) if name not in smaller.names]
-            if 0 < len(extra) == len(larger.names) - len(smaller.names):
-                return replace(self, against=larger._wald(other.formula, extra))
-        elif len(big.names) > len(small.names):
+        big, small, nested = larger.fit, smaller.fit, True
+        if big is not None and small is not None and not self.merged:
             found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
-            if abs(big.design @ found - small.design).max(initial=0.0) < 1e-6:
-                return replace(self, against=_ratio_test(other.formula, big, small))
+            nested = abs(big.design @ found - small.design).max(initial=0.0) < 1e-6
+        test = larger._test(other.formula, (), smaller.parsed) if nested else None
+        if test is not None and test.degrees_of_freedom > 0:
+            return replace(self, against=test)
         raise InputError(
             f"neither of '{self.formula}' and '{other.formula}' holds the other, so no test "
             "compares them; name a formula with more terms, or with fewer"
@@ -337,16 +418,25 @@ class Model(Presented):
 
     def remarks(self) -> list[str]:
         """Return sentences: tests, deviance, and what owes its value to the prior."""
-        said = [
-            test.sentence(f"{test.kind.capitalize()} test without {test.of}") for test in self.tests
-        ]
+        said = []
+        if self.dropped:
+            them = "it" if len(self.dropped) == 1 else "them"
+            said.append(
+                f"Dropped from the design: {', '.join(self.dropped)}; the release cannot tell "
+                f"{them} from the other columns."
+            )
+        for test in self.tests:
+            more = test.without[1:]
+            contain = "which contains it" if len(more) == 1 else "which contain it"
+            also = f" (and {', '.join(more)}, {contain})" if more else ""
+            said.append(test.sentence(f"{test.kind.capitalize()} test without {test.of}{also}"))
         if self.against is not None:
             kind = self.against.kind.capitalize()
             said.append(self.against.sentence(f"{kind} test against {self.against.of}"))
         if (fit := self.goodness_of_fit) is not None:
             tested = fit.sentence("Score test against the saturated model")
             said.append(f"{tested} The deviance is {self.deviance:.1f}.")
-        if any(share < HALF for share in self.data_share):
+        if any(row["remark"] == CANNOT_SAY for row in self.table(level=0.5)):
             said.append(
                 f"{CANNOT_SAY}: the prior has more than half of the information on it; collapse "
                 "categories or leave out terms."
@@ -368,6 +458,7 @@ class Model(Presented):
             "known": list(self.known),
             "coefficients": [_without(row, self.group) for row in self.table(level)],
             "covariance": self.covariance.tolist(),
+            "dropped": list(self.dropped),
             "tests": [test.to_plain() for test in self.tests],
             "against": None if self.against is None else self.against.to_plain(),
             "deviance": self.deviance,
@@ -410,9 +501,17 @@ def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[s
     return {key: value for key, value in row.items() if key not in dict(group)}
 
 
-def _ratio_test(of: str, larger: LogLinearFit, smaller: LogLinearFit) -> Test:
-    statistic = max(0.0, 2 * (larger.objective - smaller.objective))
-    return Test(of, statistic, len(larger.names) - len(smaller.names), "likelihood ratio")
+def spread_out(
+    kept: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    share: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients, covariance and data's share with 0 for columns that were dropped."""
+    of_all, squares = np.zeros((2, len(kept))), np.zeros((len(kept), len(kept)))
+    of_all[:, kept] = values, share
+    squares[np.ix_(kept, kept)] = covariance
+    return of_all[0], squares, of_all[1]
 
 
 def goodness_of_fit(fit: LogLinearFit) -> Test | None:

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
@@ -25,28 +24,24 @@ from deniable.models.formula import (
     check_size,
     columns_of,
     design_of,
+    independent,
     prior_precision,
     read_formula,
-    spec_of,
     terms_of,
 )
 from deniable.models.least_squares import fit_least_squares
 from deniable.models.likelihood import (
     Likelihood,
-    LogLinearFit,
     Observed,
     fit_log_linear,
     known_shares,
 )
-from deniable.models.merging import describe
-from deniable.models.model import NOTHING, Kind, Model
+from deniable.models.merging import of_levels
+from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
+from deniable.models.syntax import printable, shown_name
 
 Group = tuple[tuple[str, str], ...]
 """Columns released as they are and the values that a group of rows has in common."""
-
-RIDGE = 1e-10
-"""Without a prior, the precision of what is only there for the covariates' joint distribution:
-empty cells have a finite logarithm, and nothing else moves by as much as 1e-9."""
 
 SEPARATED = 25.0
 """A log odds ratio beyond this is one of infinity."""
@@ -86,8 +81,12 @@ class ModelQuestion:
         Raises:
             InputError: if one is none, or their responses differ.
         """
+        return self._formulas(())
+
+    def _formulas(self, others: Sequence[str]) -> tuple[Formula, ...]:
+        """Return the formulas with ``.`` for other columns."""
         texts = [self.formula, *([] if self.against is None else [self.against])]
-        read = tuple(map(read_formula, texts))
+        read = tuple(read_formula(text, others) for text in texts)
         if read[0].response != read[-1].response:
             raise InputError(
                 f"'{self.formula}' and '{self.against}' have different responses, so no test "
@@ -103,16 +102,25 @@ class ModelQuestion:
         """
         normal_quantile(self.level)
         schema = release.strata.schema
-        names = list(dict.fromkeys(name for f in self.formulas for name in f.variables))
+        response = self.formulas[0].response
+        others = [c.name for a in schema.attributes if a.name != response for c in a.columns]
+        formulas = self._formulas(others)
+        names = list(dict.fromkeys(name for f in formulas for name in f.variables))
         declared = (*schema.names, *schema.columns)
         columns = [n for n in names if n in schema.keep and n not in declared]
         attributes = [name for name in names if name not in columns]
         try:
             variables = schema.variables(attributes)
         except InputError as error:
+            unknown = [name for name in attributes if name not in declared]
+            odd = [
+                shown_name(name)
+                for name in (*declared, *schema.keep)
+                if unknown and unknown[0] in name and shown_name(name) != name
+            ]
+            hint = f"; write {odd[0]}" if odd else ""
             raise InputError(
-                f"formula '{self.formula}': {error}; a name with other characters than letters, "
-                "digits and _ stands between backticks"
+                f"formula '{formulas[0].text}': {printable(f'{error}{hint}')}"
             ) from None
         for name in self.by:
             if name not in schema.keep:
@@ -127,7 +135,11 @@ class ModelQuestion:
                 )
         if unknown := [name for name in self.collapse if name not in names]:
             raise InputError(f"`collapse` names '{unknown[0]}', which is not in '{self.formula}'")
-        if not attributes:
+        if not any(term for term in formulas[0].right.terms) and (
+            response is None or not formulas[0].right.terms
+        ):
+            raise InputError(f"'{formulas[0].text}' has no terms, so there is nothing to model")
+        if not attributes and names != [response]:
             raise InputError(
                 f"all columns of '{self.formula}' are released as they are; any tool fits it"
             )
@@ -135,11 +147,10 @@ class ModelQuestion:
             self._axis(name, variable.attribute.categories)
             for name, variable in zip(attributes, variables, strict=True)
         ]
-        response = self.formulas[0].response
         if response in columns and release.counts is None:
             _, labels = release.read_rows((), texts=[response]).texts[response]
             if len(labels) > 2 and _numbers(labels) is not None:
-                return self._linear(release, response, axes, columns)
+                return self._linear(release, formulas, axes, columns)
         return self._log_linear(release, axes, columns)
 
     def to_plain(self, answers: Sequence[Model]) -> dict[str, Any]:
@@ -207,13 +218,14 @@ class ModelQuestion:
         if response is not None and len(cells.categories[response]) < 2:
             raise InputError(f"all rows have the same '{response}', so there is nothing to model")
         attributes = [axis.name for axis in axes]
+        formulas = self._formulas(attributes)
         observed = []
         for texts, counts in zip(values, members, strict=True):
             place = 0
             for axis, text in zip(cells.axes[len(axes) :], texts, strict=True):
                 place = place * len(axis.categories) + axis.categories.index(text)
             for mechanism, seen in counts.parts:
-                for together in (names for f in self.formulas for names in f.together(attributes)):
+                for together in (names for f in formulas for names in f.together(attributes)):
                     channel_of(mechanism, together).check(seen.n_effective)
                 channel = channel_of(mechanism, attributes, seen.counts)
                 observed.append(Observed(channel.forward, seen.counts, seen.squares, place))
@@ -221,26 +233,28 @@ class ModelQuestion:
         likelihood = Likelihood(cells.shape, tuple(observed), known)
         n_records = sum(counts.n_records for counts in members)
         group = members[0].group[:n_own]
-        return _compared(
-            [self._fitted(f, cells, likelihood, n_records, group) for f in self.formulas]
-        )
+        return _compared([self._fitted(f, cells, likelihood, n_records, group) for f in formulas])
 
     def _fitted(
         self, formula: Formula, cells: Cells, likelihood: Likelihood, n_records: int, group: Group
     ) -> Model:
+        response = None if formula.response is None else cells.place(formula.response)
         columns = design_of(formula, cells)
+        keep = independent(columns, cells, response, likelihood.occurring)
         m = sum(term != "" for term in columns.terms)  # those of the formula stand first
+        shown, kept, columns = columns, keep[:m], columns.where(keep)
         precision = prior_precision(columns)
         if not self.prior:
-            precision = np.where(np.arange(len(precision)) < m, 0.0, RIDGE)
+            precision = np.where(np.array(columns.terms) != "", 0.0, RIDGE)
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
-        response = None if formula.response is None else cells.place(formula.response)
-        names, terms, design = columns.names[:m], columns.terms[:m], columns.values[:, :m]
-        values, covariance, share = fit.parameters[:m], fit.covariance[:m, :m], fit.data_share[:m]
+        n = int(kept.sum())
+        values, covariance, share = fit.parameters[:n], fit.covariance[:n, :n], fit.data_share[:n]
         if any(axis.merged for axis in cells.axes):
             shown = columns_of(formula, cells.levels)
-            names, terms, design = shown.names, shown.terms, shown.values
-            values, covariance, share = _merged(fit, cells, design, response)
+            m = len(shown.names)  # fewer than before if the response's categories are merged
+            kept = kept[:m]
+            values, covariance, share = of_levels(fit, cells, shown.values[:, kept], response)
+        names = [name for name, own in zip(shown.names, kept, strict=False) if own]
         if (lost := np.flatnonzero(share < NOTHING)).size:
             raise InputError(
                 f"the release tells nothing of '{names[int(lost[0])]}' in '{self.formula}': all "
@@ -253,19 +267,22 @@ class ModelQuestion:
                 "combination of categories does not occur (separation); collapse categories, or "
                 "fit with the prior"
             )
+        values, covariance, share = spread_out(kept, values, covariance, share)
         kind: Kind = "log-linear"
         if response is not None:
             kind = "logistic" if len(cells.axes[response].levels) == 2 else "multinomial"
         return Model(
             formula=formula.text,
             kind=kind,
-            names=names,
-            terms=terms,
+            parsed=formula,
+            cells=cells,
+            names=shown.names[:m],
+            terms=shown.terms[:m],
+            levels=cells.levels,
+            design=shown.values[:, :m],
             coefficients=values,
             covariance=covariance,
             data_share=share,
-            levels=cells.levels,
-            design=design,
             response=response,
             n_records=n_records,
             n_effective=likelihood.n_effective,
@@ -280,11 +297,15 @@ class ModelQuestion:
     # Numbers released as they are
 
     def _linear(
-        self, release: Release, response: str, axes: Sequence[Axis], columns: Sequence[str]
+        self,
+        release: Release,
+        formulas: Sequence[Formula],
+        axes: Sequence[Axis],
+        columns: Sequence[str],
     ) -> Answers[Model]:
         if self.known is not None:
             raise InputError("known margins are for models of categories, not of a number")
-        strata = release.strata
+        strata, response = release.strata, str(formulas[0].response)
         kept = [name for name in columns if name != response]
         of_strata = [] if strata.column is None else [strata.column]
         rows = release.read_rows(
@@ -307,9 +328,7 @@ class ModelQuestion:
                 n: [labels[i] for i in np.unique(codes)] for n, (codes, labels) in found.items()
             }
             cells = self._cells(axes, occurring)
-            fits = [
-                self._least_squares(f, response, cells, part, strata, group) for f in self.formulas
-            ]
+            fits = [self._least_squares(f, response, cells, part, strata, group) for f in formulas]
             models.append(_compared(fits))
         if not models:
             raise InputError("there is no row to estimate from")
@@ -329,22 +348,27 @@ class ModelQuestion:
             raise InputError(f"a weight in '{self.weights}' is negative, or all are 0")
         used = [i for i, axis in enumerate(cells.axes) if axis.name in formula.names]
         table = Cells(tuple(cells.axes[i] for i in used), sum(i < cells.n_attributes for i in used))
-        terms = terms_of(spec_of(formula, table), table)
-        parameters, covariance = fit_least_squares(
+        terms = terms_of(formula, table)
+        kept, parameters, covariance = fit_least_squares(
             rows, strata, response, self.weights, terms, table
         )
-        design = np.zeros((0, len(parameters)))
+        parameters, covariance, share = spread_out(
+            kept, parameters, covariance, np.ones(len(parameters))
+        )
+        design = np.zeros((0, len(kept)))
         if table.levels.n_cells <= MOST_LISTED:
-            shown = terms_of(spec_of(formula, table.levels), table.levels)
+            shown = terms_of(formula, table.levels)
             design = np.hstack([term.on(table.levels) for term in shown])
         return Model(
             formula=formula.text,
+            parsed=formula,
+            cells=table,
             kind="linear",
             names=tuple(name for term in terms for name in term.names),
             terms=tuple(term.name for term in terms for _ in term.names),
             coefficients=parameters,
             covariance=covariance,
-            data_share=np.ones(len(parameters)),
+            data_share=share,
             levels=table.levels,
             design=design,
             response=None,
@@ -359,21 +383,6 @@ class ModelQuestion:
 def _compared(models: Sequence[Model]) -> Model:
     """Return the first of one or two models, with its test against the second."""
     return models[0].tested_against(models[1]) if len(models) > 1 else models[0]
-
-
-def _merged(
-    fit: LogLinearFit, cells: Cells, design: NDArray[np.float64], response: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return coefficients, covariance and data's share of a formula on merged categories."""
-    place = cells.merged_into(range(len(cells.axes)))
-    table = np.bincount(place, fit.probabilities.ravel(), len(design)).astype(np.float64)
-    values, change = describe(table, design, cells.levels.covariates(response))
-    linear = change[:, place] @ fit.jacobian()
-    covariance = linear @ fit.covariance @ linear.T
-    share = np.ones(len(values))
-    if fit.precision.min() > 1e-6:  # with the prior
-        share = 1 - np.diag(covariance) / ((linear**2) @ (1 / fit.precision))
-    return values, covariance, share
 
 
 def _numbers(values: Sequence[str]) -> list[float] | None:

@@ -23,6 +23,9 @@ from deniable.estimate.inference import one_of
 Kind = Literal["synthetic", "imputed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+LARGEST = 1e100
+"""Estimates and standard errors beyond it have no square."""
+
 FEWEST_COPIES = 5
 """The variance between fewer says next to nothing of what it is to measure."""
 
@@ -119,8 +122,15 @@ def combine(
         values, squares = values[:, None], squares[:, None]
     m, q = values.shape
     _refuse_few(m)
-    if not (np.isfinite(values).all() and np.isfinite(squares).all() and squares.min() >= 0):
-        raise InputError("an estimate or a variance is no finite number, or a variance is negative")
+    for name, given, least, most in (
+        ("estimate", values, -LARGEST, LARGEST),
+        ("variance", squares, 0, LARGEST**2),
+    ):
+        if (wrong := ~((given >= least) & (given <= most))).any():
+            copy, term = (int(place) + 1 for place in np.argwhere(wrong)[0])
+            raise InputError(
+                f"copy {copy}, {name} {term}: it is not a number between {least:g} and {most:g}"
+            )
     terms = tuple(map(str, range(1, q + 1))) if terms is None else tuple(terms)
     if len(terms) != q:
         raise InputError(f"there are {len(terms)} names for {q} estimates")
@@ -177,14 +187,9 @@ def read_results(
     for place, row in enumerate(rows, start=1):
         cells = dict(zip(head, row, strict=False))
         where, key = f"{path}, data row {place}", (cells.get("copy", ""), cells.get("term", ""))
-        numbers = []
-        for name in ("estimate", error_column):
-            try:
-                numbers.append(float(cells.get(name, "")))
-            except ValueError:
-                raise InputError(f"{where}, column '{name}': it is not a number") from None
         if key in found:
             raise InputError(f"{where}: copy {key[0]} has '{key[1]}' twice")
+        numbers = [_number(cells.get(name, ""), name, where) for name in ("estimate", error_column)]
         found[key] = numbers[0], numbers[1] ** _ERRORS[error_column]
     copies, terms = (list(dict.fromkeys(key[i] for key in found)) for i in (0, 1))
     for copy in copies:
@@ -194,6 +199,21 @@ def read_results(
         len(copies), len(terms), 2
     )
     return tuple(terms), values[..., 0], values[..., 1]
+
+
+def _number(text: str, column: str, where: str) -> float:
+    """Return a cell as a number whose square is finite; an error is not negative."""
+    least, power = (0.0 if column in _ERRORS else -LARGEST), _ERRORS.get(column, 2)
+    most = LARGEST ** (2 / power)
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(f"{where}, column '{column}': it is not a number") from None
+    if not least <= number <= most:
+        raise InputError(
+            f"{where}, column '{column}': it is not a number between {least:g} and {most:g}"
+        )
+    return number
 
 
 def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:

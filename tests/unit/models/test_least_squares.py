@@ -1,5 +1,6 @@
 """Least squares on randomized covariates: exact by sums over all answers, and robust to noise."""
 
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,17 +9,19 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.counting import KeptRows
+from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis, Cells
-from deniable.models.formula import Term, read_formula, spec_of, terms_of
+from deniable.models.formula import Term, read_formula, terms_of
 from deniable.models.least_squares import fit_least_squares
+from deniable.schema import Attribute, Schema
 from unit.models.cases import CATEGORIES, NAMES, SIZES, laws, people, released, truth
 
 LAWS = laws()
 CELLS = Cells(tuple(map(Axis, NAMES, CATEGORIES)), 3)
-_, A, B = TERMS = terms_of(spec_of(read_formula("y ~ a + b"), CELLS), CELLS)
+_, A, B = TERMS = terms_of(read_formula("y ~ a + b"), CELLS)
 BETA = np.array([30.0, 4.0, 1.0, -6.0])
 
 
@@ -47,7 +50,8 @@ def every_answer(law: Mechanism, n: float = 1e5, noise: float = 0.0) -> KeptRows
 def fit(
     law: Mechanism, rows: KeptRows, weights: str | None = "people", terms: Sequence[Term] = TERMS
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return fit_least_squares(rows, Strata.one(law), "hours", weights, terms, CELLS)
+    _, *found = fit_least_squares(rows, Strata.one(law), "hours", weights, terms, CELLS)
+    return found[0], found[1]
 
 
 @pytest.mark.parametrize("law", [name for name in LAWS if name != "forms"])
@@ -94,18 +98,34 @@ def test_terms_are_multiplied_over_all_their_variables() -> None:
 
 
 def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> None:
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(0)
     law = LAWS["product"]
     rows = KeptRows(
         {
-            law.schema.position(n): random.integers(0, s, 40)
+            law.schema.position(n): random.integers(0, s, 10)
             for n, s in zip(NAMES, SIZES, strict=True)
         },
         {},
-        {"hours": random.normal(size=40)},
+        {"hours": random.normal(size=10)},
     )
     with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
-        fit(law, rows, None, [*TERMS, A.times(B)])
+        fit(law, rows, None, [TERMS[0], B])
+
+
+def test_memory_grows_by_the_square_of_the_levels() -> None:
+    n, levels = 2000, 120
+    schema = Schema((Attribute("a", tuple(map(str, range(levels)))),), keep=("hours",))
+    law = Mechanism.of(ProductLaw.from_levels((levels,), (12.0,)), schema)
+    random = np.random.default_rng(1)
+    rows = KeptRows({0: random.integers(0, levels, n)}, {}, {"hours": random.normal(size=n)})
+    cells = Cells((Axis("a", schema.attributes[0].categories),), 1)
+    terms = terms_of(read_formula("hours ~ a"), cells)
+    tracemalloc.start()
+    fit_least_squares(rows, Strata.one(law), "hours", None, terms, cells)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A few tables of rows or levels by levels; the cube of the levels alone has 14 MB.
+    assert peak < 8 * levels * (4 * n + 16 * levels)
 
 
 def test_under_forms_errors_are_the_squares_about_each_forms_mean() -> None:

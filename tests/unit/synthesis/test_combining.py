@@ -40,8 +40,14 @@ def test_what_cannot_be_combined_is_refused() -> None:
         deniable.combine(VALUES[:4], SQUARES[:4], kind="imputed")
     with pytest.raises(InputError, match="kind"):
         deniable.combine(VALUES, SQUARES, kind="other")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no finite number"):
-        deniable.combine(VALUES, -SQUARES, kind="imputed")
+    for wrong in (-1.0, np.nan, np.inf, 1e300):
+        squares = SQUARES.copy()
+        squares[3, 1] = wrong
+        what = r"^copy 4, variance 2: it is not a number between 0 and 1e\+200$"
+        with pytest.raises(InputError, match=what):
+            deniable.combine(VALUES, squares, kind="imputed")
+    with pytest.raises(InputError, match="copy 1, estimate 1: it is not a number between -1e"):
+        deniable.combine(VALUES * np.inf, SQUARES, kind="imputed")
     with pytest.raises(InputError, match="a row per copy"):
         deniable.combine(VALUES, SQUARES[:, :1], kind="imputed")
     with pytest.raises(InputError, match="a row per copy"):
@@ -69,6 +75,14 @@ def test_a_file_of_results(tmp_path: Path) -> None:
         combine_file(path, None, 0.95)
     for text, said in (
         ("copy,term,estimate\n1,x,2\n", "'std_error' is missing"),
+        # Failed before: an OverflowError, and an error below 0 was squared.
+        (
+            "copy,term,estimate,std_error\n1,x,2,1e200\n",
+            "data row 1, column 'std_error': it is not",
+        ),
+        ("copy,term,estimate,std_error\n1,x,2,-1\n", "data row 1, column 'std_error': it is not"),
+        ("copy,term,estimate,variance\n1,x,2,nan\n", "column 'variance': it is not a number betw"),
+        ("copy,term,estimate,variance\n1,x,inf,1\n", "column 'estimate': it is not a number betw"),
         ("copy,term,estimate,variance\n1,x,2,y\n", "data row 1, column 'variance'"),
         ("copy,term,estimate,variance\n1,x,2,1\n1,x,2,1\n", "twice"),
         ("copy,term,estimate,variance\n1,x,2,1\n2,y,2,1\n", "copy 1 has no row for 'y'"),
