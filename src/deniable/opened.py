@@ -31,6 +31,7 @@ from deniable.models.question import ModelQuestion
 from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
 from deniable.schema.names import split_names
+from deniable.tables.selection import Where, conditions_of
 
 Plan = Design | Mechanism | str | Path
 """What randomized a table: a design, its mechanism, or the file or folder that has it."""
@@ -129,7 +130,7 @@ class Asked(TypedDict, total=False):
     """What every question takes: of which rows, by which groups, at which level."""
 
     by: Names
-    where: Mapping[str, str] | None
+    where: Where
     weights: str | None
     level: float
 
@@ -192,9 +193,11 @@ class ModelAsked(SmoothAsked, total=False):
 class OpenedRelease:
     """A release, and what randomized it, to ask questions of; :func:`open_release` makes one.
 
-    Every question takes ``by`` (columns that form subgroups), ``where`` (the value that selects
-    rows, by kept column), ``weights`` (a kept column with a weight per row) and ``level`` (of the
-    intervals) where they mean something.
+    Every question takes ``by`` (columns that form subgroups), ``where`` (conditions on kept
+    columns: ``{"region": "south"}``, ``{"wave": [1, 2]}``, ``["age>=18", "region!=south"]``),
+    ``weights`` (a kept column with a weight per row) and ``level`` (of the intervals) where they
+    mean something. Rows without a value in one of these columns are left out; ``.selection`` of an
+    answer has their number.
 
     Raises:
         InputError: from every question, if it does not fit the release.
@@ -297,19 +300,14 @@ class OpenedRelease:
             asked["by"] = self._names(asked["by"], "by")
         if asked.get("known") is not None:
             asked["known"] = read_margins(asked["known"])
-        for argument, example in _DICTIONARIES.items():
-            if argument in asked:
-                asked[argument] = texts_of(asked[argument], argument, example)
+        if "where" in asked:
+            asked["where"] = conditions_of(asked["where"], self.schema.keep)
+        if "collapse" in asked:
+            example = "levels by attribute, {'race': 'White|*'}"
+            asked["collapse"] = texts_of(asked["collapse"], "collapse", example)
         if "compare" in asked:
             asked["compared"] = asked.pop("compare")
         return asked
-
-
-_DICTIONARIES = {
-    "where": "a value by kept column, {'region': 'south'}",
-    "collapse": "levels by attribute, {'race': 'White|*'}",
-}
-"""Arguments that are dictionaries of texts, and how one is written."""
 
 
 def open_release(released: Any, plan: Plan | None = None, *, anyway: bool = False) -> OpenedRelease:

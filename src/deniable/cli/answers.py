@@ -7,7 +7,7 @@ from deniable.cli.console import say, show_table
 from deniable.design.expected_accuracy import LARGEST_HALF_WIDTH
 from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
-from deniable.estimate.columns import SHOWN, Tabular
+from deniable.estimate.columns import SHOWN, Tabular, caption_of
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
 from deniable.estimate.independence import IndependenceTest
@@ -35,7 +35,7 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
     for together in tables:
         first = together[0]
         rows = [row for answer in together for row in answer.table(level)]
-        say(first.caption(level))
+        say(caption_of(first, level))
         listed, hidden = _listed(rows)
         names, columns = _columns(first, level, rows[0] if rows else {})
         listed = [row | {"remark": _remark(first, row)} for row in listed]

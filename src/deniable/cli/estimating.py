@@ -92,7 +92,7 @@ def estimate(
     rows = rows or RowOptions()
     common: dict[str, Any] = {
         "by": tuple(split_names(by or "")),
-        "where": rows.selected(),
+        "where": rows.where,
         "weights": weights,
         "level": level,
         "target": one_of(target, TARGETS, "target"),
@@ -163,7 +163,8 @@ def _print_tables(
     results = ask_together(questions, release)
     if as_json:
         both = zip(questions, results, strict=True)
-        console.print_json({"tables": [question.to_plain(answers) for question, answers in both]})
+        plain = [q.to_plain(answers) | answers.selection.to_plain() for q, answers in both]
+        console.print_json({"tables": plain})
     else:
         said: set[str] = set()
         for answers in results:
@@ -179,11 +180,11 @@ def write_answers(
     Raises:
         InputError: if the file exists and is not to be replaced, or cannot be written.
     """
-    from deniable.estimate.columns import columns_of
+    from deniable.estimate.columns import caption_of, columns_of
     from deniable.tables.answers import write_columns
 
     columns = columns_of(answers, level, wide=wide)
-    write_columns(output, columns, answers[0].caption(level), overwrite=force)
+    write_columns(output, columns, caption_of(answers[0], level), overwrite=force)
     console.note(f"The answer is in {output}")
 
 
@@ -218,7 +219,7 @@ def print_answers(
 
     answers = question.ask(release)
     if as_json:
-        console.print_json(question.to_plain(answers))
+        console.print_json(question.to_plain(answers) | answers.selection.to_plain())
     else:
         show_answers(answers, level)
     return answers

@@ -71,6 +71,7 @@ def model(
     """
     from deniable.cli import options
     from deniable.cli.estimating import drawn, write_plot
+    from deniable.estimate.columns import caption_of
     from deniable.estimate.known import read_margins
     from deniable.models.question import ModelQuestion
     from deniable.tables.answers import write_columns
@@ -89,7 +90,7 @@ def model(
         against=against,
         known=None if known is None else read_margins(known),
         by=tuple(split_names(by or "")),
-        where=rows.selected(),
+        where=rows.where,
         weights=weights,
         level=level,
     )
@@ -104,7 +105,7 @@ def model(
     else:
         tables = [each.odds_ratios() if odds_ratios else each.table() for each in models]
     if as_json:
-        console.print_json(question.to_plain(models))
+        console.print_json(question.to_plain(models) | models.selection.to_plain())
     else:
         for each, table in zip(models, tables, strict=True):
             _show(each, table, level)
@@ -116,15 +117,17 @@ def model(
         ]
         names = dict.fromkeys(name for row in rows_of_all for name in row)
         columns = {name: [row.get(name) for row in rows_of_all] for name in names}
-        write_columns(output, columns, models[0].caption(level), overwrite=force)
+        write_columns(output, columns, caption_of(models[0], level), overwrite=force)
         console.note(f"The answer is in {output}")
     write_plot(plot, picture, force=force)
 
 
 def _show(model: "Model", rows: list[dict[str, Any]], level: float) -> None:
+    from deniable.estimate.columns import caption_of
+
     shown = {"low": f"{100 * level:g}% from", "high": "to", "data_share": "data's share"}
     names = [name for name in rows[0] if name not in dict(model.group)]
-    console.say(model.caption(level))
+    console.say(caption_of(model, level))
     texts = sum(isinstance(rows[0][name], str) and name != "remark" for name in names)
     console.show_table(
         [shown.get(name, name.replace("_", " ")) for name in names],

@@ -26,6 +26,7 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.privacy import finite_or_none
+from deniable.tables.selection import value_among
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,9 @@ class Comparison(Question[Difference]):
             weights=self.weights,
         )
         if not kept:
-            return Answers(difference for counts in counted for difference in self.answer(counts))
-        return Answers(self._between_groups(counted))
+            found = (difference for counts in counted for difference in self.answer(counts))
+            return Answers(found, counted[0].selection)
+        return Answers(self._between_groups(counted), counted[0].selection)
 
     def _names(self, *, kept: bool) -> tuple[str, ...]:
         """Return what is counted, before the attributes that form subgroups."""
@@ -218,10 +220,11 @@ class Comparison(Question[Difference]):
             value = groups.pop(self.column)
             gathered.setdefault(tuple(groups.items()), {})[value] = counts
         for group, by_value in gathered.items():
+            pair = []
             for value in self.values:
-                if value not in by_value:
+                if (label := value_among(value, [*by_value])) is None:
                     raise InputError(f"no row has the value '{value}' in '{self.column}'")
-            pair = [by_value[value] for value in self.values]
+                pair.append(by_value[label])
             names = (*self.of, *self.subgroups(pair[0].schema))
             inferences = [Inference(counts, names, self.target) for counts in pair]
             rows = sum(counts.n_records for counts in pair)

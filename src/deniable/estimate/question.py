@@ -9,8 +9,8 @@ The questions themselves stand with what answers them: :class:`~deniable.estimat
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from deniable.errors import InputError
@@ -18,6 +18,7 @@ from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
+from deniable.tables.selection import Where
 
 Answer = TypeVar("Answer", bound=Tabular)
 
@@ -34,8 +35,8 @@ class Question(ABC, Generic[Answer]):
         by: attributes or kept columns that form subgroups. Each value of a kept column that the
             schema does not declare is counted and answered for by itself; the other names are axes
             of the table that is counted.
-        where: kept columns and the value that selects rows.
-        weights: a kept column with a weight per row.
+        where: conditions on kept columns, by which rows are selected.
+        weights: a kept column with a weight per row; rows without one are left out.
         level: of the intervals.
 
     Raises:
@@ -45,7 +46,7 @@ class Question(ABC, Generic[Answer]):
     of: tuple[str, ...]
     _: KW_ONLY
     by: tuple[str, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Where = None
     weights: str | None = None
     level: float = 0.95
 
@@ -136,7 +137,10 @@ def ask_together(questions: Sequence[Question[Answer]], release: Release) -> lis
         weights=first.weights,
     )
     return [
-        Answers(answer for counts in groups for answer in question.answer(counts))
+        Answers(
+            (answer for counts in groups for answer in question.answer(counts)),
+            groups[0].selection,
+        )
         for question, groups in zip(questions, counted, strict=True)
     ]
 

@@ -57,6 +57,16 @@ class Formula:
         ]
         return [named for v in variables if (named := [n for n in attributes if n in v])]
 
+    def as_category(self, name: str) -> bool:
+        """Return whether a variable stands on the right side within ``C()`` only."""
+        found = {
+            str(factor).startswith("C(")
+            for term in self.parsed
+            for factor in term.factors
+            if name in map(str, factor.required_variables)
+        }
+        return found == {True}
+
 
 def read_formula(text: str) -> Formula:
     """Read a formula.

@@ -1,7 +1,7 @@
 """From a formula and a release to a fitted model."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
-from deniable.estimate.counting import KeptRows
+from deniable.estimate.counting import KeptColumn, KeptRows
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Margins
 from deniable.estimate.question import one_or_groups
@@ -20,6 +20,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis, Cells
+from deniable.models.everybody import UNANSWERED_PRECISION, beside_unanswered, on_rows
 from deniable.models.formula import (
     Formula,
     check_size,
@@ -40,6 +41,7 @@ from deniable.models.likelihood import (
 )
 from deniable.models.merging import describe
 from deniable.models.model import NOTHING, Kind, Model
+from deniable.tables.selection import Where
 
 Group = tuple[tuple[str, str], ...]
 """Columns released as they are and the values that a group of rows has in common."""
@@ -50,6 +52,9 @@ empty cells have a finite logarithm, and nothing else moves by as much as 1e-9."
 
 SEPARATED = 25.0
 """A log odds ratio beyond this is one of infinity."""
+
+MOST_CATEGORIES = 100
+"""Distinct values up to which a kept column is taken as categories."""
 
 MOST_LISTED = 10_000
 """Combinations of covariates up to which a linear model's predictions are listed."""
@@ -67,6 +72,8 @@ class ModelQuestion:
         known: margins known exactly.
         by, where, weights, level: as of :class:`~deniable.estimate.question.Question`; ``by`` are
             kept columns.
+        answered: model only those who answered: whose true value is the declared missing category
+            in no variable of the formula.
     """
 
     formula: str
@@ -75,9 +82,10 @@ class ModelQuestion:
     against: str | None = None
     known: Margins | None = None
     by: tuple[str, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Where = None
     weights: str | None = None
     level: float = 0.95
+    answered: bool = False
 
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
@@ -131,16 +139,50 @@ class ModelQuestion:
             raise InputError(
                 f"all columns of '{self.formula}' are released as they are; any tool fits it"
             )
+        missing = {
+            name: variable.attribute.missing
+            for name, variable in zip(attributes, variables, strict=True)
+            if self.answered and variable.attribute.missing is not None
+        }
+        if self.answered and not missing:
+            raise InputError(
+                f"no attribute of '{self.formula}' has a declared missing category, so `answered` "
+                "leaves nobody out"
+            )
         axes = [
-            self._axis(name, variable.attribute.categories)
+            self._axis(name, [c for c in variable.attribute.categories if c != missing.get(name)])
             for name, variable in zip(attributes, variables, strict=True)
         ]
+        kinds = release.kept_columns(columns, self.where) if columns else {}
+        numbers = [name for name in columns if self._is_number(name, kinds[name])]
+        for name in columns:
+            values = kinds[name].values
+            if name not in numbers and (values is None or len(values) > MOST_CATEGORIES):
+                raise InputError(
+                    f"'{name}' has {kinds[name].count} different values that the model would take "
+                    f"as categories; at most {MOST_CATEGORIES} are. Leave it out, or select rows "
+                    "with `where`"
+                )
         response = self.formulas[0].response
-        if response in columns and release.counts is None:
-            _, labels = release.read_rows((), texts=[response]).texts[response]
-            if len(labels) > 2 and _numbers(labels) is not None:
-                return self._linear(release, response, axes, columns)
-        return self._log_linear(release, axes, columns)
+        if response in numbers:
+            if release.counts is not None:
+                raise InputError(
+                    f"'{response}' is a column of numbers, and a linear model needs the released "
+                    "rows; counts of them do not say enough"
+                )
+            models = self._linear(release, response, axes, columns, numbers)
+        else:
+            models = self._log_linear(release, axes, columns, numbers, kinds)
+        models.selection = replace(models.selection, answered=tuple(missing))
+        return Answers(models, models.selection)
+
+    def _is_number(self, name: str, kind: KeptColumn) -> bool:
+        """Whether the model takes a kept column as numbers: not within ``C()``, merged, or as a
+        response of two values."""
+        if name == self.formulas[0].response and kind.is_binary:
+            return False
+        as_category = name in self.collapse or all(f.as_category(name) for f in self.formulas)
+        return kind.is_number and not as_category
 
     def to_plain(self, answers: Sequence[Model]) -> dict[str, Any]:
         """Return one model as such, and several under ``groups``."""
@@ -150,59 +192,99 @@ class ModelQuestion:
         axis = Axis(name, tuple(categories))
         return axis.collapsed(self.collapse[name]) if name in self.collapse else axis
 
-    def _cells(self, axes: Sequence[Axis], values: Mapping[str, Iterable[str]]) -> Cells:
+    def _cells(
+        self,
+        axes: Sequence[Axis],
+        values: Mapping[str, Iterable[str]],
+        numbers: Collection[str],
+        decimal: str = ".",
+    ) -> Cells:
         """Return the cells of attributes, and of columns released as they are with the values that
-        occur: numbers as numbers, unless they are the response."""
+        occur."""
         kept = []
         for name, occurring in values.items():
-            texts = sorted(set(occurring))
-            numbers = _numbers(texts)
-            if numbers is None or name == self.formulas[0].response or name in self.collapse:
-                kept.append(self._axis(name, texts))
-            else:
-                pairs = sorted(zip(numbers, texts, strict=True))
-                of_axis = tuple(text for _, text in pairs), tuple(number for number, _ in pairs)
-                kept.append(Axis(name, of_axis[0], numbers=of_axis[1]))
+            if name not in numbers:
+                kept.append(self._axis(name, sorted(set(occurring))))
+                continue
+            pairs = sorted((float(text.replace(decimal, ".")), text) for text in {*occurring})
+            texts, found = (tuple(each[i] for each in pairs) for i in (1, 0))
+            kept.append(Axis(name, texts, numbers=found))
         return Cells((*axes, *kept), len(axes))
 
     # Log-linear models and regressions of categories
 
     def _log_linear(
-        self, release: Release, axes: Sequence[Axis], columns: Sequence[str]
+        self,
+        release: Release,
+        axes: Sequence[Axis],
+        columns: Sequence[str],
+        numbers: Sequence[str],
+        kinds: Mapping[str, KeptColumn],
     ) -> Answers[Model]:
-        check_size(Cells(tuple(axes), len(axes)), 0, self.formula)
+        if many := [name for name in numbers if kinds[name].values is None]:
+            raise InputError(
+                f"'{many[0]}' has {kinds[many[0]].count} different values, and a model of "
+                "categories has cells for each; round it, or leave it out"
+            )
+        kept = (Axis(name, tuple(kind.values or ())) for name, kind in kinds.items())
+        check_size(Cells((*axes, *kept), len(axes)), 0, self.formula)
         by = [*self.by, *columns]
         groups: dict[Group, list[Counts]] = {}
         for counts in release.count(
-            [axis.name for axis in axes], by=by, where=self.where, weights=self.weights
+            [axis.name for axis in axes],
+            by=by,
+            where=self.where,
+            weights=self.weights,
+            numbers=numbers,
         ):
             own = counts.group[: len(counts.group) - len(columns)]
             groups.setdefault(own, []).append(counts)
-        if (strata := release.strata.column) not in (None, *by, *self.where):
+            selection = counts.selection
+        selected = dict(selection.group)
+        if (strata := release.strata.column) not in (None, *by, *selected):
             raise InputError(
                 f"the strata of '{strata}' were randomized by mechanisms of their own; put it into "
                 f"the formula, or fit a model within each (by '{strata}')"
             )
-        return Answers(self.of_counts(counts, axes, columns) for counts in groups.values())
+        models = (self.of_counts(counts, axes, columns, numbers) for counts in groups.values())
+        return Answers(models, selection)
 
     def of_counts(
-        self, members: Sequence[Counts], axes: Sequence[Axis], columns: Sequence[str] = ()
+        self,
+        members: Sequence[Counts],
+        axes: Sequence[Axis],
+        columns: Sequence[str] = (),
+        numbers: Sequence[str] = (),
     ) -> Model:
         """Return the log-linear model or regression of one group of rows.
 
         Args:
             members: the rows, counted for each combination of values of ``columns``, which stand
                 last in the groups of the counts.
-            axes: the attributes.
+            axes: the attributes, without the categories that are left out.
             columns: those of the formula that are released as they are.
+            numbers: those of them that hold numbers.
 
         Raises:
             InputError: as :meth:`ask`.
         """
         n_own = len(members[0].group) - len(columns)
         values = [[value for _, value in counts.group[n_own:]] for counts in members]
-        cells = self._cells(axes, {name: [v[i] for v in values] for i, name in enumerate(columns)})
-        check_size(cells, 0, self.formula)
+        schema = members[0].schema
+        occurring = {name: [v[i] for v in values] for i, name in enumerate(columns)}
+        cells = self._cells(axes, occurring, numbers, schema.file.decimal or ".")
+        variables = schema.variables(axis.name for axis in axes)
+        everybody = Cells(
+            tuple(
+                axis
+                if len(axis.categories) == variable.attribute.n_categories
+                else Axis(axis.name, variable.attribute.categories)
+                for axis, variable in zip(axes, variables, strict=True)
+            )
+            + cells.axes[len(axes) :],
+            len(axes),
+        )
+        check_size(everybody, 0, self.formula)
         response = self.formulas[0].response
         if response is not None and len(cells.categories[response]) < 2:
             raise InputError(f"all rows have the same '{response}', so there is nothing to model")
@@ -217,20 +299,28 @@ class ModelQuestion:
                     channel_of(mechanism, together).check(seen.n_effective)
                 channel = channel_of(mechanism, attributes, seen.counts)
                 observed.append(Observed(channel.forward, seen.counts, seen.squares, place))
-        known = known_shares(self.known, cells.categories)
-        likelihood = Likelihood(cells.shape, tuple(observed), known)
+        known = known_shares(self.known, everybody.categories)
+        likelihood = Likelihood(everybody.shape, tuple(observed), known)
         n_records = sum(counts.n_records for counts in members)
         group = members[0].group[:n_own]
         return _compared(
-            [self._fitted(f, cells, likelihood, n_records, group) for f in self.formulas]
+            [self._fitted(f, cells, everybody, likelihood, n_records, group) for f in self.formulas]
         )
 
     def _fitted(
-        self, formula: Formula, cells: Cells, likelihood: Likelihood, n_records: int, group: Group
+        self,
+        formula: Formula,
+        cells: Cells,
+        everybody: Cells,
+        likelihood: Likelihood,
+        n_records: int,
+        group: Group,
     ) -> Model:
-        columns = design_of(formula, cells)
+        columns, inside = beside_unanswered(design_of(formula, cells), cells, everybody)
+        check_size(everybody, len(columns.names), formula.text)
         m = sum(term != "" for term in columns.terms)  # those of the formula stand first
         precision = prior_precision(columns)
+        precision[len(columns.names) - everybody.n_cells + len(inside) :] = UNANSWERED_PRECISION
         if not self.prior:
             precision = np.where(np.arange(len(precision)) < m, 0.0, RIDGE)
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
@@ -240,7 +330,7 @@ class ModelQuestion:
         if any(axis.merged for axis in cells.axes):
             shown = columns_of(formula, cells.levels)
             names, terms, design = shown.names, shown.terms, shown.values
-            values, covariance, share = _merged(fit, cells, design, response)
+            values, covariance, share = _merged(fit, cells, design, response, inside)
         if (lost := np.flatnonzero(share < NOTHING)).size:
             raise InputError(
                 f"the release tells nothing of '{names[int(lost[0])]}' in '{self.formula}': all "
@@ -280,40 +370,52 @@ class ModelQuestion:
     # Numbers released as they are
 
     def _linear(
-        self, release: Release, response: str, axes: Sequence[Axis], columns: Sequence[str]
+        self,
+        release: Release,
+        response: str,
+        axes: Sequence[Axis],
+        columns: Sequence[str],
+        numbers: Sequence[str],
     ) -> Answers[Model]:
         if self.known is not None:
             raise InputError("known margins are for models of categories, not of a number")
         strata = release.strata
         kept = [name for name in columns if name != response]
         of_strata = [] if strata.column is None else [strata.column]
+        texts = [name for name in kept if name not in numbers]
         rows = release.read_rows(
             [axis.name for axis in axes],
-            texts=list(dict.fromkeys([*kept, *self.by, *self.where, *of_strata])),
-            numbers=[response, *([] if self.weights is None else [self.weights])],
+            texts=list(dict.fromkeys([*texts, *self.by, *of_strata])),
+            numbers=[*numbers, *([] if self.weights is None else [self.weights])],
+            where=self.where,
         )
         models = []
         for values in product(*(rows.texts[name][1] for name in self.by)):
-            group = (*self.where.items(), *zip(self.by, values, strict=True))
             chosen = np.ones(rows.n_rows, dtype=bool)
-            for name, value in group:
+            for name, value in zip(self.by, values, strict=True):
                 codes, labels = rows.texts[name]
-                chosen &= np.array([label == value for label in labels])[codes]
+                chosen &= codes == labels.index(value)
             if not chosen.any():
                 continue
             part = rows.where(chosen)
-            found = {name: part.texts[name] for name in kept}
+            for name in kept:
+                if name in numbers:
+                    found, codes = np.unique(part.numbers[name], return_inverse=True)
+                    part.texts[name] = codes, [f"{number:.15g}" for number in found.tolist()]
             occurring = {
-                n: [labels[i] for i in np.unique(codes)] for n, (codes, labels) in found.items()
+                n: [labels[i] for i in np.unique(codes)]
+                for n, (codes, labels) in part.texts.items()
+                if n in kept
             }
-            cells = self._cells(axes, occurring)
+            cells = self._cells(axes, {name: occurring[name] for name in kept}, numbers)
+            group = (*rows.selection.group, *zip(self.by, values, strict=True))
             fits = [
                 self._least_squares(f, response, cells, part, strata, group) for f in self.formulas
             ]
             models.append(_compared(fits))
         if not models:
             raise InputError("there is no row to estimate from")
-        return Answers(sorted(models, key=lambda model: model.group))
+        return Answers(sorted(models, key=lambda model: model.group), rows.selection)
 
     def _least_squares(
         self,
@@ -329,9 +431,14 @@ class ModelQuestion:
             raise InputError(f"a weight in '{self.weights}' is negative, or all are 0")
         used = [i for i, axis in enumerate(cells.axes) if axis.name in formula.names]
         table = Cells(tuple(cells.axes[i] for i in used), sum(i < cells.n_attributes for i in used))
+        for together in formula.together([axis.name for axis in table.axes]):
+            if len(together) > 1:
+                some = tuple(table.axes[table.place(name)] for name in together)
+                check_size(Cells(some, len(some)), 0, formula.text)
         terms = terms_of(spec_of(formula, table), table)
+        on_all, changed, everybody = on_rows(rows, strata, terms, table)
         parameters, covariance = fit_least_squares(
-            rows, strata, response, self.weights, terms, table
+            on_all, strata, response, self.weights, changed, everybody
         )
         design = np.zeros((0, len(parameters)))
         if table.levels.n_cells <= MOST_LISTED:
@@ -362,24 +469,20 @@ def _compared(models: Sequence[Model]) -> Model:
 
 
 def _merged(
-    fit: LogLinearFit, cells: Cells, design: NDArray[np.float64], response: int | None
+    fit: LogLinearFit,
+    cells: Cells,
+    design: NDArray[np.float64],
+    response: int | None,
+    inside: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return coefficients, covariance and data's share of a formula on merged categories."""
+    """Return coefficients, covariance and data's share of a formula on merged categories;
+    ``inside`` are the places of the cells among those of the fit."""
     place = cells.merged_into(range(len(cells.axes)))
-    table = np.bincount(place, fit.probabilities.ravel(), len(design)).astype(np.float64)
+    table = np.bincount(place, fit.probabilities.ravel()[inside], len(design)).astype(np.float64)
     values, change = describe(table, design, cells.levels.covariates(response))
-    linear = change[:, place] @ fit.jacobian()
+    linear = change[:, place] @ fit.jacobian()[inside]
     covariance = linear @ fit.covariance @ linear.T
     share = np.ones(len(values))
     if fit.precision.min() > 1e-6:  # with the prior
         share = 1 - np.diag(covariance) / ((linear**2) @ (1 / fit.precision))
     return values, covariance, share
-
-
-def _numbers(values: Sequence[str]) -> list[float] | None:
-    """Return texts as numbers, or None if one is none."""
-    try:
-        numbers = [float(value) for value in values]
-    except ValueError:
-        return None
-    return numbers if np.all(np.isfinite(numbers)) else None

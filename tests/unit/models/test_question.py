@@ -263,7 +263,7 @@ def test_known_margins_are_imposed() -> None:
         ("y ~ a", {"collapse": {"b": "f|*"}}, "names 'b', which is not in 'y ~ a'"),
         ("town ~ weight", {}, "all columns of 'town ~ weight' are released as they are"),
         ("y ~ a", {"level": 1.5}, "the confidence level is a number between 0 and 1"),
-        ("hours ~ a", {"where": {"town": "Z"}}, "there is no row to estimate from"),
+        ("hours ~ a", {"where": {"town": "Z"}}, "no row has the value 'Z' in 'town'"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(
