@@ -146,6 +146,7 @@ class SharesAsked(SmoothAsked, total=False):
 
     method: EstimationMethod
     target: Target
+    answered: bool
 
 
 class LeverageAsked(Asked, total=False):
@@ -158,6 +159,7 @@ class MeanAsked(LeverageAsked, total=False):
     """What is asked with a mean."""
 
     scores: Scores
+    answered: bool
 
 
 class QuantileAsked(LeverageAsked, total=False):
@@ -165,12 +167,14 @@ class QuantileAsked(LeverageAsked, total=False):
 
     probability: float
     interpolate: bool
+    answered: bool
 
 
 class CovarianceAsked(LeverageAsked, total=False):
     """What is asked with a covariance."""
 
     scores: PairScores
+    answered: bool
 
 
 class TrendAsked(Asked, total=False):
@@ -187,6 +191,7 @@ class ModelAsked(SmoothAsked, total=False):
     collapse: Mapping[str, str] | None
     prior: bool
     against: str | None
+    answered: bool
 
 
 @dataclass(frozen=True, repr=False)

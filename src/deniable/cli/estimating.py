@@ -45,6 +45,7 @@ def estimate(
     scores: Annotated[str | None, ESTIMATED] = None,
     interpolate: Annotated[bool, ESTIMATED] = False,
     compare: Annotated[str | None, ASKED] = None,
+    answered: Annotated[bool, ASKED] = False,
     method: Annotated[str, ESTIMATED] = "inversion",
     known: Annotated[Path | None, ESTIMATED] = None,
     smooth: Annotated[str | None, ESTIMATED] = None,
@@ -77,6 +78,8 @@ def estimate(
         interpolate: With --quantile of bins: a number, as if values were spread evenly within bins.
         compare: Differences and ratios between two values of a column, sex=f,m: of its shares if it
             is among --of, else of what is asked for within the two groups.
+        answered: Only people who answered: whose true value is a declared missing category in none
+            of the attributes.
         method: inversion, em or projected.
         known: CSV file of shares known exactly, which then hold: columns sex,share.
         smooth: pairs: of three attributes or more, the table of the model of all pairs beside the
@@ -95,6 +98,7 @@ def estimate(
         "where": rows.where,
         "weights": weights,
         "level": level,
+        "answered": answered,
         "target": one_of(target, TARGETS, "target"),
     }
     if wide and output is None:

@@ -35,6 +35,7 @@ def model(
     *,
     collapse: Annotated[list[str] | None, ASKED] = None,
     against: Annotated[str | None, ASKED] = None,
+    answered: Annotated[bool, ASKED] = False,
     prior: Annotated[bool, ESTIMATED, Parameter(negative="--no-prior")] = True,
     known: Annotated[Path | None, ESTIMATED] = None,
     by: Annotated[str | None, ASKED] = None,
@@ -62,6 +63,8 @@ def model(
         collapse: Merge categories in the model: 'race=White|*', levels with | between them, the
             reference first, * for all others; may be repeated.
         against: Another formula, to test against; one has to hold the other.
+        answered: Only people who answered: whose true value is a declared missing category in no
+            variable of the formula.
         prior: Use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
         known: CSV file of shares known exactly, of a census: columns sex,share.
         by: Kept columns; a model is fitted to every group of rows.
@@ -93,6 +96,7 @@ def model(
         where=rows.where,
         weights=weights,
         level=level,
+        answered=answered,
     )
     _ = question.formulas  # what is wrong with them is said before any file is opened
     with rows.open(source, show_values=show_values) as release:

@@ -338,6 +338,8 @@ def _groups(
         yield (), slice(None)
         return
     selected = np.ones(batch.n_rows, dtype=bool) if chosen is None else chosen
+    if not selected.any():
+        return
     if not by:
         yield (), np.flatnonzero(selected)
         return

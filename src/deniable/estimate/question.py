@@ -10,15 +10,15 @@ The questions themselves stand with what answers them: :class:`~deniable.estimat
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Generic, TypeVar, cast
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
-from deniable.tables.selection import Where
+from deniable.tables.selection import Selection, Where
 
 Answer = TypeVar("Answer", bound=Tabular)
 
@@ -38,10 +38,14 @@ class Question(ABC, Generic[Answer]):
         where: conditions on kept columns, by which rows are selected.
         weights: a kept column with a weight per row; rows without one are left out.
         level: of the intervals.
+        answered: count only people who answered: whose true value is the declared missing category
+            in none of these attributes.
 
     Raises:
-        InputError: if no attribute is named.
+        InputError: if no attribute is named, or ``answered`` has no meaning here.
     """
+
+    takes_answered: ClassVar[bool] = False
 
     of: tuple[str, ...]
     _: KW_ONLY
@@ -49,8 +53,14 @@ class Question(ABC, Generic[Answer]):
     where: Where = None
     weights: str | None = None
     level: float = 0.95
+    answered: bool = False
 
     def __post_init__(self) -> None:
+        if self.answered and not self.takes_answered:
+            raise InputError(
+                "`answered` is for shares, means, quantiles, covariances, comparisons and models, "
+                "not for this question; a model's likelihood ratio tests are of those who answered"
+            )
         if not self.of:
             raise InputError("no attribute is named whose shares are wanted; name one or more")
 
@@ -78,6 +88,24 @@ class Question(ABC, Generic[Answer]):
         """
         (answers,) = ask_together([self], release)
         return answers
+
+    def selection(self, counts: Counts) -> Selection:
+        """Return which rows, and which people, the answers are about.
+
+        Raises:
+            InputError: if only those who answered are to be counted, and everybody did.
+        """
+        if not self.answered:
+            return counts.selection
+        schema = counts.schema
+        names = [*self.of, *self.subgroups(schema)]
+        missing = [n for n in names if schema.variable(n).attribute.missing is not None]
+        if not missing:
+            raise InputError(
+                f"none of {', '.join(names)} has a declared missing category, so `answered` leaves "
+                "nobody out"
+            )
+        return replace(counts.selection, answered=tuple(missing))
 
     def subgroups(self, schema: Schema) -> list[str]:
         """Return those names of ``by`` that are attributes, or parts of merged ones."""
@@ -139,7 +167,7 @@ def ask_together(questions: Sequence[Question[Answer]], release: Release) -> lis
     return [
         Answers(
             (answer for counts in groups for answer in question.answer(counts)),
-            groups[0].selection,
+            question.selection(groups[0]),
         )
         for question, groups in zip(questions, counted, strict=True)
     ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Presented, caption_of, rows_text, target_text, where_text
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
@@ -333,7 +333,7 @@ class Model(Presented):
         """Return all of it as text to read."""
         rows = self.tidy(level).drop(columns=[name for name, _ in self.group])
         shown = rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
-        return "\n".join([self.caption(level), "", shown, "", *self.remarks()])
+        return "\n".join([caption_of(self, self._level(level)), "", shown, "", *self.remarks()])
 
     def remarks(self) -> list[str]:
         """Return sentences: tests, deviance, and what owes its value to the prior."""

@@ -22,6 +22,7 @@ from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis, Cells
 from deniable.models.everybody import UNANSWERED_PRECISION, beside_unanswered, on_rows
 from deniable.models.formula import (
+    MOST_PARAMETERS,
     Formula,
     check_size,
     columns_of,
@@ -221,11 +222,14 @@ class ModelQuestion:
         numbers: Sequence[str],
         kinds: Mapping[str, KeptColumn],
     ) -> Answers[Model]:
-        if many := [name for name in numbers if kinds[name].values is None]:
-            raise InputError(
-                f"'{many[0]}' has {kinds[many[0]].count} different values, and a model of "
-                "categories has cells for each; round it, or leave it out"
-            )
+        for name in numbers:
+            found = kinds[name].values
+            if found is None or len(found) > MOST_PARAMETERS:
+                raise InputError(
+                    f"'{name}' has {kinds[name].count} different values, and this model has cells "
+                    f"and parameters for each; at most {MOST_PARAMETERS:,}: round it, or leave it "
+                    "out"
+                )
         kept = (Axis(name, tuple(kind.values or ())) for name, kind in kinds.items())
         check_size(Cells((*axes, *kept), len(axes)), 0, self.formula)
         by = [*self.by, *columns]

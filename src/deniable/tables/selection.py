@@ -258,11 +258,11 @@ class Selector:
             if not (wrong & chosen).any():
                 return
             place = int(np.argmax(wrong & chosen))
-            shown = f"{batch.kept[name][place].as_py()!r} " if self._show_values else ""
+            shown = f" {batch.kept[name][place].as_py()!r}" if self._show_values else ""
             raise InputError(
-                f"{table}, data row {batch.first_row + place}, column '{name}': {shown}is not "
-                f"{needed}; leave such rows out with a condition (`where`), such as "
-                f"'{name}!=VALUE'"
+                f"{table}, data row {batch.first_row + place}, column '{name}': the value{shown} "
+                f"is not {needed}; leave such rows out with `where` '{name}!=VALUE', or in a "
+                f"formula take the column as categories, C({name})"
             )
 
         for condition in self._conditions:
