@@ -221,10 +221,8 @@ class Mean(_OfOneAttribute):
         fastest."""
         inference, attribute = self._inference(counts)
         scored = scores_of(attribute, self.scores)
-        asked = inference.answered if self.answered else np.ones(())
-        known = (
-            scored.counted * asked.max(axis=tuple(range(1, asked.ndim)) if asked.ndim else None) > 0
-        )
+        asked = inference.answered if self.answered else np.ones(inference.values.shape)
+        known = scored.counted * asked.reshape(len(asked), -1).max(axis=1) > 0
         bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
         z = normal_quantile(self.level)
         summaries = []
@@ -299,7 +297,7 @@ class Quantile(_OfOneAttribute):
             scale.check_interpolation(attribute)
         z = normal_quantile(self.level)
         summaries = []
-        asked = inference.answered if self.answered else np.ones(())
+        asked = inference.answered if self.answered else np.ones(inference.values.shape)
         for group, member, few in _subgroups(inference, asked):
             counted = np.multiply.outer(scale.counted, member)
             steps = [
@@ -413,6 +411,6 @@ def _subgroups(
     for names, member in inference.subgroups(1):
         if not (asked * member).any():
             continue
-        size = inference.linear(np.broadcast_to(member * asked, inference.values.shape))
+        size = inference.linear(member * asked)
         few = bool(names) and size.estimate < UNCERTAIN_ERRORS * size.standard_error
         yield (*inference.counts.group, *names), member, few

@@ -366,10 +366,8 @@ def _of_answered(estimate: Estimate, inference: Inference, n_of: int) -> Estimat
         n_of: the axes whose shares are wanted; the others are those of the subgroups.
     """
     answered = inference.answered > 0
-    kept = np.ix_(
-        *([i for i in range(n) if answered.take(i, j).any()] for j, n in enumerate(answered.shape))
-    )
     cells = np.argwhere(answered)
+    kept = np.ix_(*map(np.unique, cells.T))
     shares, errors, weights, few = [], [], [], []
     for cell in cells:
         one, group = np.zeros(answered.shape), np.zeros(answered.shape)

@@ -8,6 +8,7 @@ axis, of the combinations of values that occur, so that memory does not grow wit
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +92,8 @@ def on_rows(
     for term in terms:
         inner = tuple(axis for axis in term.axes if axis < n)
         outer = [own[axis - n][first] for axis in term.axes if axis >= n]
-        values = term.values[(..., *outer, slice(None))] if outer else term.values
+        index: tuple[Any, ...] = (..., *outer, slice(None))
+        values = term.values[index] if outer else term.values
         moved = Term(term.name, term.names, inner + (n,) * bool(outer), spread(inner, values))
         if asked:
             moved = moved.times(Term("", ("",), asked, answered))

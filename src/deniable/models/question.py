@@ -208,8 +208,8 @@ class ModelQuestion:
                 kept.append(self._axis(name, sorted(set(occurring))))
                 continue
             pairs = sorted((float(text.replace(decimal, ".")), text) for text in {*occurring})
-            texts, found = (tuple(each[i] for each in pairs) for i in (1, 0))
-            kept.append(Axis(name, texts, numbers=found))
+            texts = tuple(text for _, text in pairs)
+            kept.append(Axis(name, texts, numbers=tuple(number for number, _ in pairs)))
         return Cells((*axes, *kept), len(axes))
 
     # Log-linear models and regressions of categories

@@ -161,7 +161,7 @@ class Selection:
     @property
     def group(self) -> tuple[tuple[str, str], ...]:
         """The columns that have one value in all rows, with that value."""
-        return tuple((c.column, *c.values) for c in self.conditions if _is_one_value(c))
+        return tuple((c.column, c.values[0]) for c in self.conditions if _is_one_value(c))
 
     def text(self) -> str:
         """Return it in sentences; empty if there is nothing to say beside :attr:`group`."""
