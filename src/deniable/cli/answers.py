@@ -130,6 +130,8 @@ _P_VALUES = {
 def _remark(answer: Tabular, row: dict[str, Any]) -> str:
     """Return what is to be known of one line: that it is not to be used, or that it is possible for
     no table, as an estimate without bias may be."""
+    if _has_no_answer(answer, row):
+        return "no answer"
     if row.get("uncertain"):
         return "uncertain"
     estimate = row.get("estimate")
@@ -142,6 +144,10 @@ def _remark(answer: Tabular, row: dict[str, Any]) -> str:
         inside = answer.lowest - slack <= estimate <= answer.highest + slack
         return "" if inside else "outside the scores"
     return ""
+
+
+def _has_no_answer(answer: Tabular, row: dict[str, Any]) -> bool:
+    return isinstance(answer, Difference | CovarianceEstimate) and row["estimate"] is None
 
 
 def _in_percent(answer: Tabular) -> bool:
@@ -167,7 +173,13 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
 
 def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield what has to be known to read the table."""
-    uncertain = sum(bool(row.get("uncertain")) for row in rows)
+    unanswered = [row for row in rows if _has_no_answer(answer, row)]
+    uncertain = sum(bool(row.get("uncertain")) for row in rows) - len(unanswered)
+    if unanswered:
+        yield (
+            "no answer: the estimated size of a group is not positive, so that nothing can be "
+            "divided by it."
+        )
     match answer:
         case Estimate():
             if len(rows) > SHOWN:

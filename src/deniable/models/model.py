@@ -96,6 +96,7 @@ class Model(Presented):
         fit: the log-linear model behind it; None for a linear model.
         columns: of that model's design.
         against: the test against another formula, if one was asked for.
+        merged: whether categories were merged after the fit.
 
     Examples:
         >>> import deniable, pyarrow
@@ -140,6 +141,7 @@ class Model(Presented):
     fit: LogLinearFit | None = field(default=None, repr=False)
     columns: Columns | None = field(default=None, repr=False)
     against: Test | None = None
+    merged: bool = False
 
     target: ClassVar[Target] = "population"
 
@@ -238,11 +240,6 @@ class Model(Presented):
             dict(self.group) | dict(zip(names, (*place, *row), strict=True))
             for place, row in zip(places, numbers, strict=True)
         ]
-
-    @property
-    def merged(self) -> bool:
-        """Whether categories were merged after the fit."""
-        return self.fit is not None and self.fit.shape != self.levels.shape
 
     @cached_property
     def tests(self) -> tuple[Test, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ SEPARATED = 25.0
 
 MOST_CATEGORIES = 100
 """Distinct values up to which a kept column is taken as categories."""
+
+MOST_COMBINATIONS = 2_000_000
+"""Combinations of the values of the variables that one term of a linear model brings together."""
 
 MOST_LISTED = 10_000
 """Combinations of covariates up to which a linear model's predictions are listed."""
@@ -369,6 +373,7 @@ class ModelQuestion:
             known=() if self.known is None else self.known.applied(list(cells.categories)),
             fit=fit,
             columns=columns,
+            merged=any(axis.merged for axis in cells.axes),
         )
 
     # Numbers released as they are
@@ -436,9 +441,12 @@ class ModelQuestion:
         used = [i for i, axis in enumerate(cells.axes) if axis.name in formula.names]
         table = Cells(tuple(cells.axes[i] for i in used), sum(i < cells.n_attributes for i in used))
         for together in formula.together([axis.name for axis in table.axes]):
-            if len(together) > 1:
-                some = tuple(table.axes[table.place(name)] for name in together)
-                check_size(Cells(some, len(some)), 0, formula.text)
+            count = prod(table.sizes[table.place(name)] for name in together)
+            if len(together) > 1 and count > MOST_COMBINATIONS:
+                raise InputError(
+                    f"formula '{formula.text}': {', '.join(together)} have {count:,} combinations "
+                    f"of values, and a term at most {MOST_COMBINATIONS:,}; round a number"
+                )
         terms = terms_of(spec_of(formula, table), table)
         on_all, changed, everybody = on_rows(rows, strata, terms, table)
         parameters, covariance = fit_least_squares(

@@ -109,12 +109,15 @@ def _day(text: str) -> float:
         return np.nan
 
 
-def places_of(value: str, labels: Sequence[str], single: bool = False) -> NDArray[np.bool_]:
+def places_of(
+    value: str, labels: Sequence[str], *, decimal: str = ".", single: bool = False
+) -> NDArray[np.bool_]:
     """Return which labels are a value, shape (labels,): the same text, number, day or truth value.
 
     Args:
         value: as written.
         labels: distinct values of a column, as texts.
+        decimal: the decimal point of numbers among them.
         single: whether the column holds 32-bit floats, whose texts have digits that mean nothing.
 
     >>> places_of("3", ["3.0", "30", "3"]).tolist(), places_of("True", ["true"]).tolist()
@@ -123,7 +126,7 @@ def places_of(value: str, labels: Sequence[str], single: bool = False) -> NDArra
     same = np.array([label == value for label in labels], dtype=bool)
     texts = from_values(list(labels), pa.string())
     if re.match(NUMBER, value):
-        numbers, wanted = numbers_written(texts, "."), float(value)
+        numbers, wanted = numbers_written(texts, decimal), float(value)
         same |= numbers == wanted
         if single:
             same |= numbers.astype(np.float32) == np.float32(wanted)
@@ -291,7 +294,7 @@ class Selector:
         single = pa.types.is_float32(column.type)
         same = np.zeros(len(labels), dtype=bool)
         for value in condition.values:
-            here = places_of(value, labels, single)
+            here = places_of(value, labels, decimal=self._decimal, single=single)
             if here.any():
                 self._unseen.discard((condition, value))
             same |= here
