@@ -17,6 +17,7 @@ from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import read_margins
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
 from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.question import Where
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
@@ -31,7 +32,6 @@ from deniable.models.question import ModelQuestion
 from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
 from deniable.schema.names import split_names
-from deniable.tables.selection import Where, conditions_of
 
 Plan = Design | Mechanism | str | Path
 """What randomized a table: a design, its mechanism, or the file or folder that has it."""
@@ -305,8 +305,6 @@ class OpenedRelease:
             asked["by"] = self._names(asked["by"], "by")
         if asked.get("known") is not None:
             asked["known"] = read_margins(asked["known"])
-        if "where" in asked:
-            asked["where"] = conditions_of(asked["where"], self.schema.keep)
         if "collapse" in asked:
             example = "levels by attribute, {'race': 'White|*'}"
             asked["collapse"] = texts_of(asked["collapse"], "collapse", example)

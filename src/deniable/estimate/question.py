@@ -18,7 +18,8 @@ from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
-from deniable.tables.selection import Selection, Where
+from deniable.tables.selection import Selection
+from deniable.tables.selection import Where as Where
 
 Answer = TypeVar("Answer", bound=Tabular)
 

@@ -15,7 +15,7 @@ from deniable.estimate.columns import Answers
 from deniable.estimate.counting import KeptColumn, KeptRows
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Margins
-from deniable.estimate.question import one_or_groups
+from deniable.estimate.question import Where, one_or_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
@@ -43,7 +43,6 @@ from deniable.models.likelihood import (
 )
 from deniable.models.merging import describe
 from deniable.models.model import NOTHING, Kind, Model
-from deniable.tables.selection import Where
 
 Group = tuple[tuple[str, str], ...]
 """Columns released as they are and the values that a group of rows has in common."""
@@ -333,7 +332,7 @@ class ModelQuestion:
             precision = np.where(np.arange(len(precision)) < m, 0.0, RIDGE)
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
         response = None if formula.response is None else cells.place(formula.response)
-        names, terms, design = columns.names[:m], columns.terms[:m], columns.values[:, :m]
+        names, terms, design = columns.names[:m], columns.terms[:m], columns.values[inside, :m]
         values, covariance, share = fit.parameters[:m], fit.covariance[:m, :m], fit.data_share[:m]
         if any(axis.merged for axis in cells.axes):
             shown = columns_of(formula, cells.levels)
