@@ -41,6 +41,8 @@ def test_rows_and_people_are_left_out_and_said(release: str, deniable: Any, tmp_
     place = table[0].split(",").index("hours")
     cells = table[1].split(",")
     cells[place] = ""
+    for name, value in (("weight", "2.0"), ("town", "A")):
+        cells[table[0].split(",").index(name)] = value
     (tmp_path / "gaps.csv").write_text("\n".join([table[0], ",".join(cells), *table[2:]]) + "\n")
     done = deniable(
         *("share", "gaps.csv", "--schema", "answers.toml", "--epsilon", 6, "--output", "gaps"),

@@ -92,8 +92,9 @@ def on_rows(
     for term in terms:
         inner = tuple(axis for axis in term.axes if axis < n)
         outer = [own[axis - n][first] for axis in term.axes if axis >= n]
-        index: tuple[Any, ...] = (..., *outer, slice(None))
-        values = term.values[index] if outer else term.values
+        values: Any = term.values
+        if outer:
+            values = values[(..., *outer, slice(None))]
         moved = Term(term.name, term.names, inner + (n,) * bool(outer), spread(inner, values))
         if asked:
             moved = moved.times(Term("", ("",), asked, answered))
