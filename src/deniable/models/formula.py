@@ -173,7 +173,9 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
     frames = [Cells((axis,), 1).frame() for axis in cells.axes]
     small = [frame.take(longest % len(frame)).reset_index(drop=True) for frame in frames]
     try:
-        return formula.parsed.get_model_matrix(pandas.concat(small, axis=1), context={}).model_spec
+        with np.errstate(all="ignore"):
+            made = formula.parsed.get_model_matrix(pandas.concat(small, axis=1), context={})
+        return made.model_spec
     except Exception as error:  # a formula may call what it likes
         raise InputError(
             f"formula '{formula.text}': {_plain(error)}; names with other characters than "
@@ -189,8 +191,14 @@ def terms_of(spec: Any, cells: Cells) -> list[Term]:
         variables = set(map(str, spec.term_variables[term]))
         axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
         own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
-        made = spec.subset([term]).get_model_matrix(own.frame(), context={})
+        with np.errstate(all="ignore"):
+            made = spec.subset([term]).get_model_matrix(own.frame(), context={})
         values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
+        if not np.isfinite(values).all():
+            raise InputError(
+                f"'{term}' is not a finite number for some values of "
+                f"{', '.join(cells.axes[i].name for i in axes)}; leave such rows out with `where`"
+            )
         name = INTERCEPT if str(term) == "1" else str(term)
         terms.append(Term(name, tuple(map(str, made.columns)), tuple(axes), values))
     return terms

@@ -410,3 +410,10 @@ def test_those_who_answered_are_modelled_by_least_squares() -> None:
     errors = theirs.bse[list(names)]
     np.testing.assert_allclose(models[0].standard_errors, errors, rtol=1e-5)
     assert models.selection.to_plain() == {"where": ["town != C"], "answered": ["a"]}
+
+
+def test_a_function_that_is_infinite_for_a_value_is_refused() -> None:
+    release = released(as_it_is(), with_cells("weight", {0: 0.0}, "numbers"))
+    for formula in ("y ~ log(weight)", "hours ~ a + I(1/weight)"):
+        with pytest.raises(InputError, match=r"is not a finite number for some values of weight;"):
+            ask(formula, release)
