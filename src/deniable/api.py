@@ -323,12 +323,16 @@ def estimate(
         plan: what randomized it, or the file that says so; may be left out for a folder.
         of: the attributes of the table: names, or one text as for a shell (``"race,hhi"``).
         by: attributes that form subgroups, likewise; for kept columns see :func:`estimate_groups`.
-        where: the value that selects rows, by kept column.
-        weights: a kept column with a weight per row.
+        where: conditions on kept columns that select rows: values by column (``{"region": "south",
+            "wave": [1, 2]}``), or texts such as ``["age>=18", "region!=south"]``.
+        weights: a kept column with a weight per row. Rows without one, or without a value in a kept
+            column among ``by``, are left out; ``.selection`` of the answer has their number.
         level: probability that an interval holds; 0.95 by default.
         method: ``inversion`` (the default), ``em`` or ``projected``.
         target: ``table`` (the default) or ``population``, what the standard errors are for.
         known: a CSV file of shares known exactly, which the answer then has.
+        answered: count only people who answered: whose true value is the declared missing category
+            in none of the attributes.
         anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
 
     Returns:

@@ -17,6 +17,7 @@ from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import read_margins
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
 from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.question import Where
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
@@ -129,7 +130,7 @@ class Asked(TypedDict, total=False):
     """What every question takes: of which rows, by which groups, at which level."""
 
     by: Names
-    where: Mapping[str, str] | None
+    where: Where
     weights: str | None
     level: float
 
@@ -145,6 +146,7 @@ class SharesAsked(SmoothAsked, total=False):
 
     method: EstimationMethod
     target: Target
+    answered: bool
 
 
 class LeverageAsked(Asked, total=False):
@@ -157,6 +159,7 @@ class MeanAsked(LeverageAsked, total=False):
     """What is asked with a mean."""
 
     scores: Scores
+    answered: bool
 
 
 class QuantileAsked(LeverageAsked, total=False):
@@ -164,12 +167,14 @@ class QuantileAsked(LeverageAsked, total=False):
 
     probability: float
     interpolate: bool
+    answered: bool
 
 
 class CovarianceAsked(LeverageAsked, total=False):
     """What is asked with a covariance."""
 
     scores: PairScores
+    answered: bool
 
 
 class TrendAsked(Asked, total=False):
@@ -186,15 +191,18 @@ class ModelAsked(SmoothAsked, total=False):
     collapse: Mapping[str, str] | None
     prior: bool
     against: str | None
+    answered: bool
 
 
 @dataclass(frozen=True, repr=False)
 class OpenedRelease:
     """A release, and what randomized it, to ask questions of; :func:`open_release` makes one.
 
-    Every question takes ``by`` (columns that form subgroups), ``where`` (the value that selects
-    rows, by kept column), ``weights`` (a kept column with a weight per row) and ``level`` (of the
-    intervals) where they mean something.
+    Every question takes ``by`` (columns that form subgroups), ``where`` (conditions on kept
+    columns: ``{"region": "south"}``, ``{"wave": [1, 2]}``, ``["age>=18", "region!=south"]``),
+    ``weights`` (a kept column with a weight per row) and ``level`` (of the intervals) where they
+    mean something. Rows without a value in one of these columns are left out; ``.selection`` of an
+    answer has their number.
 
     Raises:
         InputError: from every question, if it does not fit the release.
@@ -297,19 +305,12 @@ class OpenedRelease:
             asked["by"] = self._names(asked["by"], "by")
         if asked.get("known") is not None:
             asked["known"] = read_margins(asked["known"])
-        for argument, example in _DICTIONARIES.items():
-            if argument in asked:
-                asked[argument] = texts_of(asked[argument], argument, example)
+        if "collapse" in asked:
+            example = "levels by attribute, {'race': 'White|*'}"
+            asked["collapse"] = texts_of(asked["collapse"], "collapse", example)
         if "compare" in asked:
             asked["compared"] = asked.pop("compare")
         return asked
-
-
-_DICTIONARIES = {
-    "where": "a value by kept column, {'region': 'south'}",
-    "collapse": "levels by attribute, {'race': 'White|*'}",
-}
-"""Arguments that are dictionaries of texts, and how one is written."""
 
 
 def open_release(released: Any, plan: Plan | None = None, *, anyway: bool = False) -> OpenedRelease:

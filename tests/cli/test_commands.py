@@ -243,8 +243,9 @@ def test_kept_columns_are_released_untouched_and_said_to_be_unprotected(deniable
     with (people / "r" / "data.csv").open() as file:
         assert [row["blood"] for row in csv.DictReader(file)] == ["A", "0", "", "AB", "B"]
     assert deniable("estimate", "r", "--of", "sex", "--where", "blood=A", "--json").json["n"] == 1
-    groups = deniable("estimate", "r", "--of", "sex", "--by", "blood", "--json").json["groups"]
-    assert [g["group"]["blood"] for g in groups] == ["", "0", "A", "AB", "B"]
+    by = deniable("estimate", "r", "--of", "sex", "--by", "blood", "--json").json
+    assert [g["group"]["blood"] for g in by["groups"]] == ["0", "A", "AB", "B"]
+    assert by["left_out"] == [{"column": "blood", "rows": 1}]
 
 
 def test_rows_of_one_person_are_counted_and_the_column_dropped(deniable, people):

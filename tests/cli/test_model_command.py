@@ -1,5 +1,6 @@
 """model, and what estimate does with known shares and small groups, as a user types them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,35 @@ def release(tmp_path: Path, deniable: Any) -> str:
     )
     assert done.status == 0, done.err
     return "release"
+
+
+def test_rows_and_people_are_left_out_and_said(release: str, deniable: Any, tmp_path: Path) -> None:
+    (tmp_path / "answers.toml").write_text(SCHEMA.replace('"r"]', '"r"]\nmissing = "category:NA"'))
+    table = (tmp_path / "table.csv").read_text().splitlines()
+    place = table[0].split(",").index("hours")
+    cells = table[1].split(",")
+    cells[place] = ""
+    for name, value in (("weight", "2.0"), ("town", "A")):
+        cells[table[0].split(",").index(name)] = value
+    (tmp_path / "gaps.csv").write_text("\n".join([table[0], ",".join(cells), *table[2:]]) + "\n")
+    done = deniable(
+        *("share", "gaps.csv", "--schema", "answers.toml", "--epsilon", 6, "--output", "gaps"),
+    )
+    assert done.status == 0, done.err
+    question = ("--where", "weight>=1", "--where", "town=A|B", "--answered")
+    done = deniable("model", "gaps", "hours ~ a + b", *question)
+    assert done.status == 0, done.err
+    assert "Only rows where weight >= 1 and town = A or B." in done.out
+    assert "Left out: 1 row where 'hours' is empty. Only those who answered a." in done.out
+    plain = json.loads(deniable("model", "gaps", "y ~ a", *question, "--json").out)
+    assert (plain["where"], plain["answered"]) == (["weight >= 1", "town = A or B"], ["a"])
+    shares = deniable("estimate", "gaps", "--of", "a,y", "--weights", "hours", "--answered")
+    assert shares.status == 0, shares.err
+    assert "Left out: 1 row where 'hours' is empty. Only those who answered a." in shares.out
+    refused = deniable("estimate", "gaps", "--of", "y", "--where", "a=p")
+    assert (refused.status, "rows cannot be selected by 'a'" in refused.err) == (2, True)
+    refused = deniable("estimate", "gaps", "--of", "y", "--where", "town=Z")
+    assert (refused.status, "no row has the value 'Z' in 'town'" in refused.err) == (2, True)
 
 
 def test_a_model_is_printed_written_and_drawn(release: str, deniable: Any, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_names_are_given_as_in_a_shell_or_as_lists() -> None:
     assert deniable.estimate_mean(released, PLAN, of="smokes", by="age")[0].group[0][0] == "age"
     with pytest.raises(deniable.InputError, match="of is the name of a column or a list of names"):
         deniable.estimate(released, PLAN, of=3)
-    with pytest.raises(deniable.InputError, match="where is a dictionary"):
+    with pytest.raises(deniable.InputError, match="expected column=value"):
         deniable.estimate(released, PLAN, of="smokes", where="town")
 
 

@@ -71,5 +71,5 @@ def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
         RELEASE.test("smokes,sex", weights="town")
     with pytest.raises(InputError, match="collapse is a dictionary of levels by attribute"):
         RELEASE.model("smokes ~ age", collapse="age=x|*")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="where is a dictionary of a value by kept column"):
-        RELEASE.shares("sex", where="town=A")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="where is a condition such as"):
+        RELEASE.shares("sex", where=3)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from deniable.cli.console import say, show_table
 from deniable.design.expected_accuracy import LARGEST_HALF_WIDTH
 from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
-from deniable.estimate.columns import SHOWN, Tabular
+from deniable.estimate.columns import SHOWN, Tabular, caption_of
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
 from deniable.estimate.independence import IndependenceTest
@@ -35,7 +35,7 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
     for together in tables:
         first = together[0]
         rows = [row for answer in together for row in answer.table(level)]
-        say(first.caption(level))
+        say(caption_of(first, level))
         listed, hidden = _listed(rows)
         names, columns = _columns(first, level, rows[0] if rows else {})
         listed = [row | {"remark": _remark(first, row)} for row in listed]
@@ -130,6 +130,8 @@ _P_VALUES = {
 def _remark(answer: Tabular, row: dict[str, Any]) -> str:
     """Return what is to be known of one line: that it is not to be used, or that it is possible for
     no table, as an estimate without bias may be."""
+    if _has_no_answer(answer, row):
+        return "no answer"
     if row.get("uncertain"):
         return "uncertain"
     estimate = row.get("estimate")
@@ -142,6 +144,10 @@ def _remark(answer: Tabular, row: dict[str, Any]) -> str:
         inside = answer.lowest - slack <= estimate <= answer.highest + slack
         return "" if inside else "outside the scores"
     return ""
+
+
+def _has_no_answer(answer: Tabular, row: dict[str, Any]) -> bool:
+    return isinstance(answer, Difference | CovarianceEstimate) and row["estimate"] is None
 
 
 def _in_percent(answer: Tabular) -> bool:
@@ -167,7 +173,13 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
 
 def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield what has to be known to read the table."""
-    uncertain = sum(bool(row.get("uncertain")) for row in rows)
+    unanswered = [row for row in rows if _has_no_answer(answer, row)]
+    uncertain = sum(bool(row.get("uncertain")) for row in rows) - len(unanswered)
+    if unanswered:
+        yield (
+            "no answer: the estimated size of a group is not positive, so that nothing can be "
+            "divided by it."
+        )
     match answer:
         case Estimate():
             if len(rows) > SHOWN:

@@ -306,7 +306,8 @@ class RowOptions:
         counts: A table of counts instead of rows, as any engine makes it: released values, column
             count; with --weights w also the sums w and w_squared; with --by, --where the kept
             columns.
-        where: Only rows with column=value; kept columns only; may be repeated.
+        where: Only rows with column=value, or !=, <, <=, >, >=; several values a|b; kept columns
+            only; may be repeated.
     """
 
     mechanism: Annotated[Path | None, READ] = None
@@ -314,16 +315,6 @@ class RowOptions:
     where: Annotated[list[str] | None, ASKED] = None
 
     anyway: Anyway = False
-
-    def selected(self) -> dict[str, str]:
-        """Return the value by column that selects rows.
-
-        Raises:
-            InputError: if it is not written as column=value, or a column is named twice.
-        """
-        from deniable.cli import options
-
-        return options.pairs(self.where, "--where")
 
     @contextmanager
     def open(self, source: str | None, *, show_values: bool) -> "Iterator[Release]":

@@ -45,6 +45,7 @@ def estimate(
     scores: Annotated[str | None, ESTIMATED] = None,
     interpolate: Annotated[bool, ESTIMATED] = False,
     compare: Annotated[str | None, ASKED] = None,
+    answered: Annotated[bool, ASKED] = False,
     method: Annotated[str, ESTIMATED] = "inversion",
     known: Annotated[Path | None, ESTIMATED] = None,
     smooth: Annotated[str | None, ESTIMATED] = None,
@@ -77,6 +78,8 @@ def estimate(
         interpolate: With --quantile of bins: a number, as if values were spread evenly within bins.
         compare: Differences and ratios between two values of a column, sex=f,m: of its shares if it
             is among --of, else of what is asked for within the two groups.
+        answered: Only people who answered: whose true value is a declared missing category in none
+            of the attributes.
         method: inversion, em or projected.
         known: CSV file of shares known exactly, which then hold: columns sex,share.
         smooth: pairs: of three attributes or more, the table of the model of all pairs beside the
@@ -92,9 +95,10 @@ def estimate(
     rows = rows or RowOptions()
     common: dict[str, Any] = {
         "by": tuple(split_names(by or "")),
-        "where": rows.selected(),
+        "where": rows.where,
         "weights": weights,
         "level": level,
+        "answered": answered,
         "target": one_of(target, TARGETS, "target"),
     }
     if wide and output is None:
@@ -163,7 +167,8 @@ def _print_tables(
     results = ask_together(questions, release)
     if as_json:
         both = zip(questions, results, strict=True)
-        console.print_json({"tables": [question.to_plain(answers) for question, answers in both]})
+        plain = [q.to_plain(answers) | answers.selection.to_plain() for q, answers in both]
+        console.print_json({"tables": plain})
     else:
         said: set[str] = set()
         for answers in results:
@@ -179,11 +184,11 @@ def write_answers(
     Raises:
         InputError: if the file exists and is not to be replaced, or cannot be written.
     """
-    from deniable.estimate.columns import columns_of
+    from deniable.estimate.columns import caption_of, columns_of
     from deniable.tables.answers import write_columns
 
     columns = columns_of(answers, level, wide=wide)
-    write_columns(output, columns, answers[0].caption(level), overwrite=force)
+    write_columns(output, columns, caption_of(answers[0], level), overwrite=force)
     console.note(f"The answer is in {output}")
 
 
@@ -218,7 +223,7 @@ def print_answers(
 
     answers = question.ask(release)
     if as_json:
-        console.print_json(question.to_plain(answers))
+        console.print_json(question.to_plain(answers) | answers.selection.to_plain())
     else:
         show_answers(answers, level)
     return answers

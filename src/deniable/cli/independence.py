@@ -64,7 +64,7 @@ def independence(
     rows = rows or RowOptions()
     common: dict[str, Any] = {
         "by": tuple(split_names(by or "")),
-        "where": rows.selected(),
+        "where": rows.where,
         "level": level,
     }
     names = split_names(of or "")

@@ -35,6 +35,7 @@ def model(
     *,
     collapse: Annotated[list[str] | None, ASKED] = None,
     against: Annotated[str | None, ASKED] = None,
+    answered: Annotated[bool, ASKED] = False,
     prior: Annotated[bool, ESTIMATED, Parameter(negative="--no-prior")] = True,
     known: Annotated[Path | None, ESTIMATED] = None,
     by: Annotated[str | None, ASKED] = None,
@@ -62,6 +63,8 @@ def model(
         collapse: Merge categories in the model: 'race=White|*', levels with | between them, the
             reference first, * for all others; may be repeated.
         against: Another formula, to test against; one has to hold the other.
+        answered: Only people who answered: whose true value is a declared missing category in no
+            variable of the formula.
         prior: Use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
         known: CSV file of shares known exactly, of a census: columns sex,share.
         by: Kept columns; a model is fitted to every group of rows.
@@ -71,6 +74,7 @@ def model(
     """
     from deniable.cli import options
     from deniable.cli.estimating import drawn, write_plot
+    from deniable.estimate.columns import caption_of
     from deniable.estimate.known import read_margins
     from deniable.models.question import ModelQuestion
     from deniable.tables.answers import write_columns
@@ -89,9 +93,10 @@ def model(
         against=against,
         known=None if known is None else read_margins(known),
         by=tuple(split_names(by or "")),
-        where=rows.selected(),
+        where=rows.where,
         weights=weights,
         level=level,
+        answered=answered,
     )
     _ = question.formulas  # what is wrong with them is said before any file is opened
     with rows.open(source, show_values=show_values) as release:
@@ -104,7 +109,7 @@ def model(
     else:
         tables = [each.odds_ratios() if odds_ratios else each.table() for each in models]
     if as_json:
-        console.print_json(question.to_plain(models))
+        console.print_json(question.to_plain(models) | models.selection.to_plain())
     else:
         for each, table in zip(models, tables, strict=True):
             _show(each, table, level)
@@ -116,15 +121,17 @@ def model(
         ]
         names = dict.fromkeys(name for row in rows_of_all for name in row)
         columns = {name: [row.get(name) for row in rows_of_all] for name in names}
-        write_columns(output, columns, models[0].caption(level), overwrite=force)
+        write_columns(output, columns, caption_of(models[0], level), overwrite=force)
         console.note(f"The answer is in {output}")
     write_plot(plot, picture, force=force)
 
 
 def _show(model: "Model", rows: list[dict[str, Any]], level: float) -> None:
+    from deniable.estimate.columns import caption_of
+
     shown = {"low": f"{100 * level:g}% from", "high": "to", "data_share": "data's share"}
     names = [name for name in rows[0] if name not in dict(model.group)]
-    console.say(model.caption(level))
+    console.say(caption_of(model, level))
     texts = sum(isinstance(rows[0][name], str) and name != "remark" for name in names)
     console.show_table(
         [shown.get(name, name.replace("_", " ")) for name in names],

@@ -63,7 +63,7 @@ def synthesize(
     from deniable.synthesis import folder
 
     options, names = chosen or RowOptions(), tuple(split_names(of or ""))
-    request = folder.SynthesisRequest(names, tables, rows, copies, options.selected(), file_format)
+    request = folder.SynthesisRequest(names, tables, rows, copies, options.where, file_format)
     folder.check_output(output, overwrite=force)
     bits = SystemRandomness() if seed is None else SeededRandomness(seed)
     with options.open(source, show_values=show_values) as release:

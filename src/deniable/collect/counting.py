@@ -1,6 +1,6 @@
 """Questions asked of a study while it runs, or after: counts straight from its store."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Tabulation, Tabulator
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.strata import Strata
+from deniable.tables.selection import Where
 
 
 class Records(Protocol):
@@ -50,8 +51,9 @@ class Collected(Release):
         tables: Sequence[Sequence[str]],
         *,
         by: Sequence[str] = (),
-        where: Mapping[str, str] | None = None,
+        where: Where = None,
         weights: str | None = None,
+        numbers: Sequence[str] = (),  # noqa: ARG002 - nor kept columns
         by_form: bool = False,  # noqa: ARG002 - a study has none
     ) -> list[list[Counts]]:
         """Return all records counted.

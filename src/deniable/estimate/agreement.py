@@ -152,7 +152,8 @@ class Agreement(Question[FormAgreement]):
         counted = release.count_tables(
             [[name] for name in names], by=self.by, where=self.where, by_form=True
         )
-        return Answers(self.agreement(names, of) for of in zip(*counted, strict=True))
+        found = (self.agreement(names, of) for of in zip(*counted, strict=True))
+        return Answers(found, counted[0][0].selection)
 
     def answer(self, counts: Counts) -> list[FormAgreement]:
         """Return the test of one attribute, from counts by every form."""

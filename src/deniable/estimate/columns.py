@@ -4,13 +4,14 @@ Every answer gives rows of plain values and a caption that says of which rows, o
 how; what is written, drawn or shown is made from these alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
 from deniable.notebook import html_table
 from deniable.tables.answers import frame_of
+from deniable.tables.selection import Selection
 
 SHOWN = 40
 """Rows up to which a table is shown whole on a screen or in a notebook."""
@@ -38,7 +39,13 @@ _Answer = TypeVar("_Answer", bound=Tabular)
 
 
 class Presented:
-    """What answers offer beside their rows: dataframes, a picture, a page in a notebook."""
+    """What answers offer beside their rows: dataframes, a picture, a page in a notebook.
+
+    Attributes:
+        selection: which rows the answer is about, and how many were left out.
+    """
+
+    selection: Selection = Selection()
 
     def _shown(self) -> "Sequence[Tabular]":
         return [cast(Tabular, self)]
@@ -100,8 +107,23 @@ class Answers(list[_Answer], Presented):
         'age'
     """
 
+    def __init__(self, answers: Iterable[_Answer] = (), selection: Selection | None = None) -> None:
+        super().__init__(answers)
+        if selection is not None:
+            self.selection = selection
+            for answer in self:
+                if isinstance(answer, Presented):  # frozen, and not yet handed out
+                    object.__setattr__(answer, "selection", selection)
+
     def _shown(self) -> "Sequence[Tabular]":
         return self
+
+
+def caption_of(answer: Tabular, level: float) -> str:
+    """Return an answer's caption, and in sentences which rows it is about."""
+    selection: Selection = getattr(answer, "selection", Selection())
+    caption = answer.caption(level)
+    return f"{caption}. {text}" if (text := selection.text()) else caption
 
 
 def rows_text(count: int) -> str:
@@ -168,7 +190,7 @@ def html_of(answers: Sequence[Tabular], level: float) -> str:
         columns.pop(constant, None)
     rows = list(zip(*columns.values(), strict=True))
     more = len(rows) - SHOWN
-    caption = " ".join(dict.fromkeys(answer.caption(level) for answer in answers[:3]))
+    caption = " ".join(dict.fromkeys(caption_of(answer, level) for answer in answers[:3]))
     return html_table(
         caption + (f" (and {more:,} rows more: .table())" if more > 0 else ""),
         list(columns),
@@ -201,7 +223,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
         if len(attributes) > 2 or (len(attributes) == 2 and len(answers) > 1):
             raise InputError("a plot shows shares of one attribute or of two; ask for fewer")
         if len(attributes) == 2:
-            return draw_heat_map(first.table(level), *attributes, caption=first.caption(level))
+            return draw_heat_map(first.table(level), *attributes, caption=caption_of(first, level))
     rows: list[Mapping[str, Any]] = [row for answer in answers for row in answer.table(level)]
     if not rows or "estimate" not in rows[0]:
         raise InputError("there is nothing to draw: no estimate, or a test, which is no number")
@@ -212,7 +234,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     return draw_intervals(
         labels,
         rows,
-        caption=first.caption(level),
+        caption=caption_of(first, level),
         axis=getattr(first, "axis", "share"),
         in_percent=getattr(first, "statistic", "share") == "share",
         bars=hasattr(first, "categories"),

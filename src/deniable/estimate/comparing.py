@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import exp, hypot, isfinite, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.privacy import finite_or_none
+from deniable.tables.selection import value_among
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ class Comparison(Question[Difference]):
         InputError: if a value is unknown, the two are one, or a mean has no scores.
     """
 
+    takes_answered: ClassVar[bool] = True
+
     column: str
     values: tuple[str, str]
     mean: bool = False
@@ -176,8 +179,9 @@ class Comparison(Question[Difference]):
             weights=self.weights,
         )
         if not kept:
-            return Answers(difference for counts in counted for difference in self.answer(counts))
-        return Answers(self._between_groups(counted))
+            found = (difference for counts in counted for difference in self.answer(counts))
+            return Answers(found, self.selection(counted[0]))
+        return Answers(self._between_groups(counted), self.selection(counted[0]))
 
     def _names(self, *, kept: bool) -> tuple[str, ...]:
         """Return what is counted, before the attributes that form subgroups."""
@@ -197,8 +201,11 @@ class Comparison(Question[Difference]):
                     f"{', '.join(categories[:12])}{', …' if len(categories) > 12 else ''}"
                 )
         shape = inference.values.shape
+        asked = inference.answered if self.answered else np.ones(shape)
         differences = []
         for subgroup, member in inference.subgroups(len(names)):
+            if not (asked * member).any():
+                continue
             for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
                 sides = []
                 for value in self.values:
@@ -206,7 +213,7 @@ class Comparison(Question[Difference]):
                     group[categories.index(value)] = 1.0
                     along = group.reshape([-1 if j == axis else 1 for j in range(len(shape))])
                     below = member if inside else counted * along * member
-                    sides.append((inference, weights * along * member, below))
+                    sides.append((inference, weights * along * member * asked, below * asked))
                 group_of = (*counts.group, *subgroup)
                 differences.append(self._difference(of, sides, counts.n_records, group_of))
         return differences
@@ -218,17 +225,22 @@ class Comparison(Question[Difference]):
             value = groups.pop(self.column)
             gathered.setdefault(tuple(groups.items()), {})[value] = counts
         for group, by_value in gathered.items():
+            pair = []
             for value in self.values:
-                if value not in by_value:
+                if (label := value_among(value, [*by_value])) is None:
                     raise InputError(f"no row has the value '{value}' in '{self.column}'")
-            pair = [by_value[value] for value in self.values]
+                pair.append(by_value[label])
             names = (*self.of, *self.subgroups(pair[0].schema))
             inferences = [Inference(counts, names, self.target) for counts in pair]
             rows = sum(counts.n_records for counts in pair)
             # The two groups have the same attributes, and so the same weights.
+            asked = inferences[0].answered if self.answered else np.ones(())
             for subgroup, member in inferences[0].subgroups(len(self.of)):
+                if not (asked * member).any():
+                    continue
                 for of, weights, below in self._functionals(inferences[0], skip=None):
-                    sides = [(i, weights * member, below * member) for i in inferences]
+                    member_of = member * asked
+                    sides = [(i, weights * member_of, below * member_of) for i in inferences]
                     yield self._difference(of, sides, rows, (*group, *subgroup))
 
     def _functionals(
@@ -260,6 +272,11 @@ class Comparison(Question[Difference]):
             weights[tuple(index)] = 1.0
             if not axes:
                 weights[...] = 1.0
+            if self.answered and any(
+                variables[axis].attribute.categories[code] == variables[axis].attribute.missing
+                for axis, code in zip(axes, cell, strict=True)
+            ):
+                continue
             names = tuple(
                 (self.of[axis], variables[axis].attribute.categories[code])
                 for axis, code in zip(axes, cell, strict=True)

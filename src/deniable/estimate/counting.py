@@ -1,7 +1,7 @@
 """From a released table to counts: what an estimate starts from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute
 from deniable.tables import Batch, open_table
 from deniable.tables.reading import as_it_was, column_names
-from deniable.tables.rows import groups_of, numbers_of
+from deniable.tables.rows import groups_of, numbers_and_gaps, numbers_of
+from deniable.tables.selection import Selection, Selector, Where, conditions_of
 
 NOT_AS_ASKED = (
     "the cell is empty though the row's form asks it, or filled though it does not, or names a set "
@@ -152,8 +153,9 @@ def count_tables(
     tables: Sequence[Sequence[str]],
     *,
     by: Sequence[str] = (),
-    where: Mapping[str, str] | None = None,
+    where: Where = None,
     weights: str | None = None,
+    numbers: Sequence[str] = (),
     show_values: bool = False,
     counted: bool = False,
     by_form: bool = False,
@@ -164,9 +166,11 @@ def count_tables(
         source: what :func:`deniable.tables.open_table` reads.
         strata: what randomized it.
         tables: of each the attributes to count by, in the order of its axes.
-        by: kept columns; every combination of their values that occurs is counted by itself.
-        where: kept columns and the one value to select rows by.
+        by: kept columns; every combination of their values that occurs is counted by itself. Rows
+            without a value in one of them, or without a weight, are left out.
+        where: conditions on kept columns.
         weights: a kept column with one weight per row.
+        numbers: those of ``by`` that are columns of numbers.
         show_values: let error messages show the offending value.
         counted: whether the rows of the source stand for records that were counted before: column
             ``count`` has their number and, with weights w, column ``w`` the sum of their weights
@@ -180,10 +184,18 @@ def count_tables(
         InputError: if a column is unknown or randomized where a kept one is needed, a value cannot
             be read, or no row is left.
     """
-    where = dict(where or {})
-    refuse_randomized(strata.schema, list(where))
+    schema = strata.schema
+    conditions = conditions_of(where, schema.keep)
+    refuse_randomized(schema, [condition.column for condition in conditions])
     grouping = list(dict.fromkeys([*by, *([] if strata.column is None else [strata.column])]))
-    kept = list(dict.fromkeys([*grouping, *where, *([weights] if weights else [])]))
+    selector = Selector(
+        conditions,
+        numbers=[*([weights] if weights else []), *numbers],
+        texts=[name for name in by if name not in numbers],
+        decimal=schema.file.decimal or ".",
+        show_values=show_values,
+    )
+    kept = list(dict.fromkeys([*grouping, *selector.columns]))
     _refuse_unkept(strata, kept)
     more = ["count", *([f"{weights}_squared"] if weights else [])] if counted else []
     tallies = [
@@ -199,25 +211,26 @@ def count_tables(
         show_values=show_values,
     ) as reader:
         for batch in reader:
-
-            def numbers(name: str | None, batch: Batch = batch) -> Floats | None:
-                if name is None:
-                    return None
-                return numbers_of(batch.kept[name], name, reader.table, batch.first_row)
-
-            weight = numbers(weights)
-            records = numbers("count") if counted else None
-            squares = numbers(f"{weights}_squared") if counted and weights else None
+            records, squares = (
+                numbers_of(batch.kept[name], name, reader.table, batch.first_row)
+                if name in more
+                else None
+                for name in ("count", f"{weights}_squared")
+            )
+            chosen, found = selector.choose(batch, reader.table, records)
+            weight = found[weights] if weights else None
             codes = cells.codes(batch, reader.table)
             try:
-                for values, rows in _groups(batch, grouping, where):
+                for values, rows in _groups(batch, grouping, chosen):
                     for tally in tallies:
                         tally.add(values, codes, rows, weight, records, squares, reader.table)
             except WrongFormError as error:
                 raise _wrong_form(error, rows, batch, reader.table) from None
+        selection = selector.selection()
         if not tallies[0].tabulators:
-            raise InputError(f"{reader.table}: there is no row to estimate from")
-    return [tally.counts(by, tuple(where.items())) for tally in tallies]
+            left = f" ({selection.text()})" if selection.text() else ""
+            raise InputError(f"{reader.table}: there is no row to estimate from{left}")
+    return [tally.counts(by, selection) for tally in tallies]
 
 
 def _refuse_unkept(strata: Strata, columns: Sequence[str]) -> None:
@@ -283,15 +296,16 @@ class _Tally:
             squares=None if squares is None else squares[rows],
         )
 
-    def counts(self, by: Sequence[str], where: tuple[tuple[str, str], ...]) -> list[Counts]:
+    def counts(self, by: Sequence[str], selection: Selection) -> list[Counts]:
         """Return what was counted, the strata of a group together."""
         groups: dict[tuple[tuple[str, str], ...], list[tuple[Mechanism, Tabulation]]] = {}
         for values in sorted(self.tabulators):
             known = dict(zip(self._grouping, values, strict=True))
-            group = (*where, *((name, known[name]) for name in by))
+            group = (*selection.group, *((name, known[name]) for name in by))
             mechanism = self._strata.mechanism_of(self._stratum(values))
             groups.setdefault(group, []).append((mechanism, self.tabulators[values].tabulation()))
-        return [Counts(tuple(parts), group, self._strata.column) for group, parts in groups.items()]
+        column = self._strata.column
+        return [Counts(tuple(of), group, column, selection) for group, of in groups.items()]
 
     def _stratum(self, values: tuple[str, ...]) -> str:
         column = self._strata.column
@@ -317,17 +331,15 @@ def _wrong_form(
 
 
 def _groups(
-    batch: Batch, by: Sequence[str], where: Mapping[str, str]
+    batch: Batch, by: Sequence[str], chosen: NDArray[np.bool_] | None
 ) -> Iterator[tuple[tuple[str, ...], NDArray[np.intp] | slice]]:
     """Yield the values of every group in a batch, and its rows."""
-    if not by and not where:
+    if not by and chosen is None:
         yield (), slice(None)
         return
-    selected = np.ones(batch.n_rows, dtype=bool)
-    for name, value in where.items():
-        codes, labels = groups_of(batch.kept[name])
-        matching = [place for place, label in enumerate(labels) if label == value]
-        selected &= np.isin(codes, matching)
+    selected = np.ones(batch.n_rows, dtype=bool) if chosen is None else chosen
+    if not selected.any():
+        return
     if not by:
         yield (), np.flatnonzero(selected)
         return
@@ -434,11 +446,15 @@ class KeptRows:
             forms, under the number of all attributes.
         texts: kept columns as texts: of each the codes, shape (n,), and what they stand for.
         numbers: kept columns as numbers, shape (n,).
+        chosen: which of the rows that were read these are, shape (rows read,), if that is known.
+        selection: by which conditions, and what was left out.
     """
 
     codes: dict[int, NDArray[Any]]
     texts: dict[str, tuple[NDArray[np.int64], list[str]]]
     numbers: dict[str, Floats]
+    chosen: NDArray[np.bool_] | None = None
+    selection: Selection = field(default=Selection())
 
     @property
     def n_rows(self) -> int:
@@ -451,6 +467,7 @@ class KeptRows:
             {place: codes[chosen] for place, codes in self.codes.items()},
             {name: (codes[chosen], labels) for name, (codes, labels) in self.texts.items()},
             {name: values[chosen] for name, values in self.numbers.items()},
+            selection=self.selection,
         )
 
 
@@ -461,9 +478,11 @@ def read_rows(
     *,
     texts: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    where: Where = None,
     show_values: bool = False,
 ) -> KeptRows:
-    """Read attributes' released codes and kept columns of all rows, in memory.
+    """Read attributes' released codes and kept columns of rows, in memory. Rows without a value in
+    one of the kept columns are left out.
 
     Args:
         source: what :func:`deniable.tables.open_table` reads.
@@ -471,17 +490,27 @@ def read_rows(
         names: attributes, or parts of merged ones.
         texts: kept columns to read as texts.
         numbers: kept columns to read as numbers.
+        where: conditions on kept columns.
         show_values: let error messages show the offending value.
 
     Raises:
         InputError: if a column is not kept, a value cannot be read, or there is no row.
     """
-    kept = list(dict.fromkeys([*texts, *numbers]))
+    conditions = conditions_of(where, strata.schema.keep)
+    refuse_randomized(strata.schema, [condition.column for condition in conditions])
+    selector = Selector(
+        conditions,
+        numbers=numbers,
+        texts=[name for name in texts if name != strata.column],
+        decimal=strata.schema.file.decimal or ".",
+        show_values=show_values,
+    )
+    kept = list(dict.fromkeys([*texts, *selector.columns]))
     _refuse_unkept(strata, kept)
     cells = Cells(strata, names)
     columns = [*kept, *([] if cells.form_column is None else [cells.form_column])]
     codes: dict[int, list[NDArray[Any]]] = {}
-    n_rows = 0
+    chosen: list[NDArray[np.bool_]] = []
     found: dict[str, list[NDArray[np.int64]]] = {name: [] for name in texts}
     labels: dict[str, dict[str, int]] = {name: {} for name in texts}
     values: dict[str, list[Floats]] = {name: [] for name in numbers}
@@ -489,23 +518,96 @@ def read_rows(
         source, cells.attributes, columns, other_columns="drop", show_values=show_values
     ) as reader:
         for batch in reader:
-            n_rows += batch.n_rows
+            some, read = selector.choose(batch, reader.table)
+            rows = np.ones(batch.n_rows, dtype=bool) if some is None else some
+            chosen.append(rows)
             for place, column in cells.codes(batch, reader.table).items():
-                codes.setdefault(place, []).append(column)
+                codes.setdefault(place, []).append(column[rows])
             for name in texts:
                 own, shown = groups_of(batch.kept[name], reader.table, name)
                 places = [labels[name].setdefault(text, len(labels[name])) for text in shown]
-                found[name].append(np.array(places, dtype=np.int64)[own])
+                found[name].append(np.array(places, dtype=np.int64)[own[rows]])
             for name in numbers:
-                column = batch.kept[name]
-                values[name].append(numbers_of(column, name, reader.table, batch.first_row))
-        if not n_rows:
-            raise InputError(f"{reader.table}: there is no row to estimate from")
+                values[name].append(read[name][rows])
+        selection = selector.selection()
+        if not any(rows.any() for rows in chosen):
+            left = f" ({selection.text()})" if selection.text() else ""
+            raise InputError(f"{reader.table}: there is no row to estimate from{left}")
     return KeptRows(
         {place: np.concatenate(pieces) for place, pieces in codes.items()},
         {name: (np.concatenate(found[name]), list(labels[name])) for name in texts},
         {name: np.concatenate(pieces) for name, pieces in values.items()},
+        np.concatenate(chosen),
+        selection,
     )
+
+
+MOST_VALUES = 10_000
+"""Distinct values of a kept column that are told apart."""
+
+NEARLY_ALL = 0.9
+"""A kept column is one of numbers if this part of its values are, gaps aside."""
+
+
+@dataclass(frozen=True)
+class KeptColumn:
+    """The values of a kept column in the rows that fulfil the conditions, gaps aside.
+
+    Args:
+        is_number: whether nearly all of them are numbers.
+        is_binary: whether the column has at most two distinct values in all rows.
+        values: the distinct ones; None if there are more than 10,000.
+    """
+
+    is_number: bool
+    is_binary: bool
+    values: tuple[str, ...] | None
+
+    @property
+    def count(self) -> str:
+        """How many distinct values there are, in words."""
+        return f"more than {MOST_VALUES:,}" if self.values is None else f"{len(self.values):,}"
+
+
+def kept_columns(
+    source: Any, strata: Strata, names: Sequence[str], where: Where = None
+) -> dict[str, KeptColumn]:
+    """Return, by name, whether kept columns hold numbers or categories, from all their rows.
+
+    Raises:
+        InputError: if a column is not kept, or a value cannot be read.
+    """
+    selector = Selector(
+        conditions_of(where, strata.schema.keep), decimal=strata.schema.file.decimal or "."
+    )
+    _refuse_unkept(strata, [*names, *selector.columns])
+    seen: dict[str, dict[str, None]] = {name: {} for name in names}
+    anywhere: dict[str, set[str]] = {name: set() for name in names}
+    counts = {name: [0, 0] for name in names}  # of numbers, and of other values that are no gap
+    columns = list(dict.fromkeys([*names, *selector.columns]))
+    with open_table(source, [], columns, other_columns="drop") as reader:
+        for batch in reader:
+            chosen, _ = selector.choose(batch, reader.table)
+            for name in names:
+                column = batch.kept[name]
+                codes, labels = groups_of(column, reader.table, name)
+                numbers, gaps = numbers_and_gaps(column, strata.schema.file.decimal or ".")
+                here = ~gaps if chosen is None else chosen & ~gaps
+                finite = int(np.isfinite(numbers[here]).sum())
+                counts[name][0] += finite
+                counts[name][1] += int(here.sum()) - finite
+                if len(anywhere[name]) <= 2:
+                    anywhere[name].update(labels[i] for i in np.unique(codes[~gaps])[:3])
+                if len(seen[name]) <= MOST_VALUES:
+                    seen[name].update(dict.fromkeys(labels[i] for i in np.unique(codes[here])))
+    return {
+        name: KeptColumn(
+            numbers > 0 and numbers >= NEARLY_ALL * (numbers + others),
+            len(anywhere[name]) <= 2,
+            tuple(seen[name]) if len(seen[name]) <= MOST_VALUES else None,
+        )
+        for name, (numbers, others) in counts.items()
+    }
 
 
 def released_codes(source: Any, mechanism: Mechanism) -> list[NDArray[Any]]:

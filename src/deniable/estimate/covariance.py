@@ -14,7 +14,7 @@ The estimate is unbiased by docs/proofs/estimation.md, Theorem 6.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -142,6 +142,8 @@ class Covariance(Question[CovarianceEstimate]):
             has wiped the covariance out, or a population is estimated from one row.
     """
 
+    takes_answered: ClassVar[bool] = True
+
     target: Target = "table"
     scores: PairScores = (None, None)
 
@@ -161,11 +163,34 @@ class Covariance(Question[CovarianceEstimate]):
         first, second = self.of
         inference = Inference(counts, self.of, self.target)
         (first_source, s), (second_source, t) = (
-            single_scores(schema.variable(name).attribute, each)
+            single_scores(schema.variable(name).attribute, each, answered=self.answered)
             for name, each in zip(self.of, self.scores, strict=True)
         )
         shape = inference.channel.n_categories
         weights = (np.broadcast_to(s[:, None], shape), np.broadcast_to(t[None, :], shape))
+        if self.answered:
+            found, moved = zip(
+                *(
+                    inference.linearized(each * inference.answered, inference.answered)
+                    for each in (*weights, np.outer(s, t))
+                ),
+                strict=True,
+            )
+            error = inference.error_of(moved[2] - found[0] * moved[1] - found[1] * moved[0])
+            return [
+                CovarianceEstimate(
+                    attributes=(first, second),
+                    n_records=counts.n_records,
+                    target=self.target,
+                    estimate=found[2] - found[0] * found[1],
+                    standard_error=error,
+                    released=None,
+                    prediction=None,
+                    group=counts.group,
+                    scores=(first_source, second_source),
+                    level=self.level,
+                )
+            ]
         if population and counts.square_weight >= 1:
             raise InputError(
                 "the covariance in a population cannot be estimated from a single record"

@@ -244,7 +244,8 @@ class Independence(Question[IndependenceTest]):
             )
         groups = release.count(declared, by=[*self.by, *undeclared], where=self.where)
         if not undeclared:
-            return Answers(test for counts in groups for test in self.answer(counts))
+            tests = (test for counts in groups for test in self.answer(counts))
+            return Answers(tests, groups[0].selection)
         # Counts of every value of the undeclared column: side by side they are the table of the
         # pair.
         gathered: dict[tuple[tuple[str, str], ...], list[Counts]] = {}
@@ -252,7 +253,8 @@ class Independence(Question[IndependenceTest]):
             gathered.setdefault(counts.group[:-1], []).append(counts)
         pair = (declared[0], undeclared[0])
         return Answers(
-            replace(_side_by_side(pair, parts), level=self.level) for parts in gathered.values()
+            (replace(_side_by_side(pair, parts), level=self.level) for parts in gathered.values()),
+            groups[0].selection,
         )
 
     def answer(self, counts: Counts) -> list[IndependenceTest]:

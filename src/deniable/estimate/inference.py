@@ -250,6 +250,15 @@ class Inference:
         """The channel of the first stratum: it tells the attributes, and the shape of the table."""
         return self.parts[0][1].channel
 
+    @cached_property
+    def answered(self) -> Floats:
+        """1 where no attribute has its declared missing category, else 0; shape of the table."""
+        table = np.ones(())
+        for variable in self.channel.variables:
+            of = variable.attribute
+            table = np.multiply.outer(table, [float(c != of.missing) for c in of.categories])
+        return np.asarray(table)
+
     @property
     def condition(self) -> float:
         """1/min |φ(T)|, how many times noise is magnified in the worst direction of any stratum."""

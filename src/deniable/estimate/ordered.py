@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -162,6 +162,8 @@ _FROM = SOURCE_TEXT | {
 @dataclass(frozen=True, kw_only=True)
 class _OfOneAttribute(Question[Summary]):
     # What means and quantiles have in common.
+    takes_answered: ClassVar[bool] = True
+
     target: Target = "table"
 
     def __post_init__(self) -> None:
@@ -219,14 +221,15 @@ class Mean(_OfOneAttribute):
         fastest."""
         inference, attribute = self._inference(counts)
         scored = scores_of(attribute, self.scores)
-        known = scored.counted > 0
+        asked = inference.answered if self.answered else np.ones(inference.values.shape)
+        known = scored.counted * asked.reshape(len(asked), -1).max(axis=1) > 0
         bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
         z = normal_quantile(self.level)
         summaries = []
-        for group, member, few in _subgroups(inference):
-            below = np.multiply.outer(scored.counted, member)
+        for group, member, few in _subgroups(inference, asked):
+            below = np.multiply.outer(scored.counted, member) * asked
             least, most, *exact = (
-                inference.ratio(np.multiply.outer(scores * scored.counted, member), below)
+                inference.ratio(np.multiply.outer(scores, member) * below, below)
                 for scores in (scored.least, scored.most, scored.values)
                 if scores is not None
             )
@@ -294,7 +297,8 @@ class Quantile(_OfOneAttribute):
             scale.check_interpolation(attribute)
         z = normal_quantile(self.level)
         summaries = []
-        for group, member, few in _subgroups(inference):
+        asked = inference.answered if self.answered else np.ones(inference.values.shape)
+        for group, member, few in _subgroups(inference, asked):
             counted = np.multiply.outer(scale.counted, member)
             steps = [
                 inference.ratio(np.multiply.outer(below, member), counted)
@@ -398,10 +402,15 @@ class _Scale:
         return None if self._edges is None else (self._edges[first], self._edges[last + 1])
 
 
-def _subgroups(inference: Inference) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats, bool]]:
+def _subgroups(
+    inference: Inference, asked: Floats
+) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats, bool]]:
     # Each subgroup's name, after that of the group of rows it lies in; its indicator over the axes
-    # of ``by``; and whether its size is too uncertain to divide by.
+    # of ``by``; and whether its size is too uncertain to divide by. Not those of people who are
+    # left out, where ``asked`` is 0.
     for names, member in inference.subgroups(1):
-        size = inference.linear(np.broadcast_to(member, inference.values.shape))
+        if not (asked * member).any():
+            continue
+        size = inference.linear(member * asked)
         few = bool(names) and size.estimate < UNCERTAIN_ERRORS * size.standard_error
         yield (*inference.counts.group, *names), member, few

@@ -9,15 +9,17 @@ The questions themselves stand with what answers them: :class:`~deniable.estimat
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
+from deniable.tables.selection import Selection
+from deniable.tables.selection import Where as Where
 
 Answer = TypeVar("Answer", bound=Tabular)
 
@@ -34,22 +36,32 @@ class Question(ABC, Generic[Answer]):
         by: attributes or kept columns that form subgroups. Each value of a kept column that the
             schema does not declare is counted and answered for by itself; the other names are axes
             of the table that is counted.
-        where: kept columns and the value that selects rows.
-        weights: a kept column with a weight per row.
+        where: conditions on kept columns, by which rows are selected.
+        weights: a kept column with a weight per row; rows without one are left out.
         level: of the intervals.
+        answered: count only people who answered: whose true value is the declared missing category
+            in none of these attributes.
 
     Raises:
-        InputError: if no attribute is named.
+        InputError: if no attribute is named, or ``answered`` has no meaning here.
     """
+
+    takes_answered: ClassVar[bool] = False
 
     of: tuple[str, ...]
     _: KW_ONLY
     by: tuple[str, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Where = None
     weights: str | None = None
     level: float = 0.95
+    answered: bool = False
 
     def __post_init__(self) -> None:
+        if self.answered and not self.takes_answered:
+            raise InputError(
+                "`answered` is for shares, means, quantiles, covariances, comparisons and models, "
+                "not for this question; a model's likelihood ratio tests are of those who answered"
+            )
         if not self.of:
             raise InputError("no attribute is named whose shares are wanted; name one or more")
 
@@ -77,6 +89,24 @@ class Question(ABC, Generic[Answer]):
         """
         (answers,) = ask_together([self], release)
         return answers
+
+    def selection(self, counts: Counts) -> Selection:
+        """Return which rows, and which people, the answers are about.
+
+        Raises:
+            InputError: if only those who answered are to be counted, and everybody did.
+        """
+        if not self.answered:
+            return counts.selection
+        schema = counts.schema
+        names = [*self.of, *self.subgroups(schema)]
+        missing = [n for n in names if schema.variable(n).attribute.missing is not None]
+        if not missing:
+            raise InputError(
+                f"none of {', '.join(names)} has a declared missing category, so `answered` leaves "
+                "nobody out"
+            )
+        return replace(counts.selection, answered=tuple(missing))
 
     def subgroups(self, schema: Schema) -> list[str]:
         """Return those names of ``by`` that are attributes, or parts of merged ones."""
@@ -136,7 +166,10 @@ def ask_together(questions: Sequence[Question[Answer]], release: Release) -> lis
         weights=first.weights,
     )
     return [
-        Answers(answer for counts in groups for answer in question.answer(counts))
+        Answers(
+            (answer for counts in groups for answer in question.answer(counts)),
+            question.selection(groups[0]),
+        )
         for question, groups in zip(questions, counted, strict=True)
     ]
 

@@ -95,8 +95,11 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
     return CategoryScores("edges", None, least, most, _counted(bounds))
 
 
-def single_scores(attribute: Attribute, wanted: Scores = None) -> tuple[ScoreSource, Floats]:
-    """Return one number for every category, shape (a,), and where they are from.
+def single_scores(
+    attribute: Attribute, wanted: Scores = None, *, answered: bool = False
+) -> tuple[ScoreSource, Floats]:
+    """Return one number for every category, shape (a,), and where they are from; ``answered``: a
+    missing category needs none.
 
     Raises:
         InputError: as :func:`scores_of`; or if all that is known are edges of bins, or missing
@@ -108,7 +111,7 @@ def single_scores(attribute: Attribute, wanted: Scores = None) -> tuple[ScoreSou
             f"'{attribute.name}' has bins and no scores; give one number per category, here or as "
             "scores = [...] in the schema, or ask for the middles of the bins by the score 'middle'"
         )
-    if not scored.counted.all():
+    if not (answered or scored.counted.all()):
         raise InputError(
             f"missing values of '{attribute.name}' have no score; give one number per category"
         )

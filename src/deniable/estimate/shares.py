@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,9 @@ class Estimate(Presented):
         inference: what covariances and intervals are made from.
         level: of the intervals, unless another is asked for.
         known: margins that were known exactly and are held, in words.
-        covariances: of the cells where margins are held, shape (cells, cells).
+        covariances: of the cells where margins are held, or of those who answered, shape (cells,
+            cells).
+        answered: whether it is of those who answered only.
 
     Examples:
         >>> import deniable, pandas
@@ -117,12 +119,13 @@ class Estimate(Presented):
     level: float = 0.95
     known: tuple[str, ...] = ()
     covariances: NDArray[np.float64] | None = field(default=None, repr=False)
+    answered: bool = False
 
     @cached_property
     def interval_method(self) -> IntervalMethod:
         """``score`` or ``normal``: how the intervals are made."""
         scored = self.inference is not None and has_score_intervals(self.inference)
-        return "score" if scored and not self.by and not self.known else "normal"
+        return "score" if scored and not (self.by or self.known or self.answered) else "normal"
 
     @cached_property
     def _share_variance(self) -> ShareVariance | None:
@@ -270,9 +273,16 @@ class Shares(Question[Estimate]):
             is wanted.
     """
 
+    takes_answered: ClassVar[bool] = True
+
     method: Method = "inversion"
     target: Target = "table"
     known: Margins | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answered and self.known is not None:
+            raise InputError("`known` margins are of everybody, not of those who answered")
 
     def answer(self, counts: Counts) -> list[Estimate]:
         """Return the table of one group of rows."""
@@ -315,6 +325,8 @@ class Shares(Question[Estimate]):
             inference=inference,
             level=self.level,
         )
+        if self.answered:
+            return [_of_answered(estimate, inference, len(self.of))]
         return [estimate if self.known is None else self._held(estimate, self.known)]
 
     def _held(self, estimate: Estimate, known: Margins) -> Estimate:
@@ -343,6 +355,52 @@ class Shares(Question[Estimate]):
             known=known.applied(estimate.attributes),
             covariances=covariances,
         )
+
+
+def _of_answered(estimate: Estimate, inference: Inference, n_of: int) -> Estimate:
+    """Return shares among those who answered: ratios, with the errors of ratios.
+
+    Args:
+        estimate: of everybody.
+        inference: of the joint table.
+        n_of: the axes whose shares are wanted; the others are those of the subgroups.
+    """
+    answered = inference.answered > 0
+    cells = np.argwhere(answered)
+    kept = np.ix_(*map(np.unique, cells.T))
+    shares, errors, weights, few = [], [], [], []
+    for cell in cells:
+        one, group = np.zeros(answered.shape), np.zeros(answered.shape)
+        one[tuple(cell)] = 1.0
+        group[(..., *cell[n_of:])] = answered[(..., *cell[n_of:])]
+        share, along = inference.linearized(one, group)
+        shares.append(share)
+        errors.append(inference.error_of(along))
+        size = inference.linear(group)
+        few.append(not size.estimate >= UNCERTAIN_ERRORS * size.standard_error)
+        weights += [along] * (len(cells) <= MAX_COVARIANCES)
+    shape = answered[kept].shape
+    unbiased, standard_error = (np.array(each).reshape(shape) for each in (shares, errors))
+    rows = np.asarray(estimate.counts)[kept]
+    below = rows.sum(axis=tuple(range(n_of)))
+    values = rows / np.where(below > 0, below, np.nan)
+    marked = uncertain(unbiased, standard_error) | np.array(few).reshape(shape)
+    return replace(
+        estimate,
+        categories=tuple(
+            tuple(name for name in names if name != variable.attribute.missing)
+            for names, variable in zip(
+                estimate.categories, inference.channel.variables, strict=True
+            )
+        ),
+        values=values,
+        unbiased=unbiased,
+        standard_error=standard_error,
+        uncertain=marked | ~np.isfinite(values) | ~np.isfinite(unbiased),
+        counts=rows,
+        covariances=inference.covariance(np.array(weights)) if weights else None,
+        answered=True,
+    )
 
 
 def _most_likely(inference: Inference) -> tuple[NDArray[np.float64], bool]:

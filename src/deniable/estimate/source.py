@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,15 @@ from deniable.design.stored import FORMAT as MECHANISM_FORMAT
 from deniable.design.stored import read_json
 from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
-from deniable.estimate.counting import KeptRows, Rows, count_tables, first_rows, read_rows
+from deniable.estimate.counting import (
+    KeptColumn,
+    KeptRows,
+    Rows,
+    count_tables,
+    first_rows,
+    kept_columns,
+    read_rows,
+)
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.report.worth import verdict
@@ -20,7 +28,8 @@ from deniable.tables import Column, Forms, is_fileset
 from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of, files_of
 from deniable.tables.plink import check_people
-from deniable.tables.reading import AS_RELEASED, can_be_read_again, column_names
+from deniable.tables.reading import AS_RELEASED, as_it_was, can_be_read_again, column_names
+from deniable.tables.selection import Where
 
 
 @dataclass(frozen=True)
@@ -49,15 +58,18 @@ class Release:
         names: Sequence[str],
         *,
         by: Sequence[str] = (),
-        where: Mapping[str, str] | None = None,
+        where: Where = None,
         weights: str | None = None,
+        numbers: Sequence[str] = (),
     ) -> list[Counts]:
         """Return the rows counted by some attributes, one for each group of rows.
 
         Raises:
             InputError: as :func:`~deniable.estimate.counting.count_tables`.
         """
-        (counted,) = self.count_tables([names], by=by, where=where, weights=weights)
+        (counted,) = self.count_tables(
+            [names], by=by, where=where, weights=weights, numbers=numbers
+        )
         return counted
 
     def count_tables(
@@ -65,8 +77,9 @@ class Release:
         tables: Sequence[Sequence[str]],
         *,
         by: Sequence[str] = (),
-        where: Mapping[str, str] | None = None,
+        where: Where = None,
         weights: str | None = None,
+        numbers: Sequence[str] = (),
         by_form: bool = False,
     ) -> list[list[Counts]]:
         """Return the rows counted by several sets of attributes, in one pass.
@@ -81,6 +94,7 @@ class Release:
             by=by,
             where=where,
             weights=weights,
+            numbers=numbers,
             show_values=self.show_values,
             counted=self.counts is not None,
             by_form=by_form,
@@ -88,7 +102,8 @@ class Release:
         if self.unreadable:
             warnings.warn(self.unreadable, Notice, stacklevel=2)
         if not where:
-            self._warn_of_selection(sum(counts.n_records for counts in counted[0]))
+            left_out = sum(count for _, count in counted[0][0].selection.left_out)
+            self._warn_of_selection(left_out + sum(counts.n_records for counts in counted[0]))
         return counted
 
     @property
@@ -96,10 +111,26 @@ class Release:
         """Whether reading the rows once leaves them there to be read."""
         return self.counts is not None or can_be_read_again(self.rows)
 
+    def kept_columns(self, names: Sequence[str], where: Where = None) -> dict[str, KeptColumn]:
+        """Return whether kept columns hold numbers or categories, see
+        :func:`~deniable.estimate.counting.kept_columns`.
+
+        Raises:
+            InputError: as there.
+        """
+        with as_it_was(self.rows):
+            source = self.rows if self.counts is None else self.counts
+            return kept_columns(source, self.strata, names, where)
+
     def read_rows(
-        self, names: Sequence[str], *, texts: Sequence[str] = (), numbers: Sequence[str] = ()
+        self,
+        names: Sequence[str],
+        *,
+        texts: Sequence[str] = (),
+        numbers: Sequence[str] = (),
+        where: Where = None,
     ) -> KeptRows:
-        """Return attributes' codes and kept columns of all rows, see
+        """Return attributes' codes and kept columns of rows, see
         :func:`~deniable.estimate.counting.read_rows`.
 
         Raises:
@@ -113,6 +144,7 @@ class Release:
             names,
             texts=texts,
             numbers=numbers,
+            where=where,
             show_values=self.show_values,
         )
 

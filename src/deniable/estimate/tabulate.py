@@ -8,7 +8,7 @@ Why sums over records become sums over strata: docs/proofs/estimation.md, Theore
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Schema
+from deniable.tables.selection import Selection
 
 Floats = NDArray[np.float64]
 
@@ -105,6 +106,7 @@ class Counts:
         parts: the mechanism and the counts of every stratum that has rows; counts have one shape.
         group: columns released as they are and the values that the rows were selected by.
         column: the column that forms the strata; None if the table is not divided.
+        selection: which rows these are, and how many were left out of all groups together.
 
     Raises:
         InputError: if there are no records, or the rows were selected by a randomized column.
@@ -113,6 +115,7 @@ class Counts:
     parts: tuple[tuple[Mechanism, Tabulation], ...]
     group: tuple[tuple[str, str], ...] = ()
     column: str | None = None
+    selection: Selection = field(default=Selection(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:

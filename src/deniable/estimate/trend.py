@@ -44,6 +44,7 @@ from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 from deniable.schema import Attribute
+from deniable.tables.selection import value_among
 
 
 @dataclass(frozen=True)
@@ -199,10 +200,11 @@ class Trend(Question[TrendTests]):
         if declared:
             tables = [[name, self.status] for name in names]
             counted = release.count_tables(tables, by=self.by, where=self.where)
-            return Answers(
+            tested = (
                 self.tested(dict(zip(names, by_name, strict=True)))
                 for by_name in ([[counts] for counts in of] for of in zip(*counted, strict=True))
             )
+            return Answers(tested, counted[0][0].selection)
         counted = release.count_tables(
             [[name] for name in names], by=[*self.by, self.status], where=self.where
         )
@@ -210,7 +212,8 @@ class Trend(Question[TrendTests]):
         for name, parts in zip(names, counted, strict=True):
             for counts in parts:
                 groups.setdefault(counts.group[:-1], {}).setdefault(name, []).append(counts)
-        return Answers(self.tested(by_name) for by_name in groups.values())
+        tested = (self.tested(by_name) for by_name in groups.values())
+        return Answers(tested, counted[0][0].selection)
 
     def answer(self, counts: Counts) -> list[TrendTests]:
         """Return the test of one attribute from counts by it and by the status, an attribute."""
@@ -266,12 +269,13 @@ class Trend(Question[TrendTests]):
 
     def _groups_of(self, values: Sequence[str], missing: str | None) -> tuple[str, str]:
         if self.compared is not None:
-            for value in self.compared:
-                if value not in values:
+            first, second = (value_among(value, values) for value in self.compared)
+            for value, found in zip(self.compared, (first, second), strict=True):
+                if found is None:
                     raise InputError(f"'{self.status}' has no value '{value}' to compare")
-            if self.compared[0] == self.compared[1]:
+            if first == second or first is None or second is None:
                 raise InputError("name two different values to compare")
-            return self.compared
+            return first, second
         two = [value for value in values if value != missing]
         if len(two) != 2:
             raise InputError(

@@ -73,6 +73,16 @@ class Formula:
         gone.sort(key=lambda name: name != term)
         return tuple(gone), replace(self, right=replace(self.right, terms=left))
 
+    def as_category(self, name: str) -> bool:
+        """Return whether a variable occurs on the right side within ``C()`` only."""
+        found = {
+            factor.startswith("C(")
+            for term in self.right.terms
+            for factor in term
+            if name in self.right.named(factor)
+        }
+        return found == {True}
+
     def named(self, term: Sequence[str]) -> str:
         """Return the name of a term."""
         return self.right.shown(":".join(term)) or INTERCEPT

@@ -62,13 +62,18 @@ def shares_within(
 
 
 def of_levels(
-    fit: LogLinearFit, cells: Cells, design: NDArray[np.float64], response: int | None
+    fit: LogLinearFit,
+    cells: Cells,
+    design: NDArray[np.float64],
+    response: int | None,
+    inside: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return coefficients, covariance and data's share of a formula on merged categories."""
+    """Return coefficients, covariance and data's share of a formula on merged categories;
+    ``inside`` are the places of the cells among those of the fit."""
     place = cells.merged_into(range(len(cells.axes)))
-    table = np.bincount(place, fit.probabilities.ravel(), len(design)).astype(np.float64)
+    table = np.bincount(place, fit.probabilities.ravel()[inside], len(design)).astype(np.float64)
     values, change = describe(table, design, cells.levels.covariates(response))
-    linear = change[:, place] @ fit.jacobian()
+    linear = change[:, place] @ fit.jacobian()[inside]
     covariance = linear @ fit.covariance @ linear.T
     share = np.ones(len(values))
     if fit.precision.min() > 1e-6:  # with the prior

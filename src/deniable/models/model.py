@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Presented, caption_of, rows_text, target_text, where_text
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
@@ -117,6 +117,7 @@ class Model(Presented):
         fit: the log-linear model behind it; None for a linear model.
         columns: of that model's design.
         against: the test against another formula, if one was asked for.
+        merged: whether categories were merged after the fit.
 
     Examples:
         >>> import deniable, pyarrow
@@ -163,6 +164,7 @@ class Model(Presented):
     fit: LogLinearFit | None = field(default=None, repr=False)
     columns: Columns | None = field(default=None, repr=False)
     against: Test | None = None
+    merged: bool = False
 
     target: ClassVar[Target] = "population"
 
@@ -267,11 +269,6 @@ class Model(Presented):
             dict(self.group) | dict(zip(names, (*place, *row), strict=True))
             for place, row in zip(places, numbers, strict=True)
         ]
-
-    @property
-    def merged(self) -> bool:
-        """Whether categories were merged after the fit."""
-        return self.fit is not None and self.fit.shape != self.levels.shape
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -414,7 +411,7 @@ class Model(Presented):
         """Return all of it as text to read."""
         rows = self.tidy(level).drop(columns=[name for name, _ in self.group])
         shown = rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
-        return "\n".join([self.caption(level), "", shown, "", *self.remarks()])
+        return "\n".join([caption_of(self, self._level(level)), "", shown, "", *self.remarks()])
 
     def remarks(self) -> list[str]:
         """Return sentences: tests, deviance, and what owes its value to the prior."""

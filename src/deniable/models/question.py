@@ -1,25 +1,28 @@
 """From a formula and a release to a fitted model."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
-from deniable.estimate.counting import KeptRows
+from deniable.estimate.counting import KeptColumn, KeptRows
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Margins
-from deniable.estimate.question import one_or_groups
+from deniable.estimate.question import Where, one_or_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis, Cells
+from deniable.models.everybody import UNANSWERED_PRECISION, beside_unanswered, on_rows
 from deniable.models.formula import (
+    MOST_PARAMETERS,
     Formula,
     check_size,
     columns_of,
@@ -46,6 +49,12 @@ Group = tuple[tuple[str, str], ...]
 SEPARATED = 25.0
 """A log odds ratio beyond this is one of infinity."""
 
+MOST_CATEGORIES = 100
+"""Distinct values up to which a kept column is taken as categories."""
+
+MOST_COMBINATIONS = 2_000_000
+"""Combinations of the values of the variables that one term of a linear model brings together."""
+
 MOST_LISTED = 10_000
 """Combinations of covariates up to which a linear model's predictions are listed."""
 
@@ -62,6 +71,8 @@ class ModelQuestion:
         known: margins known exactly.
         by, where, weights, level: as of :class:`~deniable.estimate.question.Question`; ``by`` are
             kept columns.
+        answered: model only those who answered: whose true value is the declared missing category
+            in no variable of the formula.
     """
 
     formula: str
@@ -70,9 +81,10 @@ class ModelQuestion:
     against: str | None = None
     known: Margins | None = None
     by: tuple[str, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Where = None
     weights: str | None = None
     level: float = 0.95
+    answered: bool = False
 
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
@@ -143,15 +155,49 @@ class ModelQuestion:
             raise InputError(
                 f"all columns of '{self.formula}' are released as they are; any tool fits it"
             )
+        missing = {
+            name: variable.attribute.missing
+            for name, variable in zip(attributes, variables, strict=True)
+            if self.answered and variable.attribute.missing is not None
+        }
+        if self.answered and not missing:
+            raise InputError(
+                f"no attribute of '{self.formula}' has a declared missing category, so `answered` "
+                "leaves nobody out"
+            )
         axes = [
-            self._axis(name, variable.attribute.categories)
+            self._axis(name, [c for c in variable.attribute.categories if c != missing.get(name)])
             for name, variable in zip(attributes, variables, strict=True)
         ]
-        if response in columns and release.counts is None:
-            _, labels = release.read_rows((), texts=[response]).texts[response]
-            if len(labels) > 2 and _numbers(labels) is not None:
-                return self._linear(release, formulas, axes, columns)
-        return self._log_linear(release, axes, columns)
+        kinds = release.kept_columns(columns, self.where) if columns else {}
+        numbers = [name for name in columns if self._is_number(name, kinds[name])]
+        for name in columns:
+            values = kinds[name].values
+            if name not in numbers and (values is None or len(values) > MOST_CATEGORIES):
+                raise InputError(
+                    f"'{name}' has {kinds[name].count} different values that the model would take "
+                    f"as categories; at most {MOST_CATEGORIES} are. Leave it out, or select rows "
+                    "with `where`"
+                )
+        if response in numbers:
+            if release.counts is not None:
+                raise InputError(
+                    f"'{response}' is a column of numbers, and a linear model needs the released "
+                    "rows; counts of them do not say enough"
+                )
+            models = self._linear(release, formulas, axes, columns, numbers)
+        else:
+            models = self._log_linear(release, axes, columns, numbers, kinds)
+        models.selection = replace(models.selection, answered=tuple(missing))
+        return Answers(models, models.selection)
+
+    def _is_number(self, name: str, kind: KeptColumn) -> bool:
+        """Whether the model takes a kept column as numbers: not within ``C()``, merged, or as a
+        response of two values."""
+        if name == self.formulas[0].response and kind.is_binary:
+            return False
+        as_category = name in self.collapse or all(f.as_category(name) for f in self.formulas)
+        return kind.is_number and not as_category
 
     def to_plain(self, answers: Sequence[Model]) -> dict[str, Any]:
         """Return one model as such, and several under ``groups``."""
@@ -161,59 +207,102 @@ class ModelQuestion:
         axis = Axis(name, tuple(categories))
         return axis.collapsed(self.collapse[name]) if name in self.collapse else axis
 
-    def _cells(self, axes: Sequence[Axis], values: Mapping[str, Iterable[str]]) -> Cells:
+    def _cells(
+        self,
+        axes: Sequence[Axis],
+        values: Mapping[str, Iterable[str]],
+        numbers: Collection[str],
+        decimal: str = ".",
+    ) -> Cells:
         """Return the cells of attributes, and of columns released as they are with the values that
-        occur: numbers as numbers, unless they are the response."""
+        occur."""
         kept = []
         for name, occurring in values.items():
-            texts = sorted(set(occurring))
-            numbers = _numbers(texts)
-            if numbers is None or name == self.formulas[0].response or name in self.collapse:
-                kept.append(self._axis(name, texts))
-            else:
-                pairs = sorted(zip(numbers, texts, strict=True))
-                of_axis = tuple(text for _, text in pairs), tuple(number for number, _ in pairs)
-                kept.append(Axis(name, of_axis[0], numbers=of_axis[1]))
+            if name not in numbers:
+                kept.append(self._axis(name, sorted(set(occurring))))
+                continue
+            pairs = sorted((float(text.replace(decimal, ".")), text) for text in {*occurring})
+            texts = tuple(text for _, text in pairs)
+            kept.append(Axis(name, texts, numbers=tuple(number for number, _ in pairs)))
         return Cells((*axes, *kept), len(axes))
 
     # Log-linear models and regressions of categories
 
     def _log_linear(
-        self, release: Release, axes: Sequence[Axis], columns: Sequence[str]
+        self,
+        release: Release,
+        axes: Sequence[Axis],
+        columns: Sequence[str],
+        numbers: Sequence[str],
+        kinds: Mapping[str, KeptColumn],
     ) -> Answers[Model]:
-        check_size(Cells(tuple(axes), len(axes)), 0, self.formula)
+        for name in numbers:
+            found = kinds[name].values
+            if found is None or len(found) > MOST_PARAMETERS:
+                raise InputError(
+                    f"'{name}' has {kinds[name].count} different values, and this model has cells "
+                    f"and parameters for each; at most {MOST_PARAMETERS:,}: round it, or leave it "
+                    "out"
+                )
+        kept = (Axis(name, tuple(kind.values or ())) for name, kind in kinds.items())
+        check_size(Cells((*axes, *kept), len(axes)), 0, self.formula)
         by = [*self.by, *columns]
         groups: dict[Group, list[Counts]] = {}
         for counts in release.count(
-            [axis.name for axis in axes], by=by, where=self.where, weights=self.weights
+            [axis.name for axis in axes],
+            by=by,
+            where=self.where,
+            weights=self.weights,
+            numbers=numbers,
         ):
             own = counts.group[: len(counts.group) - len(columns)]
             groups.setdefault(own, []).append(counts)
-        if (strata := release.strata.column) not in (None, *by, *self.where):
+            selection = counts.selection
+        selected = dict(selection.group)
+        if (strata := release.strata.column) not in (None, *by, *selected):
             raise InputError(
                 f"the strata of '{strata}' were randomized by mechanisms of their own; put it into "
                 f"the formula, or fit a model within each (by '{strata}')"
             )
-        return Answers(self.of_counts(counts, axes, columns) for counts in groups.values())
+        models = (self.of_counts(counts, axes, columns, numbers) for counts in groups.values())
+        return Answers(models, selection)
 
     def of_counts(
-        self, members: Sequence[Counts], axes: Sequence[Axis], columns: Sequence[str] = ()
+        self,
+        members: Sequence[Counts],
+        axes: Sequence[Axis],
+        columns: Sequence[str] = (),
+        numbers: Sequence[str] = (),
     ) -> Model:
         """Return the log-linear model or regression of one group of rows.
 
         Args:
             members: the rows, counted for each combination of values of ``columns``, which stand
                 last in the groups of the counts.
-            axes: the attributes.
+            axes: the attributes, without the categories that are left out.
             columns: those of the formula that are released as they are.
+            numbers: those of them that hold numbers.
 
         Raises:
             InputError: as :meth:`ask`.
         """
         n_own = len(members[0].group) - len(columns)
         values = [[value for _, value in counts.group[n_own:]] for counts in members]
-        cells = self._cells(axes, {name: [v[i] for v in values] for i, name in enumerate(columns)})
-        check_size(cells, 0, self.formula)
+        schema = members[0].schema
+        occurring = {name: [v[i] for v in values] for i, name in enumerate(columns)}
+        cells = self._cells(axes, occurring, numbers, schema.file.decimal or ".")
+        variables = schema.variables(axis.name for axis in axes)
+        everybody = Cells(
+            tuple(
+                axis
+                if len(axis.categories) == variable.attribute.n_categories
+                else Axis(axis.name, variable.attribute.categories)
+                for axis, variable in zip(axes, variables, strict=True)
+            )
+            + cells.axes[len(axes) :],
+            len(axes),
+        )
+        check_size(everybody, 0, self.formula)
         response = self.formulas[0].response
         if response is not None and len(cells.categories[response]) < 2:
             raise InputError(f"all rows have the same '{response}', so there is nothing to model")
@@ -229,21 +318,32 @@ class ModelQuestion:
                     channel_of(mechanism, together).check(seen.n_effective)
                 channel = channel_of(mechanism, attributes, seen.counts)
                 observed.append(Observed(channel.forward, seen.counts, seen.squares, place))
-        known = known_shares(self.known, cells.categories)
-        likelihood = Likelihood(cells.shape, tuple(observed), known)
+        known = known_shares(self.known, everybody.categories)
+        likelihood = Likelihood(everybody.shape, tuple(observed), known)
         n_records = sum(counts.n_records for counts in members)
         group = members[0].group[:n_own]
-        return _compared([self._fitted(f, cells, likelihood, n_records, group) for f in formulas])
+        return _compared(
+            [self._fitted(f, cells, everybody, likelihood, n_records, group) for f in formulas]
+        )
 
     def _fitted(
-        self, formula: Formula, cells: Cells, likelihood: Likelihood, n_records: int, group: Group
+        self,
+        formula: Formula,
+        cells: Cells,
+        everybody: Cells,
+        likelihood: Likelihood,
+        n_records: int,
+        group: Group,
     ) -> Model:
         response = None if formula.response is None else cells.place(formula.response)
         columns = design_of(formula, cells)
         keep = independent(columns, cells, response, likelihood.occurring)
         m = sum(term != "" for term in columns.terms)  # those of the formula stand first
-        shown, kept, columns = columns, keep[:m], columns.where(keep)
+        shown, kept = columns, keep[:m]
+        columns, inside = beside_unanswered(columns.where(keep), cells, everybody)
+        check_size(everybody, len(columns.names), formula.text)
         precision = prior_precision(columns)
+        precision[len(columns.names) - everybody.n_cells + len(inside) :] = UNANSWERED_PRECISION
         if not self.prior:
             precision = np.where(np.array(columns.terms) != "", 0.0, RIDGE)
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
@@ -253,7 +353,9 @@ class ModelQuestion:
             shown = columns_of(formula, cells.levels)
             m = len(shown.names)  # fewer than before if the response's categories are merged
             kept = kept[:m]
-            values, covariance, share = of_levels(fit, cells, shown.values[:, kept], response)
+            values, covariance, share = of_levels(
+                fit, cells, shown.values[:, kept], response, inside
+            )
         names = [name for name, own in zip(shown.names, kept, strict=False) if own]
         if (lost := np.flatnonzero(share < NOTHING)).size:
             raise InputError(
@@ -276,6 +378,7 @@ class ModelQuestion:
             kind=kind,
             parsed=formula,
             cells=cells,
+            everybody=everybody,
             names=shown.names[:m],
             terms=shown.terms[:m],
             levels=cells.levels,
@@ -292,6 +395,7 @@ class ModelQuestion:
             known=() if self.known is None else self.known.applied(list(cells.categories)),
             fit=fit,
             columns=columns,
+            merged=any(axis.merged for axis in cells.axes),
         )
 
     # Numbers released as they are
@@ -302,37 +406,45 @@ class ModelQuestion:
         formulas: Sequence[Formula],
         axes: Sequence[Axis],
         columns: Sequence[str],
+        numbers: Sequence[str],
     ) -> Answers[Model]:
         if self.known is not None:
             raise InputError("known margins are for models of categories, not of a number")
         strata, response = release.strata, str(formulas[0].response)
         kept = [name for name in columns if name != response]
         of_strata = [] if strata.column is None else [strata.column]
+        texts = [name for name in kept if name not in numbers]
         rows = release.read_rows(
             [axis.name for axis in axes],
-            texts=list(dict.fromkeys([*kept, *self.by, *self.where, *of_strata])),
-            numbers=[response, *([] if self.weights is None else [self.weights])],
+            texts=list(dict.fromkeys([*texts, *self.by, *of_strata])),
+            numbers=[*numbers, *([] if self.weights is None else [self.weights])],
+            where=self.where,
         )
         models = []
         for values in product(*(rows.texts[name][1] for name in self.by)):
-            group = (*self.where.items(), *zip(self.by, values, strict=True))
             chosen = np.ones(rows.n_rows, dtype=bool)
-            for name, value in group:
+            for name, value in zip(self.by, values, strict=True):
                 codes, labels = rows.texts[name]
-                chosen &= np.array([label == value for label in labels])[codes]
+                chosen &= codes == labels.index(value)
             if not chosen.any():
                 continue
             part = rows.where(chosen)
-            found = {name: part.texts[name] for name in kept}
+            for name in kept:
+                if name in numbers:
+                    found, codes = np.unique(part.numbers[name], return_inverse=True)
+                    part.texts[name] = codes, [f"{number:.15g}" for number in found.tolist()]
             occurring = {
-                n: [labels[i] for i in np.unique(codes)] for n, (codes, labels) in found.items()
+                n: [labels[i] for i in np.unique(codes)]
+                for n, (codes, labels) in part.texts.items()
+                if n in kept
             }
-            cells = self._cells(axes, occurring)
+            cells = self._cells(axes, {name: occurring[name] for name in kept}, numbers)
+            group = (*rows.selection.group, *zip(self.by, values, strict=True))
             fits = [self._least_squares(f, response, cells, part, strata, group) for f in formulas]
             models.append(_compared(fits))
         if not models:
             raise InputError("there is no row to estimate from")
-        return Answers(sorted(models, key=lambda model: model.group))
+        return Answers(sorted(models, key=lambda model: model.group), rows.selection)
 
     def _least_squares(
         self,
@@ -348,9 +460,17 @@ class ModelQuestion:
             raise InputError(f"a weight in '{self.weights}' is negative, or all are 0")
         used = [i for i, axis in enumerate(cells.axes) if axis.name in formula.names]
         table = Cells(tuple(cells.axes[i] for i in used), sum(i < cells.n_attributes for i in used))
+        for together in formula.together([axis.name for axis in table.axes]):
+            count = prod(table.sizes[table.place(name)] for name in together)
+            if len(together) > 1 and count > MOST_COMBINATIONS:
+                raise InputError(
+                    f"formula '{formula.text}': {', '.join(together)} have {count:,} combinations "
+                    f"of values, and a term at most {MOST_COMBINATIONS:,}; round a number"
+                )
         terms = terms_of(formula, table)
+        on_all, changed, everybody = on_rows(rows, strata, terms, table)
         kept, parameters, covariance = fit_least_squares(
-            rows, strata, response, self.weights, terms, table
+            on_all, strata, response, self.weights, changed, everybody
         )
         parameters, covariance, share = spread_out(
             kept, parameters, covariance, np.ones(len(parameters))
@@ -363,6 +483,7 @@ class ModelQuestion:
             formula=formula.text,
             parsed=formula,
             cells=table,
+            everybody=table,
             kind="linear",
             names=tuple(name for term in terms for name in term.names),
             terms=tuple(term.name for term in terms for _ in term.names),
@@ -385,10 +506,3 @@ def _compared(models: Sequence[Model]) -> Model:
     return models[0].tested_against(models[1]) if len(models) > 1 else models[0]
 
 
-def _numbers(values: Sequence[str]) -> list[float] | None:
-    """Return texts as numbers, or None if one is none."""
-    try:
-        numbers = [float(value) for value in values]
-    except ValueError:
-        return None
-    return numbers if np.all(np.isfinite(numbers)) else None

@@ -1,7 +1,7 @@
 """A folder of synthetic copies: the tables, what they are worth, and how to use them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +19,7 @@ from deniable.estimate.inference import one_of
 from deniable.estimate.shares import Shares
 from deniable.estimate.source import Release
 from deniable.mechanism.privacy import finite_or_none
-from deniable.opened import Names, Plan, names_of, open_release, texts_of
+from deniable.opened import Names, Plan, names_of, open_release
 from deniable.randomness import BitSource, SystemRandomness
 from deniable.release.record import verify
 from deniable.report.rendering import read, render
@@ -29,6 +29,7 @@ from deniable.synthesis.rows import ReleasedRows
 from deniable.synthesis.tree import TreeModel
 from deniable.tables import open_table
 from deniable.tables.columns import Column, released_columns, text_columns
+from deniable.tables.selection import Where
 from deniable.tables.writing import FORMATS, TableWriter, table_format
 
 FORMAT, FORMAT_VERSION = "deniable synthesis", 1
@@ -56,7 +57,7 @@ class SynthesisRequest:
     tables: TablesModel | None = None
     rows: Kind = "synthetic"
     copies: int = 20
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Where = None
     file_format: str | None = None
 
     def __post_init__(self) -> None:
@@ -103,7 +104,7 @@ def synthesize(
     tables: TablesModel | None = None,
     rows: Kind = "synthetic",
     copies: int = 20,
-    where: Mapping[str, str] | None = None,
+    where: Where = None,
     file_format: str | None = None,
     overwrite: bool = False,
     anyway: bool = False,
@@ -118,7 +119,7 @@ def synthesize(
         tables: ``pairs``, ``tree``, or by default pairs up to 100,000 cells and beyond that a tree.
         rows: ``synthetic``, new rows, or ``imputed``, true values of the released ones.
         copies: how many, at least five.
-        where: kept columns and the one value to select rows by.
+        where: conditions on kept columns: ``{'region': 'south'}``, or ``['age>=18']``.
         file_format: ``csv``, ``csv.gz`` or ``parquet``; by default as the release's rows are.
         overwrite: replace an older folder of copies.
         anyway: go on with a table that the mechanism cannot have released.
@@ -143,7 +144,7 @@ def synthesize(
         tables,
         rows,
         copies,
-        texts_of(where, "where", "a value by kept column"),
+        where,
         file_format,
     )
     claim = claim_of(released if plan is None else plan, opened.source)
@@ -229,7 +230,8 @@ def write_copies(
         "rows": request.rows,
         "copies": request.copies,
         "n_rows": rows.n_rows,
-        "where": dict(request.where),
+        "where": list(map(str, rows.selection.conditions)),
+        "left_out_rows": dict(rows.selection.left_out),
         "files": [
             f"{request.rows}_copy_{copy:0{width}}_{MARK}.{kind}"
             for copy in range(1, request.copies + 1)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InputError
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.channel import Channel
@@ -17,6 +16,7 @@ from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.strata import Strata
 from deniable.mechanism.table_map import TableMap
 from deniable.models.likelihood import Likelihood, LogLinearFit, Observed, fit_log_linear
+from deniable.tables.selection import Selection, Where
 
 
 @dataclass(frozen=True)
@@ -46,42 +46,36 @@ class ReleasedRows:
             :class:`~deniable.estimate.counting.KeptRows`), shape (n,) each.
         parts: of every stratum its value and the places of its rows.
         chosen: which of the rows that were read these are, shape (rows read,).
+        selection: by which conditions.
     """
 
     strata: Strata
     codes: Mapping[int, NDArray[Any]]
     parts: tuple[tuple[str, NDArray[np.intp]], ...]
     chosen: NDArray[np.bool_]
+    selection: Selection
 
     @classmethod
-    def read(
-        cls, release: Release, names: Sequence[str], where: Mapping[str, str]
-    ) -> "ReleasedRows":
+    def read(cls, release: Release, names: Sequence[str], where: Where) -> "ReleasedRows":
         """Read the rows of a release.
 
         Args:
             release: to read.
             names: attributes.
-            where: kept columns and the one value to select rows by.
+            where: conditions on kept columns.
 
         Raises:
             InputError: if they cannot be read, or none is left.
         """
         column = release.strata.column
-        texts = list(dict.fromkeys([*where, *([] if column is None else [column])]))
-        rows = release.read_rows(names, texts=texts)
-        chosen = np.ones(rows.n_rows, dtype=bool)
-        for name, value in where.items():
-            codes, labels = rows.texts[name]
-            chosen &= codes == (labels.index(value) if value in labels else -1)
-        if not chosen.any():
-            raise InputError("there is no row to synthesize from")
-        rows = rows.where(chosen)
+        rows = release.read_rows(names, texts=[] if column is None else [column], where=where)
+        assert rows.chosen is not None
+        chosen = rows.chosen
         parts = [("", np.arange(rows.n_rows))]
         if column is not None:
             codes, labels = rows.texts[column]
             parts = [(labels[place], np.flatnonzero(codes == place)) for place in np.unique(codes)]
-        return cls(release.strata, rows.codes, tuple(parts), chosen)
+        return cls(release.strata, rows.codes, tuple(parts), chosen, rows.selection)
 
     @property
     def n_rows(self) -> int:

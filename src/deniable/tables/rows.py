@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.schema import category_text
-from deniable.tables.arrays import common_form, to_numpy
+from deniable.tables.arrays import common_form, from_values, to_numpy
 from deniable.tables.encode import is_single_valued, is_text, numbers_in, numbers_written
 
 _OF_PERSONS = re.compile(
@@ -144,6 +145,46 @@ def groups_of(column: Any, table: str = "", name: str = "") -> tuple[NDArray[np.
     return to_numpy(encoded.indices).astype(np.int64), labels
 
 
+NO_NUMBER = ("", "na", "n/a", "nan", "null", ".")
+"""How programs write an empty cell in a column of numbers; upper case too."""
+
+
+def gaps_in(column: Any) -> NDArray[np.bool_]:
+    """Return which cells of a column are empty, shape (n,): nulls, NaN, empty texts."""
+    column = common_form(_flat(column))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    empty = pc.is_null(column, nan_is_null=True)
+    if is_text(column.type):
+        empty = pc.or_(empty, pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
+    return to_numpy(empty)
+
+
+def numbers_and_gaps(
+    column: Any, decimal: str = "."
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return a kept column as numbers, shape (n,), NaN where there is none; and which cells are
+    gaps: empty, or written as :data:`NO_NUMBER`.
+
+    >>> numbers, gaps = numbers_and_gaps(pa.array(["1.5", "NA", "many", None]))
+    >>> numbers.tolist(), gaps.tolist()
+    ([1.5, nan, nan, nan], [False, True, False, True])
+    """
+    column = common_form(_flat(column))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    gaps = gaps_in(column)
+    if is_text(column.type):
+        written = pc.is_in(pc.utf8_lower(column), from_values(NO_NUMBER, column.type))
+        return numbers_written(column, decimal), gaps | to_numpy(written)
+    if pa.types.is_boolean(column.type):
+        return np.full(len(column), np.nan), gaps
+    try:
+        return numbers_in(column), gaps
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # dates, structures, bytes
+        return np.full(len(column), np.nan), gaps
+
+
 def numbers_of(
     column: Any, name: str, table: str, first_row: int, decimal: str = "."
 ) -> NDArray[np.float64]:
@@ -152,14 +193,8 @@ def numbers_of(
     Raises:
         InputError: naming the first row that holds none.
     """
-    column = common_form(_flat(column))
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    try:
-        numbers = numbers_written(column, decimal) if is_text(column.type) else numbers_in(column)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # dates, structures, bytes
-        numbers = np.full(len(column), np.nan)
-    if (lacking := np.isnan(numbers)).any():
+    numbers, _ = numbers_and_gaps(column, decimal)
+    if (lacking := ~np.isfinite(numbers)).any():
         row = first_row + int(np.argmax(lacking))
         raise InputError(f"{table}, data row {row}: column '{name}' does not hold a number")
     return numbers

@@ -95,11 +95,11 @@ def test_columns_that_are_randomized_or_unknown_select_and_group_nothing() -> No
         count_rows(table(), ONE, ["age"], where={"smokes": "yes"})
     with pytest.raises(InputError, match=r"'other' is not among .* \(sex, town, weight\)"):
         count_rows(table(), ONE, ["age"], by=["other"])
-    with pytest.raises(InputError, match="there are no records"):
+    with pytest.raises(InputError, match="no row has the value 'elsewhere' in 'town'"):
         count_rows(table(), ONE, ["age"], where={"town": "elsewhere"})
     with pytest.raises(InputError, match="there is no row"):
-        count_rows(table(), ONE, ["age"], by=["sex"], where={"town": "elsewhere"})
-    with pytest.raises(InputError, match="does not hold a number"):
+        count_rows(table(), ONE, ["age"], by=["sex"], where=["weight<0"])
+    with pytest.raises(InputError, match="data row 1, column 'town': the value is not a finite"):
         count_rows(table(), ONE, ["age"], weights="town")
 
 
@@ -181,3 +181,21 @@ def test_several_tables_are_counted_in_one_pass(monkeypatch) -> None:
     assert len(opened) == 1
     for names, counts in zip(tables, found, strict=True):
         assert same(counts, count_rows(table(), by_town(), names, by=["sex"], weights="weight"))
+
+
+def test_rows_without_a_group_or_a_weight_are_left_out_and_counted() -> None:
+    # Failed before: an empty cell was a group of its own, and no weight a refusal.
+    columns = rows()
+    columns["town"][3] = columns["town"][9] = None
+    columns["weight"][5] = None
+    gaps = pa.table(columns)
+    found = count_rows(gaps, ONE, ["smokes"], by=["town"], weights="weight")
+    assert [dict(counts.group)["town"] for counts in found] == ["a", "b"]
+    assert {counts.selection.left_out for counts in found} == {(("weight", 1), ("town", 2))}
+    assert sum(counts.n_records for counts in found) == 397
+    (older,) = count_rows(gaps, ONE, ["smokes"], where=["weight>=1", "town=a|b"])
+    assert older.selection.left_out == (("weight", 1),)
+    expected = [i for i in range(400) if columns["town"][i] and (columns["weight"][i] or 0) >= 1]
+    assert older.n_records == len(expected)
+    with pytest.raises(InputError, match=r"to estimate from \(Only rows where weight > 1 and"):
+        count_rows(table(), ONE, ["smokes"], where=["weight>1", "weight<1"])

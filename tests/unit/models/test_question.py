@@ -270,7 +270,7 @@ def test_known_margins_are_imposed() -> None:
         ("y ~ a", {"collapse": {"b": "f|*"}}, "names 'b', which is not in 'y ~ a'"),
         ("town ~ weight", {}, "all columns of 'town ~ weight' are released as they are"),
         ("y ~ a", {"level": 1.5}, "the confidence level is a number between 0 and 1"),
-        ("hours ~ a", {"where": {"town": "Z"}}, "there is no row to estimate from"),
+        ("hours ~ a", {"where": {"town": "Z"}}, "no row has the value 'Z' in 'town'"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(
@@ -419,3 +419,98 @@ def test_no_warning_is_raised_on_the_way() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ask("y ~ a + b", RANDOMIZED).table()[0]["term"] == "Intercept"
+
+
+def with_cells(column: str, cells: dict[int, object], kind: str) -> pa.Table:
+    """People of whom some have something else in a kept column, as a file of texts or of numbers
+    holds it."""
+    values = [f"{v}" if kind == "texts" else v for v in FRAME[column].tolist()]
+    for row, cell in cells.items():
+        values[row] = cell  # type: ignore[call-overload]
+    return PEOPLE.set_column(PEOPLE.schema.names.index(column), column, pa.array(values))
+
+
+GAPS = {
+    "texts": {0: "", 5: "NA", 70: "NaN", 2999: ""},
+    "numbers": {0: None, 5: float("nan"), 70: None, 2999: None},
+}
+
+
+@pytest.mark.parametrize("kind", GAPS)
+def test_a_number_with_gaps_stays_a_number_and_the_gaps_are_counted(kind: str) -> None:
+    # Failed before: an empty cell made the column categories, one for each number.
+    some = FRAME.drop(index=[*GAPS[kind]])
+    for column, formula in (("hours", "hours ~ a + b"), ("hours", "hours ~ a*weight + b")):
+        release = released(as_it_is(), with_cells(column, GAPS[kind], kind))
+        model = ModelQuestion(formula).ask(release)
+        theirs, names = smf.ols(formula, some).fit(cov_type="HC0"), list(model[0].names)
+        np.testing.assert_allclose(model[0].coefficients, theirs.params[names], atol=1e-7)
+        covariance = theirs.cov_params().loc[names, names]
+        np.testing.assert_allclose(model[0].covariance, covariance, rtol=1e-5, atol=1e-9)
+        assert model.selection.left_out == ((column, 4),)
+        assert model[0].n_records == 2996
+        assert "Left out: 4 rows where 'hours' is empty." in model[0].summary()
+    release = released(as_it_is(), with_cells("weight", GAPS[kind], kind))
+    (model,) = ModelQuestion("y ~ a + weight", prior=False).ask(release)
+    np.testing.assert_allclose(model.coefficients, logit("y ~ a + weight", some).params, atol=1e-6)
+    assert model.selection.left_out == (("weight", 4),)
+    weighted = ModelQuestion("y ~ a", weights="weight", prior=False).ask(release)
+    assert (weighted[0].n_records, weighted.selection.left_out) == (2996, (("weight", 4),))
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "many", "1,5", "1 234", "5%", "2025-12-31"])
+@pytest.mark.parametrize("row", [0, 2999])
+def test_anything_else_in_a_column_of_numbers_is_refused_by_row(cell: str, row: int) -> None:
+    release = released(as_it_is(), with_cells("hours", {row: cell}, "texts"))
+    heavy = released(as_it_is(), with_cells("weight", {row: cell}, "texts"))
+    for column, formula, on in (("hours", "hours ~ b", release), ("weight", "y ~ weight", heavy)):
+        refused = f"data row {row + 1}, column '{column}': the value is not a finite"
+        with pytest.raises(InputError, match=refused):
+            ask(formula, on)
+    rest = FRAME.drop(index=row)
+    model = ask("hours ~ b", release, where=[f"hours!={cell}"])
+    np.testing.assert_allclose(
+        model.coefficients, smf.ols("hours ~ b", rest).fit().params, atol=1e-8
+    )
+
+
+def test_numbers_within_c_are_categories_and_many_categories_are_refused() -> None:
+    rounded = pa.table(PEOPLE.to_pandas().assign(hours=FRAME["hours"].round(-1).astype(int)))
+    cells = [str(value) for value in rounded["hours"].to_pylist()]
+    cells[3] = "many"
+    mixed = rounded.set_column(PEOPLE.schema.names.index("hours"), "hours", pa.array(cells))
+    model = ask("y ~ C(hours)", released(as_it_is(), mixed))
+    assert "C(hours)[T.many]" in model.names
+    texts = pa.array([f"person {i}" for i in range(3000)])
+    named = PEOPLE.set_column(PEOPLE.schema.names.index("town"), "town", texts)
+    for formula in ("y ~ town", "hours ~ a + town", "town ~ a"):
+        with pytest.raises(InputError, match=r"'town' has 3,000 different values.* at most 100"):
+            ask(formula, released(as_it_is(), named))
+    with pytest.raises(InputError, match=r"'hours' has 3,000 different values.* round it"):
+        ask("y ~ hours")
+
+
+def test_those_who_answered_are_modelled_by_least_squares() -> None:
+    schema = Schema(
+        (
+            Attribute("a", ("p", "q", "r"), missing="r"),
+            Attribute("b", ("f", "m"), missing="f"),
+            Attribute("other", ("0", "1")),
+        ),
+        keep=("a", "b", "y", "town", "hours", "weight"),
+    )
+    release = released(deniable.design(schema, epsilon=1).mechanism, PEOPLE)
+    some = FRAME[(FRAME["a"] != "r") & (FRAME["town"] != "C")]
+    models = ModelQuestion("hours ~ a*weight + town", answered=True, where="town!=C").ask(release)
+    theirs, names = smf.ols("hours ~ a*weight + town", some).fit(cov_type="HC0"), models[0].names
+    np.testing.assert_allclose(models[0].coefficients, theirs.params[list(names)], atol=1e-7)
+    errors = theirs.bse[list(names)]
+    np.testing.assert_allclose(models[0].standard_errors, errors, rtol=1e-5)
+    assert models.selection.to_plain() == {"where": ["town != C"], "answered": ["a"]}
+
+
+def test_a_function_that_is_infinite_for_a_value_is_refused() -> None:
+    release = released(as_it_is(), with_cells("weight", {0: 0.0}, "numbers"))
+    for formula in ("y ~ log(weight)", "hours ~ a + I(1/weight)"):
+        with pytest.raises(InputError, match=r"is not a finite number for some values of weight;"):
+            ask(formula, release)
