@@ -1,9 +1,9 @@
 """A fitted model of a release: coefficients, tests, predictions, and how far to trust them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +19,10 @@ from deniable.models.cells import Cells, Columns
 from deniable.models.formula import INTERCEPT
 from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear, jacobian_of
 from deniable.models.merging import shares_within
+from deniable.models.profile import FAR, UNREAD, Interval, Number, Profiles
+
+Told = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""Coefficients and their derivatives, shape (q, p), from the parameters of a fit."""
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
 
@@ -73,8 +77,9 @@ class Model(Presented):
     """A regression or log-linear model, fitted to a release.
 
     Coefficients are log odds ratios (of a linear model, units of the response). Intervals are
-    normal. A coefficient that owes more than half of its information to the prior has no numbers
-    and the remark "the release cannot say".
+    normal, and of the profile likelihood where that disagrees; an end that is infinite is None. A
+    coefficient that owes more than half of its information to the prior, or has no end, has no
+    numbers and the remark "the release cannot say".
 
     Args:
         formula: as written.
@@ -95,6 +100,8 @@ class Model(Presented):
         known: margins that were known exactly, in words.
         fit: the log-linear model behind it; None for a linear model.
         columns: of that model's design.
+        told: returns the coefficients and their derivatives, shape (q, p), from the parameters of
+            ``fit``; None for a linear model.
         against: the test against another formula, if one was asked for.
 
     Examples:
@@ -138,6 +145,7 @@ class Model(Presented):
     prior: bool = True
     known: tuple[str, ...] = ()
     fit: LogLinearFit | None = field(default=None, repr=False)
+    told: Told | None = field(default=None, repr=False)
     columns: Columns | None = field(default=None, repr=False)
     against: Test | None = None
 
@@ -160,20 +168,67 @@ class Model(Presented):
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        z = normal_quantile(self._level(level))
         value, error = self.coefficients, self.standard_errors
-        with np.errstate(divide="ignore", invalid="ignore"):
-            statistic = value / error
-        p_value = [math.erfc(each / math.sqrt(2)) for each in abs(statistic)]
-        low, high = value - z * error, value + z * error
-        numbers = zip(value, error, statistic, p_value, low, high, strict=True)
-        return [
-            dict(self.group)
-            | {"term": name}
-            | dict(zip(_NUMBERS, map(float, row) if share >= HALF else [None] * 6, strict=True))
-            | {"data_share": share, "remark": "" if share >= HALF else CANNOT_SAY}
-            for name, share, row in zip(self.names, self.data_share.tolist(), numbers, strict=True)
-        ]
+        found = self._intervals("coefficients", self._level(level))
+        rows: list[dict[str, Any]] = []
+        for place, (name, share) in enumerate(
+            zip(self.names, self.data_share.tolist(), strict=True)
+        ):
+            made, remark = found[place], CANNOT_SAY
+            numbers: list[float | None] = [None] * 6
+            if share >= HALF and not (math.isinf(made.low) and math.isinf(made.high)):
+                remark = made.remark
+                numbers = [float(value[place]), float(error[place])]
+                if made.kind == "unread":
+                    numbers += [None] * 4
+                else:
+                    p_value = math.erfc(abs(made.root) / math.sqrt(2))
+                    numbers += [made.root, p_value, _end(made.low), _end(made.high)]
+            row = {"term": name} | dict(zip(_NUMBERS, numbers, strict=True))
+            rows.append(dict(self.group) | row | {"data_share": share, "remark": remark})
+        return rows
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, float], list[Interval]]:
+        return {}
+
+    def _intervals(
+        self, what: Literal["coefficients", "predictions"], level: float
+    ) -> list[Interval]:
+        """Return the intervals of coefficients, or of the log odds of predicted shares."""
+        if self.fit is None or self.told is None:
+            z, error = normal_quantile(level), self.standard_errors
+            with np.errstate(divide="ignore", invalid="ignore"):
+                numbers = zip(self.coefficients, error, self.coefficients / error, strict=True)
+            return [Interval(v - z * e, v + z * e, "normal", s) for v, e, s in numbers]
+        if (what, level) not in self._made:
+            chosen: list[Number] = []
+            if what == "coefficients":
+                for place, column in enumerate(self.design.T):
+                    scale = float(abs(column).max(initial=0.0)) or 1.0
+                    chosen.append(Number(partial(self._coefficient, place), FAR / scale))
+            else:
+                rows = range(len(self.design))
+                chosen = [Number(partial(self._log_odds, place)) for place in rows]
+            self._made[what, level] = Profiles(self.fit).intervals(chosen, level)
+        return self._made[what, level]
+
+    def _coefficient(
+        self, place: int, parameters: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
+        assert self.told is not None
+        value, change = self.told(parameters)
+        return float(value[place]), change[place]
+
+    def _log_odds(
+        self, place: int, parameters: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
+        assert self.told is not None
+        value, change = self.told(parameters)
+        share, centred = shares_within(self.design, value, self.levels.covariates(self.response))
+        rest = max(1 - float(share[place]), 1e-300)
+        odds = math.log(max(float(share[place]), 1e-300)) - math.log(rest)
+        return odds, centred[place] / rest @ change
 
     def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return ``term``, ``odds_ratio``, ``low``, ``high`` and ``p_value`` of every coefficient
@@ -208,8 +263,8 @@ class Model(Presented):
     def predict(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return what the model says of every combination of the covariates: the share of each
         level of the response, or the mean of a linear model; of a log-linear model the share of
-        every cell. ``estimate``, ``std_error``, ``low`` and ``high``; intervals of shares are
-        normal on the scale of log odds.
+        every cell. ``estimate``, ``std_error``, ``low``, ``high`` and ``remark``; intervals of
+        shares are normal on the scale of log odds, or of the profile likelihood.
 
         Raises:
             InputError: if the level is not between 0 and 1, or a linear model has too many
@@ -221,22 +276,26 @@ class Model(Presented):
                 raise InputError("the covariates have too many combinations to list them all")
             estimate = self.design @ self.coefficients
             error = errors_along(self.design, self.covariance)
-            low, high = estimate - z * error, estimate + z * error
+            low, high = (estimate - z * error).tolist(), (estimate + z * error).tolist()
+            remarks = [""] * len(self.design)
         else:
             group = self.levels.covariates(self.response)
             estimate, centred = shares_within(self.design, self.coefficients, group)
             of_log_odds = centred / np.maximum(1 - estimate, 1e-12)[:, None]
             on_scale = errors_along(of_log_odds, self.covariance)
             error = on_scale * estimate * (1 - estimate)
-            with np.errstate(divide="ignore"):
-                log_odds = np.log(estimate) - np.log1p(-estimate)
-            low, high = (1 / (1 + np.exp(-(log_odds + s * z * on_scale))) for s in (-1, 1))
-        names = (*self.levels.categories, "estimate", "std_error", "low", "high")
+            found = self._intervals("predictions", self._level(level))
+            remarks = [UNREAD if each.kind == "unread" else "" for each in found]
+            low, high = (
+                [None if each.kind == "unread" else _share_of(each[end]) for each in found]
+                for end in (0, 1)
+            )
+        names = (*self.levels.categories, "estimate", "std_error", "low", "high", "remark")
         places = product(*self.levels.categories.values())
-        numbers = np.stack([estimate, error, low, high], axis=1).tolist()
+        columns = (estimate.tolist(), error.tolist(), low, high, remarks)
         return [
             dict(self.group) | dict(zip(names, (*place, *row), strict=True))
-            for place, row in zip(places, numbers, strict=True)
+            for place, row in zip(places, zip(*columns, strict=True), strict=True)
         ]
 
     @property
@@ -389,7 +448,7 @@ class Model(Presented):
 
         ratios = self.kind != "linear"
         rows = self.odds_ratios(level) if ratios else self._without_intercepts(level)
-        rows = [row | {"uncertain": False} for row in rows if row["p_value"] is not None]
+        rows = [row | {"uncertain": False} for row in rows if None not in (row["low"], row["high"])]
         if not rows:
             raise InputError("there is nothing to draw: no coefficient that the release can say")
         return draw_intervals(
@@ -404,6 +463,14 @@ class Model(Presented):
 
 
 _NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
+
+
+def _end(value: float) -> float | None:
+    return None if math.isinf(value) else value
+
+
+def _share_of(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
 
 
 def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[str, Any]:

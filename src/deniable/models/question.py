@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -36,10 +36,12 @@ from deniable.models.likelihood import (
     LogLinearFit,
     Observed,
     fit_log_linear,
+    jacobian_of,
     known_shares,
+    probabilities_of,
 )
 from deniable.models.merging import describe
-from deniable.models.model import NOTHING, Kind, Model
+from deniable.models.model import NOTHING, Kind, Model, Told
 
 Group = tuple[tuple[str, str], ...]
 """Columns released as they are and the values that a group of rows has in common."""
@@ -237,10 +239,12 @@ class ModelQuestion:
         response = None if formula.response is None else cells.place(formula.response)
         names, terms, design = columns.names[:m], columns.terms[:m], columns.values[:, :m]
         values, covariance, share = fit.parameters[:m], fit.covariance[:m, :m], fit.data_share[:m]
+        told: Told = partial(_first, m)
         if any(axis.merged for axis in cells.axes):
             shown = columns_of(formula, cells.levels)
             names, terms, design = shown.names, shown.terms, shown.values
-            values, covariance, share = _merged(fit, cells, design, response)
+            told = partial(_described, fit.design, cells, design, response)
+            values, covariance, share = _merged(fit, told)
         if (lost := np.flatnonzero(share < NOTHING)).size:
             raise InputError(
                 f"the release tells nothing of '{names[int(lost[0])]}' in '{self.formula}': all "
@@ -275,6 +279,7 @@ class ModelQuestion:
             known=() if self.known is None else self.known.applied(list(cells.categories)),
             fit=fit,
             columns=columns,
+            told=told,
         )
 
     # Numbers released as they are
@@ -361,14 +366,31 @@ def _compared(models: Sequence[Model]) -> Model:
     return models[0].tested_against(models[1]) if len(models) > 1 else models[0]
 
 
+def _first(
+    m: int, parameters: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return parameters[:m], np.eye(m, len(parameters))
+
+
+def _described(
+    whole: NDArray[np.float64],
+    cells: Cells,
+    design: NDArray[np.float64],
+    response: int | None,
+    parameters: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients of a formula on merged categories, and their derivatives."""
+    shares, place = probabilities_of(whole @ parameters), cells.merged_into(range(len(cells.axes)))
+    table = np.bincount(place, shares, len(design)).astype(np.float64)
+    values, change = describe(table, design, cells.levels.covariates(response))
+    return values, change[:, place] @ jacobian_of(whole, shares)
+
+
 def _merged(
-    fit: LogLinearFit, cells: Cells, design: NDArray[np.float64], response: int | None
+    fit: LogLinearFit, told: Told
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return coefficients, covariance and data's share of a formula on merged categories."""
-    place = cells.merged_into(range(len(cells.axes)))
-    table = np.bincount(place, fit.probabilities.ravel(), len(design)).astype(np.float64)
-    values, change = describe(table, design, cells.levels.covariates(response))
-    linear = change[:, place] @ fit.jacobian()
+    values, linear = told(fit.parameters)
     covariance = linear @ fit.covariance @ linear.T
     share = np.ones(len(values))
     if fit.precision.min() > 1e-6:  # with the prior
