@@ -111,11 +111,13 @@ class Likelihood:
             values of columns released as they are (1 without).
         observed: the counted rows.
         known: margins known exactly.
+        certain: how many times the rows at hand stand behind them.
     """
 
     shape: tuple[int, ...]
     observed: tuple[Observed, ...]
     known: tuple[KnownShares, ...] = ()
+    certain: float = CERTAIN
 
     @cached_property
     def total(self) -> float:
@@ -149,7 +151,7 @@ class Likelihood:
             # Σ m ln(m/θ) = Σ m (d − ln(1 + d)), as both sum to 1: no digits are lost near 0.
             off = known.members @ probabilities / known.shares - 1
             height += float(known.shares @ (off - np.log1p(np.maximum(off, -1 + 1e-15))))
-        return CERTAIN * self.n_effective * height
+        return self.certain * self.n_effective * height
 
     def height(self, probabilities: NDArray[np.float64]) -> float:
         """Return the log-likelihood less what known margins take off it."""
@@ -178,7 +180,7 @@ class Likelihood:
         curvature = squares - centred.T @ (centred * ((u - n) * probabilities)[:, None])
         score = jacobian.T @ u
         for known in self.known:
-            weight = CERTAIN * n
+            weight = self.certain * n
             change, theta = known.members @ jacobian, known.members @ probabilities
             # Less 1, as the changes of a margin sum to 0: what is left has all its digits.
             score += weight * change.T @ (known.shares / theta - 1)
@@ -316,7 +318,8 @@ def fit_log_linear(
     if cells != prod(likelihood.shape):
         raise ValueError(f"a design of {cells} rows for {prod(likelihood.shape)} cells")
     start = np.zeros(p) if start is None else start
-    parameters, inverse = maximised(likelihood, design, names, precision, start)
+    parameters, information = maximised(likelihood, design, names, precision, start)
+    inverse = _inverse(information, names)
     prior = np.diag(precision)
     probabilities = probabilities_of(design @ parameters)
     squares = likelihood.squared_scores(probabilities, jacobian_of(design, probabilities))
@@ -335,17 +338,26 @@ def fit_log_linear(
     )
 
 
+class At(NamedTuple):
+    """A number at some parameters: its value, its derivatives by them, shape (p,), and the second
+    ones, shape (p, p), negative semidefinite; None for zeros, or what is nearly so."""
+
+    value: float
+    change: NDArray[np.float64]
+    bend: NDArray[np.float64] | None = None
+
+
 @dataclass(frozen=True)
 class Held:
     """A number that a fit is held near a value: ½·weight·(number − value)² comes off the objective.
 
     Args:
-        number: of the parameters, and its derivatives, shape (p,).
+        number: of the parameters.
         value: near which.
         weight: how strongly.
     """
 
-    number: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+    number: Callable[[NDArray[np.float64]], At]
     value: float
     weight: float
 
@@ -359,7 +371,7 @@ def maximised(
     held: Held | None = None,
     near: float = _NEAR,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the parameters of the largest objective and the inverse of the information there; a
+    """Return the parameters of the largest objective and the information there, with the prior's; a
     number of them may be held. Raises as :func:`fit_log_linear`, whose other arguments these are.
     """
     parameters, prior = np.array(start, dtype=np.float64), np.diag(precision)
@@ -367,7 +379,7 @@ def maximised(
     def objective(at: NDArray[np.float64]) -> float:
         height = likelihood.height(probabilities_of(design @ at)) - 0.5 * float(precision @ at**2)
         if held is not None:
-            height -= 0.5 * held.weight * (held.number(at)[0] - held.value) ** 2
+            height -= 0.5 * held.weight * (held.number(at).value - held.value) ** 2
         return height
 
     height = objective(parameters)
@@ -375,15 +387,17 @@ def maximised(
         at = likelihood.derivatives(probabilities_of(design @ parameters), design)
         score, more = at.score - precision * parameters, prior
         if held is not None:
-            number, change = held.number(parameters)
-            score = score - held.weight * (number - held.value) * change
-            more = prior + held.weight * np.outer(change, change)
-        inverse = _inverse(at.information + more, names)
+            number = held.number(parameters)
+            pull = held.weight * (held.value - number.value)
+            score = score + pull * number.change
+            more = prior + held.weight * np.outer(number.change, number.change)
+            if number.bend is not None and pull > 0:
+                more = more - pull * number.bend
         step = _newton_step(at.curvature + more, score)
         if step is None:
-            step = inverse @ score
+            step = _inverse(at.information + more, names) @ score
         if float(step @ score) < near:
-            return parameters, inverse
+            return parameters, at.information + more
         length = 1.0
         while (new := objective(parameters + length * step)) < height - 1e-13 * abs(height):
             length /= 2

@@ -17,7 +17,7 @@ from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
 from deniable.models.cells import Cells, Columns
 from deniable.models.formula import INTERCEPT
-from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear, jacobian_of
+from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear, jacobian_of
 from deniable.models.merging import shares_within
 from deniable.models.profile import FAR, UNREAD, Interval, Number, Profiles
 
@@ -206,29 +206,25 @@ class Model(Presented):
             if what == "coefficients":
                 for place, column in enumerate(self.design.T):
                     scale = float(abs(column).max(initial=0.0)) or 1.0
-                    chosen.append(Number(partial(self._coefficient, place), FAR / scale))
+                    chosen.append(Number(partial(self._coefficient, place), FAR / scale, True))
             else:
                 rows = range(len(self.design))
                 chosen = [Number(partial(self._log_odds, place)) for place in rows]
             self._made[what, level] = Profiles(self.fit).intervals(chosen, level)
         return self._made[what, level]
 
-    def _coefficient(
-        self, place: int, parameters: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def _coefficient(self, place: int, parameters: NDArray[np.float64]) -> At:
         assert self.told is not None
         value, change = self.told(parameters)
-        return float(value[place]), change[place]
+        return At(float(value[place]), change[place])
 
-    def _log_odds(
-        self, place: int, parameters: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def _log_odds(self, place: int, parameters: NDArray[np.float64]) -> At:
         assert self.told is not None
         value, change = self.told(parameters)
         share, centred = shares_within(self.design, value, self.levels.covariates(self.response))
         rest = max(1 - float(share[place]), 1e-300)
         odds = math.log(max(float(share[place]), 1e-300)) - math.log(rest)
-        return odds, centred[place] / rest @ change
+        return At(odds, centred[place] / rest @ change)
 
     def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return ``term``, ``odds_ratio``, ``low``, ``high`` and ``p_value`` of every coefficient

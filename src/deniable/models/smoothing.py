@@ -27,11 +27,13 @@ from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.formula import check_size, prior_precision
 from deniable.models.likelihood import (
+    At,
     Likelihood,
     LogLinearFit,
     Observed,
     fit_log_linear,
     known_shares,
+    probabilities_of,
 )
 from deniable.models.model import Test, goodness_of_fit
 from deniable.models.profile import Number, Profiles
@@ -114,12 +116,11 @@ class Smoothed(Presented):
             for labels, row in zip(product(*self.categories), numbers, strict=True)
         ]
 
-    def _logarithm(
-        self, place: int, parameters: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
-        scores, design = self.fit.design @ parameters, self.fit.design
-        total = float(np.logaddexp.reduce(scores))
-        return float(scores[place]) - total, design[place] - np.exp(scores - total) @ design
+    def _logarithm(self, place: int, parameters: NDArray[np.float64]) -> At:
+        share = probabilities_of(self.fit.design @ parameters)
+        centred = self.fit.design - share @ self.fit.design
+        bend = -centred.T @ (share[:, None] * centred)
+        return At(math.log(max(float(share[place]), 1e-300)), centred[place], bend)
 
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what it is."""
