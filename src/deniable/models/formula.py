@@ -256,10 +256,11 @@ def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
     return Columns.beside(*blocks)
 
 
-def prior_precision(columns: Columns) -> NDArray[np.float64]:
+def prior_precision(columns: Columns, main: float = MAIN_DEVIATION) -> NDArray[np.float64]:
     """Return one over the prior variance of every parameter, shape (p,): N(0, 3²) on main effects,
-    N(0, 2.5²) on associations, of numbers for one standard deviation of theirs."""
-    deviations = np.where(np.array(columns.order) == 1, MAIN_DEVIATION, ASSOCIATION_DEVIATION)
+    or with another deviation, N(0, 2.5²) on associations, of numbers for one standard deviation of
+    theirs."""
+    deviations = np.where(np.array(columns.order) == 1, main, ASSOCIATION_DEVIATION)
     spread = np.ones(len(columns.names))
     for place, column in enumerate(columns.values.T):
         if np.any((column != 0) & (abs(column) != 1)):

@@ -221,8 +221,11 @@ class Model(Presented):
     def _log_odds(self, place: int, parameters: NDArray[np.float64]) -> At:
         assert self.told is not None
         value, change = self.told(parameters)
-        share, centred = shares_within(self.design, value, self.levels.covariates(self.response))
-        rest = max(1 - float(share[place]), 1e-300)
+        group = self.levels.covariates(self.response)
+        share, centred = shares_within(self.design, value, group)
+        others = group == group[place]
+        others[place] = False  # not 1 less the share, which has no digits left near 1
+        rest = max(float(share[others].sum()), 1e-300)
         odds = math.log(max(float(share[place]), 1e-300)) - math.log(rest)
         return At(odds, centred[place] / rest @ change)
 
@@ -444,7 +447,12 @@ class Model(Presented):
 
         ratios = self.kind != "linear"
         rows = self.odds_ratios(level) if ratios else self._without_intercepts(level)
-        rows = [row | {"uncertain": False} for row in rows if None not in (row["low"], row["high"])]
+        one_sided = {"low": None}  # its name stands there alone
+        rows = [
+            row | {"uncertain": False} | (one_sided if row["high"] is None else {})
+            for row in rows
+            if row["p_value"] is not None
+        ]
         if not rows:
             raise InputError("there is nothing to draw: no coefficient that the release can say")
         return draw_intervals(

@@ -182,8 +182,10 @@ class Profiles:
         low, high = (self._end(number, sign, z * root, error) for sign in (-1, 1))
         at_0 = math.nan
         if number.tested:
-            *_, at_0 = self._held(number, 0.0, error, self._highest[0])
-            at_0 = math.copysign(at_0 / root, number.of(self._highest[0]).value)
+            centre = number.of(self._highest[0]).value
+            _, at, at_0 = self._held(number, 0.0, error, self._highest[0])
+            # The root is nearly proportional to the distance, and it is held near 0 only.
+            at_0 *= centre / root / max(abs(centre - at), 1e-12)
         return Interval(min(low, value), max(high, value), "profile", at_0)
 
     def _held(

@@ -103,7 +103,10 @@ class Smoothed(Presented):
             "standard_error": error.tolist(),
             "low": ends[0],
             "high": ends[1],
-            "uncertain": (error > share / 2).tolist(),
+            "uncertain": [
+                bool(wide) or low is None
+                for wide, low in zip(error > share / 2, ends[0], strict=True)
+            ],
             "unbiased": known.unbiased.ravel().tolist() if known else [None] * share.size,
             "unbiased_standard_error": known.standard_error.ravel().tolist()
             if known
