@@ -286,8 +286,8 @@ class Model(Presented):
             found = self._intervals("predictions", self._level(level))
             remarks = [UNREAD if each.kind == "unread" else "" for each in found]
             low, high = (
-                [None if each.kind == "unread" else _share_of(each[end]) for each in found]
-                for end in (0, 1)
+                [None if end is None else _share_of(end) for end in ends]
+                for ends in zip(*(each.ends for each in found), strict=True)
             )
         names = (*self.levels.categories, "estimate", "std_error", "low", "high", "remark")
         places = product(*self.levels.categories.values())

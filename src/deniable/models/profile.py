@@ -90,6 +90,11 @@ class Interval(NamedTuple):
     root: float
 
     @property
+    def ends(self) -> tuple[float, float] | tuple[None, None]:
+        """Both ends; None where they are not to be read."""
+        return (None, None) if self.kind == "unread" else (self.low, self.high)
+
+    @property
     def remark(self) -> str:
         """What a reader has to know of it; empty mostly."""
         if self.kind == "unread":

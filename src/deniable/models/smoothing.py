@@ -91,11 +91,11 @@ class Smoothed(Presented):
             InputError: if the level is not between 0 and 1.
         """
         share, error = self.values.ravel(), self.standard_error.ravel()
-        numbers = [Number(partial(self._logarithm, place)) for place in range(share.size)]
-        found = Profiles(self.fit).intervals(numbers, self._level(level))
+        logarithms = [Number(partial(self._logarithm, place)) for place in range(share.size)]
+        found = Profiles(self.fit).intervals(logarithms, self._level(level))
         ends = [
-            [None if each.kind == "unread" else min(1.0, math.exp(each[end])) for each in found]
-            for end in (0, 1)
+            [None if end is None else min(1.0, math.exp(end)) for end in side]
+            for side in zip(*(each.ends for each in found), strict=True)
         ]
         known = self.unbiased
         columns: dict[str, list[Any]] = {

@@ -129,7 +129,7 @@ def ask(mechanism: Mechanism, random: np.random.Generator, seed: int) -> Said:
     with np.errstate(divide="ignore"):  # as R does, without any row: far off, with a large error
         odds = np.maximum(np.log(copies[:, 1:, 0] / copies[:, :1, 0]), -25.0)
         square = np.minimum(1 / copies[:, 1:, 0] + 1 / copies[:, :1, 0], 1e8)
-        truth = np.log(true[1:, 0] / true[0, 0])
+        truth = np.maximum(np.log(true[1:, 0] / true[0, 0]), -25.0)
     yield "combine", true[1:, 0], truth, combine(odds, square, kind="synthetic").table()
 
 
