@@ -38,6 +38,7 @@ LONG = {
         "test_coverage",
         "test_levels",
         "test_foreign_tables",
+        "test_rare",
     ),
 }
 WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts"}

@@ -122,11 +122,15 @@ def combine(
     else:
         console.say(combined.caption())
         names = ["estimate", "std_error", "df", "p_value", "low", "high"]
-        heads = ["estimate", "std error", "df", "p value", f"{100 * level:g}% from", "to"]
+        heads = ["estimate", "std error", "df", "p value", f"{100 * level:g}% from", "to", "remark"]
         console.show_table(
             ["term", *heads],
             [
-                [row["term"], *("-" if row[n] is None else f"{row[n]:.4g}" for n in names)]
+                [
+                    row["term"],
+                    *("-" if row[n] is None else f"{row[n]:.4g}" for n in names),
+                    row["remark"].partition(":")[0],
+                ]
                 for row in table
             ],
             text_columns=1,

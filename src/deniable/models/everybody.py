@@ -24,6 +24,12 @@ UNANSWERED_PRECISION = 0.01
 _TOGETHER = "\0"
 
 
+def inside_of(cells: Cells, everybody: Cells) -> NDArray[np.int64]:
+    """Return the places of a model's cells among those of the data."""
+    index = np.ix_(*_places(cells.axes, everybody.axes))
+    return np.arange(everybody.n_cells).reshape(everybody.sizes)[index].ravel()
+
+
 def beside_unanswered(
     columns: Columns, cells: Cells, everybody: Cells
 ) -> tuple[Columns, NDArray[np.int64]]:
@@ -36,8 +42,7 @@ def beside_unanswered(
     >>> made.values.tolist(), inside.tolist()
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0, 2])
     """
-    index = np.ix_(*_places(cells.axes, everybody.axes))
-    inside = np.arange(everybody.n_cells).reshape(everybody.sizes)[index].ravel()
+    inside = inside_of(cells, everybody)
     outside = np.setdiff1d(np.arange(everybody.n_cells), inside)
     if not outside.size:
         return columns, inside

@@ -158,8 +158,9 @@ def terms_of(formula: Formula, cells: Cells) -> list[Term]:
         values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
         if not np.isfinite(values).all():
             raise InputError(
-                f"formula '{formula.text}': {formula.named(term)} is infinite or not a number for "
-                "some values of its columns"
+                f"formula '{formula.text}': {formula.named(term)} is not a finite number for some "
+                f"values of {', '.join(cells.axes[i].name for i in axes)}; leave such rows out "
+                "with `where`"
             )
         names = tuple(formula.right.shown(str(name)) for name in made.columns)
         if names:
@@ -307,10 +308,11 @@ def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
     return Columns.beside(*blocks)
 
 
-def prior_precision(columns: Columns) -> NDArray[np.float64]:
+def prior_precision(columns: Columns, main: float = MAIN_DEVIATION) -> NDArray[np.float64]:
     """Return one over the prior variance of every parameter, shape (p,): N(0, 3²) on main effects,
-    N(0, 2.5²) on associations, of numbers for one standard deviation of theirs."""
-    deviations = np.where(np.array(columns.order) == 1, MAIN_DEVIATION, ASSOCIATION_DEVIATION)
+    or with another deviation, N(0, 2.5²) on associations, of numbers for one standard deviation of
+    theirs."""
+    deviations = np.where(np.array(columns.order) == 1, main, ASSOCIATION_DEVIATION)
     spread = np.ones(len(columns.names))
     for place, column in enumerate(columns.values.T):
         if np.any((column != 0) & (abs(column) != 1)):

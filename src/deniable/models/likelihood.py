@@ -23,7 +23,7 @@ Weights: rows count as n_eff = (Σw)²/Σw² together, and the covariance is the
 A⁻¹(B + P)A⁻¹, A the information with the prior and B the scores' squares by squared weights.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -111,11 +111,13 @@ class Likelihood:
             values of columns released as they are (1 without).
         observed: the counted rows.
         known: margins known exactly.
+        certain: how many times the rows at hand stand behind them.
     """
 
     shape: tuple[int, ...]
     observed: tuple[Observed, ...]
     known: tuple[KnownShares, ...] = ()
+    certain: float = CERTAIN
 
     @cached_property
     def total(self) -> float:
@@ -156,7 +158,11 @@ class Likelihood:
             # Σ m ln(m/θ) = Σ m (d − ln(1 + d)), as both sum to 1: no digits are lost near 0.
             off = known.members @ probabilities / known.shares - 1
             height += float(known.shares @ (off - np.log1p(np.maximum(off, -1 + 1e-15))))
-        return CERTAIN * self.n_effective * height
+        return self.certain * self.n_effective * height
+
+    def height(self, probabilities: NDArray[np.float64]) -> float:
+        """Return the log-likelihood less what known margins take off it."""
+        return self.log_likelihood(probabilities) - self.distance_from_known(probabilities)
 
     def derivatives(
         self, probabilities: NDArray[np.float64], design: NDArray[np.float64]
@@ -181,7 +187,7 @@ class Likelihood:
         curvature = squares - centred.T @ (centred * ((u - n) * probabilities)[:, None])
         score = jacobian.T @ u
         for known in self.known:
-            weight = CERTAIN * n
+            weight = self.certain * n
             change, theta = known.members @ jacobian, known.members @ probabilities
             # Less 1, as the changes of a margin sum to 0: what is left has all its digits.
             score += weight * change.T @ (known.shares / theta - 1)
@@ -318,33 +324,10 @@ def fit_log_linear(
     cells, p = design.shape
     if cells != prod(likelihood.shape):
         raise ValueError(f"a design of {cells} rows for {prod(likelihood.shape)} cells")
-    parameters = np.zeros(p) if start is None else np.array(start, dtype=np.float64)
+    start = np.zeros(p) if start is None else start
+    parameters, information = maximised(likelihood, design, names, precision, start)
+    inverse = _inverse(information, names)
     prior = np.diag(precision)
-
-    def objective(at: NDArray[np.float64]) -> float:
-        values = probabilities_of(design @ at)
-        height = likelihood.log_likelihood(values) - likelihood.distance_from_known(values)
-        return height - 0.5 * float(precision @ at**2)
-
-    height = objective(parameters)
-    for _ in range(MOST_STEPS):
-        at = likelihood.derivatives(probabilities_of(design @ parameters), design)
-        score = at.score - precision * parameters
-        inverse = _inverse(at.information + prior, names)
-        step = _newton_step(at.curvature + prior, score)
-        if step is None:
-            step = inverse @ score
-        if float(step @ score) < _NEAR:
-            break
-        length = 1.0
-        while (new := objective(parameters + length * step)) < height - 1e-13 * abs(height):
-            length /= 2
-        parameters, height = parameters + length * step, new
-    else:
-        raise InputError(
-            "the fit does not settle: the release may be too small for this model; leave out "
-            "terms, or collapse categories"
-        )
     probabilities = probabilities_of(design @ parameters)
     squares = likelihood.squared_scores(probabilities, jacobian_of(design, probabilities))
     covariance = inverse if squares is None else inverse @ (squares + prior) @ inverse
@@ -359,6 +342,76 @@ def fit_log_linear(
         0.5 * float(precision @ parameters**2),
         likelihood.n_effective,
         likelihood,
+    )
+
+
+class At(NamedTuple):
+    """A number at some parameters: its value, its derivatives by them, shape (p,), and the second
+    ones, shape (p, p), negative semidefinite; None for zeros, or what is nearly so."""
+
+    value: float
+    change: NDArray[np.float64]
+    bend: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A number that a fit is held near a value: ½·weight·(number − value)² comes off the objective.
+
+    Args:
+        number: of the parameters.
+        value: near which.
+        weight: how strongly.
+    """
+
+    number: Callable[[NDArray[np.float64]], At]
+    value: float
+    weight: float
+
+
+def maximised(
+    likelihood: Likelihood,
+    design: NDArray[np.float64],
+    names: Sequence[str],
+    precision: NDArray[np.float64],
+    start: NDArray[np.float64],
+    held: Held | None = None,
+    near: float = _NEAR,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the parameters of the largest objective and the information there, with the prior's; a
+    number of them may be held. Raises as :func:`fit_log_linear`, whose other arguments these are.
+    """
+    parameters, prior = np.array(start, dtype=np.float64), np.diag(precision)
+
+    def objective(at: NDArray[np.float64]) -> float:
+        height = likelihood.height(probabilities_of(design @ at)) - 0.5 * float(precision @ at**2)
+        if held is not None:
+            height -= 0.5 * held.weight * (held.number(at).value - held.value) ** 2
+        return height
+
+    height = objective(parameters)
+    for _ in range(MOST_STEPS):
+        at = likelihood.derivatives(probabilities_of(design @ parameters), design)
+        score, more = at.score - precision * parameters, prior
+        if held is not None:
+            number = held.number(parameters)
+            pull = held.weight * (held.value - number.value)
+            score = score + pull * number.change
+            more = prior + held.weight * np.outer(number.change, number.change)
+            if number.bend is not None and pull > 0:
+                more = more - pull * number.bend
+        step = _newton_step(at.curvature + more, score)
+        if step is None:
+            step = _inverse(at.information + more, names) @ score
+        if float(step @ score) < near:
+            return parameters, at.information + more
+        length = 1.0
+        while (new := objective(parameters + length * step)) < height - 1e-13 * abs(height):
+            length /= 2
+        parameters, height = parameters + length * step, new
+    raise InputError(
+        "the fit does not settle: the release may be too small for this model; leave out "
+        "terms, or collapse categories"
     )
 
 

@@ -8,11 +8,16 @@ larger model's equations include the smaller one's. Merging in the likelihood in
 categories of a level to act alike, and where they do not, the answer would depend on the channel.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.models.cells import Cells
-from deniable.models.likelihood import LogLinearFit
+from deniable.models.likelihood import LogLinearFit, jacobian_of, probabilities_of
+
+Told = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""Coefficients and their derivatives, shape (q, p), from the parameters of a fit."""
 
 
 def describe(
@@ -61,19 +66,34 @@ def shares_within(
     return share, design - means[group]
 
 
-def of_levels(
-    fit: LogLinearFit,
+def told_first(
+    n: int, parameters: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the first parameters and their derivatives: coefficients without merged categories."""
+    return parameters[:n], np.eye(n, len(parameters))
+
+
+def told_of_levels(
+    whole: NDArray[np.float64],
     cells: Cells,
     design: NDArray[np.float64],
     response: int | None,
     inside: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return coefficients, covariance and data's share of a formula on merged categories;
-    ``inside`` are the places of the cells among those of the fit."""
-    place = cells.merged_into(range(len(cells.axes)))
-    table = np.bincount(place, fit.probabilities.ravel()[inside], len(design)).astype(np.float64)
+    parameters: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients of a formula on merged categories, and their derivatives; ``whole`` is
+    the fit's design, ``inside`` are the places of the model's cells in it."""
+    shares, place = probabilities_of(whole @ parameters), cells.merged_into(range(len(cells.axes)))
+    table = np.bincount(place, shares[inside], len(design)).astype(np.float64)
     values, change = describe(table, design, cells.levels.covariates(response))
-    linear = change[:, place] @ fit.jacobian()[inside]
+    return values, change[:, place] @ jacobian_of(whole, shares)[inside]
+
+
+def of_levels(
+    fit: LogLinearFit, told: Told
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients, covariance and data's share of a formula on merged categories."""
+    values, linear = told(fit.parameters)
     covariance = linear @ fit.covariance @ linear.T
     share = np.ones(len(values))
     if fit.precision.min() > 1e-6:  # with the prior

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
 from deniable.models.cells import Cells, Columns
+from deniable.models.everybody import UNANSWERED_PRECISION, beside_unanswered, inside_of
 from deniable.models.formula import (
     INTERCEPT,
     Formula,
@@ -26,8 +27,9 @@ from deniable.models.formula import (
     symmetric_precision,
     terms_of,
 )
-from deniable.models.likelihood import LogLinearFit, errors_along, fit_log_linear, jacobian_of
-from deniable.models.merging import of_levels, shares_within
+from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear, jacobian_of
+from deniable.models.merging import Told, of_levels, shares_within, told_of_levels
+from deniable.models.profile import FAR, UNREAD, Interval, Number, Profiles
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
 
@@ -91,13 +93,15 @@ class Model(Presented):
     """A regression or log-linear model, fitted to a release.
 
     Coefficients are log odds ratios (of a linear model, units of the response). Intervals are
-    normal. A coefficient that owes more than half of its information to the prior has no numbers
-    and the remark "the release cannot say".
+    normal, and of the profile likelihood where that disagrees; an end that is infinite is None. A
+    coefficient that owes more than half of its information to the prior, or has no end, has no
+    numbers and the remark "the release cannot say".
 
     Args:
         formula: as written.
         parsed: as it was read.
-        cells: the table that was fitted.
+        cells: the table that the formula is about.
+        everybody: the table that was fitted, with the categories of those who did not answer.
         kind: ``logistic``, ``multinomial``, ``log-linear`` or ``linear``.
         names: of the coefficients, shape (q,).
         terms: of the formula that each belongs to.
@@ -116,6 +120,8 @@ class Model(Presented):
         known: margins that were known exactly, in words.
         fit: the log-linear model behind it; None for a linear model.
         columns: of that model's design.
+        told: returns the coefficients and their derivatives, shape (q, p), from the parameters of
+            ``fit``; None for a linear model.
         against: the test against another formula, if one was asked for.
         merged: whether categories were merged after the fit.
 
@@ -146,6 +152,7 @@ class Model(Presented):
     formula: str
     parsed: Formula = field(repr=False)
     cells: Cells = field(repr=False)
+    everybody: Cells = field(repr=False)
     kind: Kind
     names: tuple[str, ...]
     terms: tuple[str, ...]
@@ -162,6 +169,7 @@ class Model(Presented):
     prior: bool = True
     known: tuple[str, ...] = ()
     fit: LogLinearFit | None = field(default=None, repr=False)
+    told: Told | None = field(default=None, repr=False)
     columns: Columns | None = field(default=None, repr=False)
     against: Test | None = None
     merged: bool = False
@@ -185,26 +193,77 @@ class Model(Presented):
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        z = normal_quantile(self._level(level))
         value, error, dropped = self.coefficients, self.standard_errors, set(self.dropped)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            statistic = value / error
-        p_value = [math.erfc(each / math.sqrt(2)) for each in abs(statistic)]
-        low, high = value - z * error, value + z * error
-        numbers = zip(value, error, statistic, p_value, low, high, strict=True)
-        remarks = [
-            DROPPED if name in dropped else "" if share >= HALF else CANNOT_SAY
-            for name, share in zip(self.names, self.data_share, strict=True)
-        ]
-        return [
-            dict(self.group)
-            | {"term": name}
-            | dict(zip(_NUMBERS, [None] * 6 if remark else map(float, row), strict=True))
-            | {"data_share": share, "remark": remark}
-            for name, share, row, remark in zip(
-                self.names, self.data_share.tolist(), numbers, remarks, strict=True
-            )
-        ]
+        found = self._intervals("coefficients", self._level(level))
+        rows: list[dict[str, Any]] = []
+        for place, (name, share) in enumerate(
+            zip(self.names, self.data_share.tolist(), strict=True)
+        ):
+            made, remark = found[place], DROPPED if name in dropped else CANNOT_SAY
+            numbers: list[float | None] = [None] * 6
+            if share >= HALF and not (math.isinf(made.low) and math.isinf(made.high)):
+                remark = made.remark
+                numbers = [float(value[place]), float(error[place])]
+                if made.kind == "unread":
+                    numbers += [None] * 4
+                else:
+                    p_value = math.erfc(abs(made.root) / math.sqrt(2))
+                    numbers += [made.root, p_value, _end(made.low), _end(made.high)]
+            row = {"term": name} | dict(zip(_NUMBERS, numbers, strict=True))
+            rows.append(dict(self.group) | row | {"data_share": share, "remark": remark})
+        return rows
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, float], list[Interval]]:
+        return {}
+
+    @cached_property
+    def _in_design(self) -> NDArray[np.int64]:
+        """The places of the columns that were not dropped."""
+        return np.flatnonzero(~np.isin(np.array(self.names, dtype=object), self.dropped))
+
+    def _intervals(
+        self, what: Literal["coefficients", "predictions"], level: float
+    ) -> list[Interval]:
+        """Return the intervals of coefficients, or of the log odds of predicted shares."""
+        if self.fit is None or self.told is None:
+            z, error = normal_quantile(level), self.standard_errors
+            with np.errstate(divide="ignore", invalid="ignore"):
+                numbers = zip(self.coefficients, error, self.coefficients / error, strict=True)
+            return [Interval(v - z * e, v + z * e, "normal", s) for v, e, s in numbers]
+        if (what, level) not in self._made:
+            if what == "coefficients":
+                scales = abs(self.design[:, self._in_design]).max(axis=0, initial=0.0)
+                chosen = [
+                    Number(partial(self._coefficient, place), FAR / (scale or 1.0), True)
+                    for place, scale in enumerate(scales.tolist())
+                ]
+                made = [Interval(math.nan, math.nan, "normal", math.nan)] * len(self.names)
+                found = Profiles(self.fit).intervals(chosen, level)
+                for place, interval in zip(self._in_design.tolist(), found, strict=True):
+                    made[place] = interval
+            else:
+                rows = range(len(self.design))
+                chosen = [Number(partial(self._log_odds, place)) for place in rows]
+                made = Profiles(self.fit).intervals(chosen, level)
+            self._made[what, level] = made
+        return self._made[what, level]
+
+    def _coefficient(self, place: int, parameters: NDArray[np.float64]) -> At:
+        assert self.told is not None
+        value, change = self.told(parameters)
+        return At(float(value[place]), change[place])
+
+    def _log_odds(self, place: int, parameters: NDArray[np.float64]) -> At:
+        assert self.told is not None
+        value, change = self.told(parameters)
+        group = self.levels.covariates(self.response)
+        share, centred = shares_within(self.design[:, self._in_design], value, group)
+        others = group == group[place]
+        others[place] = False  # not 1 less the share, which has no digits left near 1
+        rest = max(float(share[others].sum()), 1e-300)
+        odds = math.log(max(float(share[place]), 1e-300)) - math.log(rest)
+        return At(odds, centred[place] / rest @ change)
 
     def odds_ratios(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return ``term``, ``odds_ratio``, ``low``, ``high`` and ``p_value`` of every coefficient
@@ -239,8 +298,8 @@ class Model(Presented):
     def predict(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return what the model says of every combination of the covariates: the share of each
         level of the response, or the mean of a linear model; of a log-linear model the share of
-        every cell. ``estimate``, ``std_error``, ``low`` and ``high``; intervals of shares are
-        normal on the scale of log odds.
+        every cell. ``estimate``, ``std_error``, ``low``, ``high`` and ``remark``; intervals of
+        shares are normal on the scale of log odds, or of the profile likelihood.
 
         Raises:
             InputError: if the level is not between 0 and 1, or a linear model has too many
@@ -252,22 +311,26 @@ class Model(Presented):
                 raise InputError("the covariates have too many combinations to list them all")
             estimate = self.design @ self.coefficients
             error = errors_along(self.design, self.covariance)
-            low, high = estimate - z * error, estimate + z * error
+            low, high = (estimate - z * error).tolist(), (estimate + z * error).tolist()
+            remarks = [""] * len(self.design)
         else:
             group = self.levels.covariates(self.response)
             estimate, centred = shares_within(self.design, self.coefficients, group)
             of_log_odds = centred / np.maximum(1 - estimate, 1e-12)[:, None]
             on_scale = errors_along(of_log_odds, self.covariance)
             error = on_scale * estimate * (1 - estimate)
-            with np.errstate(divide="ignore"):
-                log_odds = np.log(estimate) - np.log1p(-estimate)
-            low, high = (1 / (1 + np.exp(-(log_odds + s * z * on_scale))) for s in (-1, 1))
-        names = (*self.levels.categories, "estimate", "std_error", "low", "high")
+            found = self._intervals("predictions", self._level(level))
+            remarks = [UNREAD if each.kind == "unread" else "" for each in found]
+            low, high = (
+                [None if end is None else _share_of(end) for end in ends]
+                for ends in zip(*(each.ends for each in found), strict=True)
+            )
+        names = (*self.levels.categories, "estimate", "std_error", "low", "high", "remark")
         places = product(*self.levels.categories.values())
-        numbers = np.stack([estimate, error, low, high], axis=1).tolist()
+        columns = (estimate.tolist(), error.tolist(), low, high, remarks)
         return [
             dict(self.group) | dict(zip(names, (*place, *row), strict=True))
-            for place, row in zip(places, numbers, strict=True)
+            for place, row in zip(places, zip(*columns, strict=True), strict=True)
         ]
 
     @property
@@ -318,9 +381,9 @@ class Model(Presented):
         values, covariance = self.coefficients[kept], self.covariance[kept][:, kept]
         if self.fit is not None and self.prior:
             design = self.design[:, kept]
-            values, covariance, _ = of_levels(
-                self._symmetric_fit, self.cells, design, self.response
-            )
+            fit, inside = self._symmetric_fit, inside_of(self.cells, self.everybody)
+            told = partial(told_of_levels, fit.design, self.cells, design, self.response, inside)
+            values, covariance, _ = of_levels(fit, told)
         own, left = [*constant, *own], [*constant, *left]
         if not without and len(restrictions(left, own, self.levels)):
             return None
@@ -349,8 +412,12 @@ class Model(Presented):
         values, vectors = np.linalg.eigh(precision * np.outer(scale, scale))
         some = values > 1e-10
         change = scale[:, None] * vectors[:, some] / np.sqrt(values[some])
-        unit = np.full(change.shape[1], 1.0 if self.prior else RIDGE)
-        return fit_log_linear(likelihood, columns.values @ change, ["a term"] * len(unit), unit)
+        n = change.shape[1]
+        own = Columns(columns.values @ change, ("a term",) * n, (1,) * n, ("",) * n)
+        whole, _ = beside_unanswered(own, self.cells, self.everybody)
+        unit = np.full(len(whole.names), 1.0 if self.prior else RIDGE)
+        unit[n:] = UNANSWERED_PRECISION if self.prior else RIDGE
+        return fit_log_linear(likelihood, whole.values, whole.names, unit)
 
     def tested_against(self, other: "Model") -> "Model":
         """Return the model with its test against another of the same rows, one of which holds the
@@ -477,7 +544,12 @@ class Model(Presented):
 
         ratios = self.kind != "linear"
         rows = self.odds_ratios(level) if ratios else self._without_intercepts(level)
-        rows = [row | {"uncertain": False} for row in rows if row["p_value"] is not None]
+        one_sided = {"low": None}  # its name stands there alone
+        rows = [
+            row | {"uncertain": False} | (one_sided if row["high"] is None else {})
+            for row in rows
+            if row["p_value"] is not None
+        ]
         if not rows:
             raise InputError("there is nothing to draw: no coefficient that the release can say")
         return draw_intervals(
@@ -492,6 +564,14 @@ class Model(Presented):
 
 
 _NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
+
+
+def _end(value: float) -> float | None:
+    return None if math.isinf(value) else value
+
+
+def _share_of(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
 
 
 def _without(row: Mapping[str, Any], group: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -39,7 +39,7 @@ from deniable.models.likelihood import (
     fit_log_linear,
     known_shares,
 )
-from deniable.models.merging import of_levels
+from deniable.models.merging import Told, of_levels, told_first, told_of_levels
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
 from deniable.models.syntax import printable, shown_name
 
@@ -349,13 +349,14 @@ class ModelQuestion:
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
         n = int(kept.sum())
         values, covariance, share = fit.parameters[:n], fit.covariance[:n, :n], fit.data_share[:n]
+        told: Told = partial(told_first, n)
         if any(axis.merged for axis in cells.axes):
             shown = columns_of(formula, cells.levels)
             m = len(shown.names)  # fewer than before if the response's categories are merged
             kept = kept[:m]
-            values, covariance, share = of_levels(
-                fit, cells, shown.values[:, kept], response, inside
-            )
+            design = shown.values[:, kept]
+            told = partial(told_of_levels, fit.design, cells, design, response, inside)
+            values, covariance, share = of_levels(fit, told)
         names = [name for name, own in zip(shown.names, kept, strict=False) if own]
         if (lost := np.flatnonzero(share < NOTHING)).size:
             raise InputError(
@@ -396,6 +397,7 @@ class ModelQuestion:
             fit=fit,
             columns=columns,
             merged=any(axis.merged for axis in cells.axes),
+            told=told,
         )
 
     # Numbers released as they are
@@ -504,5 +506,3 @@ class ModelQuestion:
 def _compared(models: Sequence[Model]) -> Model:
     """Return the first of one or two models, with its test against the second."""
     return models[0].tested_against(models[1]) if len(models) > 1 else models[0]
-
-

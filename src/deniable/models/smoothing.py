@@ -6,9 +6,10 @@ logarithms as nothing; where that is nearly so, errors of rare cells are several
 score test against the saturated model says whether it is.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, product
 from typing import Any, ClassVar
 
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, rows_text, target_text, where_text
-from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Margins
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.shares import Estimate, Shares
@@ -27,13 +27,16 @@ from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.formula import check_size, prior_precision
 from deniable.models.likelihood import (
+    At,
     Likelihood,
     LogLinearFit,
     Observed,
     fit_log_linear,
     known_shares,
+    probabilities_of,
 )
 from deniable.models.model import Test, goodness_of_fit
+from deniable.models.profile import Number, Profiles
 
 
 @dataclass(frozen=True)
@@ -81,21 +84,29 @@ class Smoothed(Presented):
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row per cell: a category per attribute, the model's ``estimate``,
         ``standard_error``, ``low``, ``high`` and ``uncertain``, and the ``unbiased`` estimate with
-        its ``unbiased_standard_error``. Intervals are normal for the logarithm of the share.
+        its ``unbiased_standard_error``. Intervals are normal for the logarithm of the share,
+        or of the profile likelihood where that disagrees; None where the table is too large for it.
 
         Raises:
             InputError: if the level is not between 0 and 1.
         """
-        z = normal_quantile(self._level(level))
         share, error = self.values.ravel(), self.standard_error.ravel()
-        ratio = np.exp(np.minimum(z * error / share, 700.0))
+        logarithms = [Number(partial(self._logarithm, place)) for place in range(share.size)]
+        found = Profiles(self.fit).intervals(logarithms, self._level(level))
+        ends = [
+            [None if end is None else min(1.0, math.exp(end)) for end in side]
+            for side in zip(*(each.ends for each in found), strict=True)
+        ]
         known = self.unbiased
         columns: dict[str, list[Any]] = {
             "estimate": share.tolist(),
             "standard_error": error.tolist(),
-            "low": (share / ratio).tolist(),
-            "high": np.minimum(1.0, share * ratio).tolist(),
-            "uncertain": (error > share / 2).tolist(),
+            "low": ends[0],
+            "high": ends[1],
+            "uncertain": [
+                bool(wide) or low is None
+                for wide, low in zip(error > share / 2, ends[0], strict=True)
+            ],
             "unbiased": known.unbiased.ravel().tolist() if known else [None] * share.size,
             "unbiased_standard_error": known.standard_error.ravel().tolist()
             if known
@@ -107,6 +118,12 @@ class Smoothed(Presented):
             dict(self.group) | dict(zip(names, (*labels, *row), strict=True))
             for labels, row in zip(product(*self.categories), numbers, strict=True)
         ]
+
+    def _logarithm(self, place: int, parameters: NDArray[np.float64]) -> At:
+        share = probabilities_of(self.fit.design @ parameters)
+        centred = self.fit.design - share @ self.fit.design
+        bend = -centred.T @ (share[:, None] * centred)
+        return At(math.log(max(float(share[place]), 1e-300)), centred[place], bend)
 
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what it is."""

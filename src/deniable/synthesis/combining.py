@@ -5,6 +5,12 @@ estimates, m copies: for imputed copies T = Ū + (1 + 1/m)B with (m − 1)(1 + 1
 (Rubin 1987), for synthetic ones T = (1 + 1/m)B − Ū with (m − 1)(1 − 1/r)² (Raghunathan, Reiter and
 Rubin 2003), r = (1 + 1/m)B/Ū. As no copy knows more than as many true rows would, the second is
 held at Ū or above, which is r = 2.
+
+Both take an estimate's law as normal, and the variance that an analysis states as hardly moving
+from copy to copy. Where a category is rare next to the noise neither is so: a share p states p/n,
+its log odds 1/(np), and both spread as p itself does. So a term whose stated variances spread by
+more than :data:`SPREAD` of their mean is marked: its category is not three standard errors from
+empty, and the interval is not to be read.
 """
 
 import csv
@@ -30,6 +36,11 @@ FEWEST_COPIES = 5
 """The variance between fewer says next to nothing of what it is to measure."""
 
 
+SPREAD = 0.35
+"""Standard deviation over mean of the stated variances, from which on a term is not to be read."""
+UNREAD = "not to be read: rare next to the noise"
+
+
 @dataclass(frozen=True)
 class Combined:
     """Combined estimates.
@@ -41,6 +52,7 @@ class Combined:
         estimates: means over the copies, shape (q,).
         standard_errors: shape (q,).
         degrees_of_freedom: of Student's law, shape (q,).
+        spreads: of the stated variances, standard deviation over mean, shape (q,).
         level: of the intervals, unless another is asked for.
     """
 
@@ -50,11 +62,12 @@ class Combined:
     estimates: NDArray[np.float64] = field(repr=False)
     standard_errors: NDArray[np.float64] = field(repr=False)
     degrees_of_freedom: NDArray[np.float64] = field(repr=False)
+    spreads: NDArray[np.float64] = field(repr=False)
     level: float = 0.95
 
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row per estimate: ``term``, ``estimate``, ``std_error``, ``statistic``,
-        ``df``, ``p_value``, ``low`` and ``high``.
+        ``df``, ``p_value``, ``low``, ``high`` and ``remark``.
 
         Raises:
             InputError: if the level is not between 0 and 1.
@@ -65,11 +78,12 @@ class Combined:
         if not 0 < level < 1:
             raise InputError(f"a level is a probability between 0 and 1, not {level}")
         rows = []
-        for term, value, error, df in zip(
+        for term, value, error, df, spread in zip(
             self.terms,
             self.estimates.tolist(),
             self.standard_errors.tolist(),
             self.degrees_of_freedom.tolist(),
+            self.spreads.tolist(),
             strict=True,
         ):
             statistic = value / error if error > 0 else None
@@ -77,7 +91,8 @@ class Combined:
             p_value = None if statistic is None else 2 * float(stdtr(df, -abs(statistic)))
             numbers = {"estimate": value, "std_error": error, "statistic": statistic, "df": df}
             ends = {"p_value": p_value, "low": value - wide, "high": value + wide}
-            rows.append({"term": term} | numbers | ends)
+            remark = UNREAD if spread > SPREAD else ""
+            rows.append({"term": term} | numbers | ends | {"remark": remark})
         return rows
 
     def caption(self, level: float | None = None) -> str:
@@ -143,7 +158,10 @@ def combine(
             total = np.maximum(between - within, within)
             free = (m - 1) * (1 - 1 / np.maximum(ratio, 2.0)) ** 2
     free = np.minimum(free, 1e9)
-    return Combined(terms, kind, m, values.mean(axis=0), np.sqrt(total), free, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # An analysis that states no error at all has seen no one.
+        spread = np.where(squares.min(axis=0) > 0, squares.std(axis=0, ddof=1) / within, np.inf)
+    return Combined(terms, kind, m, values.mean(axis=0), np.sqrt(total), free, spread, level)
 
 
 def _refuse_few(copies: int) -> None:

@@ -6,7 +6,7 @@ The model of a table of at most 100,000 cells has all main effects and pairs
 every released row y its true cell x, with probability π(x) M[y, x]/θ(y).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -23,7 +23,7 @@ from deniable.models.likelihood import LogLinearFit, fit_log_linear
 from deniable.models.model import goodness_of_fit
 from deniable.randomness import BitSource
 from deniable.synthesis.drawing import Choices, code_type, exponentials
-from deniable.synthesis.rows import ReleasedRows, Seen, drawn_shares, likelihood_of
+from deniable.synthesis.rows import MAIN, ReleasedRows, Seen, drawn_shares, likelihood_of
 
 MOST_CELLS = 100_000
 """Of a table under the model of all pairs."""
@@ -59,9 +59,19 @@ class PairsModel:
                 attributes go together.
         """
         attributes = [v.attribute for v in rows.strata.schema.variables(names)]
-        cells = Cells(
-            tuple(Axis(n, a.categories) for n, a in zip(names, attributes, strict=True)), len(names)
-        )
+        return cls.of_seen(names, [a.categories for a in attributes], lambda: rows.seen(names))
+
+    @classmethod
+    def of_seen(
+        cls,
+        names: Sequence[str],
+        categories: Sequence[Sequence[str]],
+        shown: Callable[[], Sequence[Seen]],
+    ) -> "PairsModel":
+        """Fit the model to rows that are counted once it is known to be small enough; raises as
+        :meth:`fitted`."""
+        axes = (Axis(n, tuple(c)) for n, c in zip(names, categories, strict=True))
+        cells = Cells(tuple(axes), len(names))
         if cells.n_cells > MOST_CELLS:
             raise InputError(
                 f"the table of {', '.join(names)} has {cells.n_cells:,} cells, and the model of "
@@ -73,7 +83,7 @@ class PairsModel:
             for chosen in combinations(cells.sizes, size)
         )
         check_size(cells, within, "all pairs")
-        seen = rows.seen(names)
+        seen = shown()
         for pair in combinations(names, min(2, len(names))):
             for part in seen:
                 channel_of(part.mechanism, pair).check(len(part.rows))
@@ -82,7 +92,7 @@ class PairsModel:
             likelihood_of(seen, names, cells.sizes),
             columns.values,
             columns.names,
-            prior_precision(columns),
+            prior_precision(columns, MAIN),
         )
         return cls(tuple(names), cells.sizes, fit, tuple(seen))
 

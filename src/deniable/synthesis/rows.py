@@ -119,6 +119,10 @@ class ReleasedRows:
         return Counts(parts, column=self.strata.column)
 
 
+MAIN = 100.0
+"""Standard deviation of the prior on main effects. One of 3 holds the share of an empty category at
+nearly one standard error of the release, and its copies all agree on that."""
+
 _MATRIX = 1 << 22
 """Numbers up to which a channel is written out as a matrix: one product instead of a pass for every
 axis and form."""

@@ -37,7 +37,7 @@ from deniable.models.formula import prior_precision
 from deniable.models.likelihood import LogLinearFit, fit_log_linear
 from deniable.randomness import BitSource
 from deniable.synthesis.drawing import Choices, code_type, exponentials, uniforms
-from deniable.synthesis.rows import ReleasedRows, Seen, drawn_shares, likelihood_of
+from deniable.synthesis.rows import MAIN, ReleasedRows, Seen, drawn_shares, likelihood_of
 
 SIGNIFICANT = 0.05
 """The p-value over all pairs below which an association may be an edge."""
@@ -334,7 +334,8 @@ def _saturated(rows: ReleasedRows, axes: Sequence[Axis], places: tuple[int, ...]
         channel_of(part.mechanism, names, part.counts).check(len(part.rows))
     columns = interactions(cells, range(len(places)), 2)
     likelihood = likelihood_of(seen, names, cells.sizes)
-    fit = fit_log_linear(likelihood, columns.values, columns.names, prior_precision(columns))
+    precision = prior_precision(columns, MAIN)
+    fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
     return places, fit, seen
 
 

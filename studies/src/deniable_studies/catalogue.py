@@ -3,7 +3,7 @@
 from typing import Any
 
 from deniable.errors import InputError
-from deniable_studies.beyond import adult_release, coverage, foreign_tables, record_budget
+from deniable_studies.beyond import adult_release, coverage, foreign_tables, rare, record_budget
 from deniable_studies.lambda_randomization import table_1
 from deniable_studies.optrr import adult_columns, distributions, iterative, normal
 from deniable_studies.privacy_optimized import category_counts, genome, levels, run_time
@@ -23,6 +23,7 @@ STUDIES: tuple[Study[Any], ...] = (
     adult_release.STUDY,
     coverage.STUDY,
     foreign_tables.STUDY,
+    rare.STUDY,
 )
 
 

@@ -35,6 +35,21 @@ def test_synthetic_copies_by_raghunathan_reiter_and_rubin() -> None:
     assert [row["term"] for row in found.table(0.9)] == ["a", "b"]
 
 
+def test_what_is_rare_next_to_the_noise_is_marked() -> None:
+    # Failed before: shares of empty categories and of one in a thousand were told as if certain.
+    noise = np.random.default_rng(4).normal(size=20)
+    for share in (np.maximum(0.001 + 0.004 * noise, 0), np.zeros(20)):
+        found = deniable.combine(share, share * (1 - share) / 20_000, kind="synthetic")
+        assert found.table()[0]["remark"].startswith("not to be read")
+        with np.errstate(divide="ignore"):
+            error = 1 / (20_000 * np.maximum(share, 1e-6))
+        (row,) = deniable.combine(np.log(1 / (20_000 * error)), error, kind="imputed").table()
+        assert share.max() == 0 or row["remark"].startswith("not to be read")
+    share = 0.05 + 0.004 * noise
+    (row,) = deniable.combine(share, share * (1 - share) / 20_000, kind="synthetic").table()
+    assert row["remark"] == ""
+
+
 def test_what_cannot_be_combined_is_refused() -> None:
     with pytest.raises(InputError, match="fewer than 5"):
         deniable.combine(VALUES[:4], SQUARES[:4], kind="imputed")
