@@ -26,6 +26,7 @@ def as_typed(message: str) -> str:
     >>> as_typed("say with `schema.file.separator` which, or `schema.file.header = False`")
     'say with --separator which, or --no-header'
     """
+    message = message.replace('`missing="NA"`', 'missing = "category:NA"')  # as in a schema's file
     return _MARKED.sub(
         lambda said: said[1] or _OTHER_NAMES.get(said[2], "--" + said[2].replace("_", "-")), message
     )

@@ -621,7 +621,7 @@ def population_of(
         if not usual.exists:
             raise InputError(
                 f"{usual.path}: there is no such ledger, and DENIABLE_LEDGER names it; put it "
-                "back, name another, or begin a new one with `deniable ledger budget`"
+                "back, name another, or begin a new one with deniable ledger budget"
             )
         return Population(usual, name, new)
     if name != EVERYBODY:

@@ -218,7 +218,7 @@ def check_ledger(output: Path, population: Population | None) -> None:
     ):
         raise InputError(
             f"{ledger}: there is no such ledger, and {output} was counted in one; put it back, or "
-            "begin a new one with `deniable ledger budget`"
+            "begin a new one with deniable ledger budget"
         )
 
 
