@@ -523,10 +523,8 @@ def _unfit(kind: Any, needs: str) -> str:
     elif types.is_duration(kind) or types.is_interval(kind):
         held, advice = "spans of time", f"{advice}, such as a number of days"
     elif types.is_timestamp(kind) or types.is_date(kind):
-        held, advice = (
-            "dates or times",
-            f"declare bins of dates, or convert it to {needs or 'dates'}",
-        )
+        held = "dates or times"
+        advice = f"declare bins of dates, or convert it to {needs or 'dates'}"
     elif needs:
         held = f"no {needs}, which the bins are of"
     return f"the column holds {held} ({kind}); {advice}"

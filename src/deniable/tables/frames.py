@@ -198,9 +198,11 @@ def _holds_objects(series: Any) -> bool:
 
 def _of_types(series: Any) -> str:
     """Return of which types the values of a column are that cannot be read, without a value."""
-    if series.dtype != nw.Object:
-        return f"its values are of type {series.to_native().dtype}, which is not read"
-    values = [value for value in series.to_native() if value is not None and value == value]
+    values = series.drop_nulls().to_native()
+    if series.dtype == nw.Categorical:
+        values = values.cat.categories
+    elif series.dtype != nw.Object:
+        return f"its values are of type {values.dtype}, which is not read"
     types = sorted({type(value).__name__ for value in values})
     if types == ["int"]:
         return "its values are whole numbers of more than 64 bits"
