@@ -344,6 +344,7 @@ class Ledger:
             try:
                 event = Event(number, time, kind, population, json.loads(content), before)
                 as_entered = number == len(events) + 1 and event.digest == digest
+                as_entered = as_entered and isinstance(event.content, dict)
             except (TypeError, ValueError, RecursionError):
                 as_entered = False
             if not as_entered:

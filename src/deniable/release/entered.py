@@ -51,10 +51,16 @@ def enter(
         rows_of_person: the most rows of one person.
 
     Raises:
-        InputError: if the population is new, or its budget does not allow the release.
+        InputError: if the population is new, its budget does not allow the release, or rows were
+            drawn for another entry.
     """
     if population is None:
         return
+    if (job / _DRAWING).exists() or (job / _SPENT).exists():
+        raise InputError(
+            f"{job / _FILE} is gone, which names the release in its ledger; put it back, or begin "
+            "anew"
+        )
     with remembered(population, spending, "share", rows_of_person=rows_of_person) as entry:
         assert entry is not None
         stored = StoredEntry(str(population.ledger.path.absolute()), entry.number, entry.token)

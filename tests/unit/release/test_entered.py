@@ -143,6 +143,18 @@ def test_a_ledger_that_is_gone_is_not_begun_anew_by_what_was_counted_in_it(tmp_p
     assert not ledger.exists
 
 
+def test_a_job_of_which_rows_were_drawn_is_not_entered_again(tmp_path):
+    # Failed before: a second entry, which was never counted, and a traceback at the end.
+    job = counted(tmp_path, "first", Ledger(tmp_path / "ledger"))
+    work(job, "draw", job.left("draw"))
+    (job.folder / "entry.json").unlink()
+    with (
+        pytest.warns(Notice, match="stays"),
+        pytest.raises(InputError, match="json is gone"),
+    ):
+        finish(job)
+
+
 def test_a_job_is_not_removed_between_two_pieces_of_work(tmp_path):
     # Failed before: only what was drawn at the moment was held.
     job = counted(tmp_path, "first", Ledger(tmp_path / "ledger"))

@@ -172,7 +172,7 @@ def test_numbers_that_the_column_would_round_are_released_as_whole_ones(dtype):
     [
         (pd.Series(["SECRET", 1], dtype=object), r"of several types \(int, str\); convert"),
         (pd.Series(["SECRET", 1], dtype="category"), r"of several types \(int, str\); convert"),
-        (pd.Series([np.zeros(2), pd.NA, "SECRET"], dtype=object), r"several types \(ndarray, str\)"),
+        (pd.Series([np.zeros(2), None, "SECRET"], dtype=object), r"several types \(ndarray, str\)"),
         (pd.Series([1j, 2]), "of type complex128, which is not read"),
         (pd.Series([2**70, 1], dtype=object), "whole numbers of more than 64 bits"),
         (pd.Series([object()], dtype=object), r"of a type that is not read \(object\)"),
