@@ -269,8 +269,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ],
     ("release/entered", "unit/release/entered"): [
         ("if not entry.counted:", "if entry.counted:"),
-        ("if entry is not None and not entry.stays:", "if entry is not None:"),
-        ('any((job / "made").glob("draw-*"))', 'any((job / "made").glob("gather-*"))'),
+        ("return None if entry is None or entry.counted else entry", "return entry"),
     ],
     ("release/record", "unit/release/record"): [
         ("if _finite_or_infinite(level) < true_level:", "if False:"),
@@ -280,6 +279,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ],
     ("ledger/book", "unit/ledger/book"): [
         ("known, spending.of_rows(rows_of_person))", "known, spending)"),
+        ("if self._stored(self.ledger._events(connection)).counted:", "if False:"),
     ],
     ("laws/votes/backward", "laws/every_law"): [
         ("blur / a * up + (own + blur * ((a - 1) / a)) * stay", "blur / a * up + own * stay"),

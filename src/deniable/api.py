@@ -159,7 +159,7 @@ def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
             rows = with_all_mismatches(reader, frame, schema, options)
             released = randomize_frame(frame, columns, rows, draw)
             if entry is not None:
-                entry.count(seen=True)
+                entry.count()
         return released
 
 
@@ -214,7 +214,7 @@ def share(
     """
     options = options_of("deniable.share(…)", **told)
     made = _design(plan)
-    check_budget(made.mechanism, options.population)
+    check_budget(made.mechanism, options.population, Path(output))
     if (parts := parts_of(table)) is not None:
         return share_parts(parts, made, Path(output), options, jobs=jobs)
     look_at(table, made.mechanism.schema, options)
@@ -275,7 +275,7 @@ def pram(
         numeric=numeric or {},
     )
     options = options_of("deniable.pram(…)", **told)
-    check_budget_of_treatment(treatment, options)
+    check_budget_of_treatment(treatment, options, Path(output))
     look_at(table, schema, options, list(treatment.numeric))
     return write_treated(table, treatment, Path(output), options, SystemRandomness())
 

@@ -321,15 +321,19 @@ class FileLock:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
-    def claim(self) -> bool:
+    def claim(self, *, shared: bool = False) -> bool:
         """Hold the file, made if need be, unless somebody does; return whether it is held. Where
-        the system has no such locks everybody holds everything."""
+        the system has no such locks everybody holds everything.
+
+        Args:
+            shared: whether others may share it, who ask for that too.
+        """
         if fcntl is None:
             return True
         os.close(os.open(self.path, os.O_CREAT | os.O_RDONLY, 0o600))
-        return self.take_over()
+        return self.take_over(shared=shared)
 
-    def take_over(self) -> bool:
+    def take_over(self, *, shared: bool = False) -> bool:
         """Hold what is there and nobody holds; return whether that is so."""
         if fcntl is None:
             return False
@@ -338,7 +342,7 @@ class FileLock:
         except OSError:
             return False
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             os.close(descriptor)
             return False

@@ -1,10 +1,28 @@
 """A release that is opened once and asked many questions."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import numbers
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, Required, TypedDict, TypeVar, Unpack, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    Required,
+    TypedDict,
+    TypeVar,
+    Union,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
 
 from deniable.design.account import Design
 from deniable.design.record import read_design
@@ -54,7 +72,9 @@ def names_of(given: Any, argument: str, schema: Schema) -> tuple[str, ...]:
     except TypeError:
         names = (None,)
     if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{argument} is the name of a column or a list of names, not {given!r}")
+        raise InputError(
+            f"{argument} is the name of a column or a list of names, not {type(given).__name__}"
+        )
     return names
 
 
@@ -68,6 +88,8 @@ def texts_of(given: Any, argument: str, example: str) -> dict[str, str]:
         return {}
     if not isinstance(given, Mapping):
         raise InputError(f"{argument} is a dictionary of {example}")
+    if any(hasattr(value, "__len__") and not isinstance(value, str) for value in given.values()):
+        raise InputError(f"{argument} is a dictionary of {example}; its values are single ones")
     return {str(name): str(value) for name, value in given.items()}
 
 
@@ -95,7 +117,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """Return what makes a function's help show one by one what its ``**asked`` may be.
+    """Return what makes a function's help show one by one what its ``**asked`` may be, and refuse
+    anything else.
 
     Args:
         makers: dataclasses and functions that the entries are handed on to, and whose defaults
@@ -115,11 +138,56 @@ def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]
             default = asked.empty if name in entries.__required_keys__ else defaults.get(name)
             entry = asked.replace(kind=asked.KEYWORD_ONLY, annotation=hint)
             own.append(entry.replace(name=name, default=default))
+        hints = {one.name: one.annotation for one in own}
+
+        @wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            for name, value in given.items():
+                if name not in hints:
+                    has = ", ".join(one for one in hints if one != "self")
+                    raise TypeError(f"{function.__name__}() has no argument '{name}'; it has {has}")
+                _check_type(name, value, hints[name])
+            if missing := sorted(entries.__required_keys__ - given.keys()):
+                raise TypeError(f"{function.__name__}() needs the argument '{missing[0]}'")
+            for (name, hint), value in zip(hints.items(), arguments, strict=False):
+                _check_type(name, value, hint)
+            return function(*arguments, **given)
+
         shown = inspect.signature(function).replace(parameters=own)
-        function.__signature__ = shown  # type: ignore[attr-defined]
-        return function
+        checked.__signature__ = shown  # type: ignore[attr-defined]
+        return cast(_Function, checked)
 
     return spelled
+
+
+_MEANT: dict[Any, tuple[Any, str]] = {
+    str: (str, "a text"),
+    float: (numbers.Real, "a number"),
+    int: (numbers.Integral, "a whole number"),
+    bool: ((bool, np.bool_), "True or False"),
+    Path: (os.PathLike, "a path"),
+    Sequence: (Iterable, "a list"),
+    NoneType: (NoneType, "None"),
+}
+"""Types of arguments: what is taken for each, and how it is called."""
+
+
+def _check_type(name: str, value: Any, hint: Any) -> None:
+    """Stop at an argument that is of none of the types that its annotation names.
+
+    Raises:
+        InputError: naming the argument and the types, not the value.
+    """
+    hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = [str if get_origin(one) is Literal else get_origin(one) or one for one in hints]
+    if (
+        hint == Names
+        or not all(kind in _MEANT for kind in kinds)
+        or isinstance(value, tuple(_MEANT[kind][0] for kind in kinds))
+    ):
+        return
+    meant = " or ".join(dict.fromkeys(_MEANT[kind][1] for kind in kinds))
+    raise InputError(f"{name} is {meant}, not {type(value).__name__}")
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -252,46 +320,56 @@ class OpenedRelease:
         """What the release contains."""
         return self.source.strata.schema
 
+    @spelled_out(Shares)
     def shares(self, of: Names, **asked: Unpack[SharesAsked]) -> Answers[Estimate]:
         """Return shares, a joint table, or shares within subgroups, as :func:`deniable.estimate`,
         for every group of rows that a kept column forms."""
         return Shares(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Smooth)
     def smooth(self, of: Names, **asked: Unpack[SmoothAsked]) -> Answers[Smoothed]:
         """Return a joint table of three attributes or more by the model of all pairs, beside the
         unbiased one: for small groups. ``known`` is as of :func:`deniable.estimate`."""
         return Smooth(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Mean)
     def mean(self, of: Names, **asked: Unpack[MeanAsked]) -> Answers[Summary]:
         """Return the mean score of an attribute, as :func:`deniable.estimate_mean`."""
         return Mean(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Quantile)
     def quantile(self, of: Names, **asked: Unpack[QuantileAsked]) -> Answers[Summary]:
         """Return a quantile of an attribute, as :func:`deniable.estimate_quantile`."""
         return Quantile(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Covariance)
     def covariance(
         self, of: Names, **asked: Unpack[CovarianceAsked]
     ) -> Answers[CovarianceEstimate]:
         """Return the covariance of two attributes, as :func:`deniable.estimate_covariance`."""
         return Covariance(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Independence)
     def test(self, of: Names, **asked: Unpack[Asked]) -> Answers[IndependenceTest]:
         """Return the test of independence, as :func:`deniable.independence_test`."""
         return Independence(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Trend)
     def trend(self, of: Names = (), **asked: Unpack[TrendAsked]) -> Answers[TrendTests]:
         """Return the tests of trend, as :func:`deniable.trend_test`."""
         return Trend(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Agreement)
     def agreement(self, of: Names = (), **asked: Unpack[Asked]) -> Answers[FormAgreement]:
         """Return the test whether all forms agree, as :func:`deniable.form_agreement`."""
         return Agreement(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(Leverage)
     def leverage(self, of: Names, **asked: Unpack[LeverageAsked]) -> Answers[LeverageOfLiars]:
         """Return how far liars can move shares, as :func:`deniable.leverage`."""
         return Leverage(self._names(of), **self._told(**asked)).ask(self.source)
 
+    @spelled_out(ModelQuestion)
     def model(self, formula: str, **asked: Unpack[ModelAsked]) -> Answers[Model]:
         """Return a model fitted to every group of rows, as :func:`deniable.model`."""
         return ModelQuestion(formula, **self._told(**asked)).ask(self.source)

@@ -10,6 +10,7 @@ import pyarrow
 import pytest
 
 import deniable as library
+from deniable.errors import Notice
 from deniable.ledger import Ledger, balances, stored_releases
 from deniable.release import release
 from deniable.schema import Schema
@@ -40,6 +41,7 @@ def test_releases_add_up_and_the_first_page_says_to_what(deniable, people):
 def test_a_release_beyond_the_budget_is_refused_before_a_row_is_read(deniable, people):
     said = deniable("ledger", "budget", "l", "--epsilon", "5")
     assert said.out == "Of 5 nats 5 are left for population 'everybody'\n"
+    assert "l is a new ledger" in said.err
     assert deniable(*SHARE, "--output", "r1").status == 0
     (people / "people.csv").unlink()
     (people / "people.csv").write_text("no,such,table\n")
@@ -161,13 +163,17 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
     import pandas
 
     monkeypatch.setenv("DENIABLE_LEDGER", "l")
-    assert deniable(*SHARE[:-2], "--output", "r1").status == 0
+    lost = deniable(*SHARE[:-2], "--output", "r1")  # failed before: a new one, without a word
+    assert (lost.status, "DENIABLE_LEDGER names it; put it back" in lost.err) == (2, True)
+    begun = deniable(*SHARE, "--output", "r1")
+    assert (begun.status, "l is a new ledger, without a budget" in begun.err) == (0, True)
     plan = library.design(Schema.from_toml("people.toml"), attribute_epsilon=[1, 1, 1])
     frame = pandas.DataFrame({"sex": ["f", "m"], "age": [25, 61], "blood": ["A", "0"]})
     library.randomize(frame, plan, population="others")
     library.share(frame, plan, "r2")
     request = library.StrengthRequest(attenuation=0.5)
-    library.pram(frame, plan.mechanism.schema, "r3", request=request, ledger=tmp_path / "l2")
+    with pytest.warns(Notice, match="new ledger"):
+        library.pram(frame, plan.mechanism.schema, "r3", request=request, ledger=tmp_path / "l2")
     found = balances(Ledger("l").events())
     assert [(b.population, len(b.releases)) for b in found.values()] == [
         ("everybody", 2),
@@ -176,7 +182,15 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
     assert found["others"].epsilon == plan.epsilon
     assert deniable("ledger", "show").status == 0
     monkeypatch.delenv("DENIABLE_LEDGER")
-    assert "set DENIABLE_LEDGER" in deniable("ledger", "show").err
+    for blank in (None, "", " "):  # failed before: ". is a folder"
+        if blank is not None:
+            monkeypatch.setenv("DENIABLE_LEDGER", blank)
+        assert "set DENIABLE_LEDGER" in deniable("ledger", "show").err
+        assert deniable(*SHARE[:-2], "--output", f"r{blank}").status == 0
+        with pytest.raises(library.InputError, match="name of the ledger is blank"):
+            library.randomize(frame, plan, ledger=blank or "")
+    monkeypatch.setenv("DENIABLE_LEDGER", ".")
+    assert "DENIABLE_LEDGER: . is a folder" in deniable(*SHARE[:-2], "--output", "r4").err
 
 
 def test_pram_reserves_the_worst_stratum_and_counts_what_was_drawn(deniable, people):

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,24 @@ def test_a_batch_system_begins_works_and_finishes(deniable, parts):
     again = deniable("finish", ".release.job")
     assert (again.status, again.out) == (2, "")
     assert "no release of that name that was begun" in again.err
+
+
+def test_begun_anew_what_drew_nothing_is_given_back_and_what_drew_counts(deniable, parts):
+    # Failed before: with `made` and `release` removed each draw was given back, and the second
+    # beginning of what drew nothing was refused.
+    deniable("ledger", "budget", "l", "--epsilon", "8")
+    words = ["share", "people", "--schema", "people.toml", *LEVELS, "--output", "release"]
+    words += ["--ledger", "l", "--only-begin", "--force"]
+    for _ in range(3):
+        begun = deniable(*words)
+        assert begun.status == 0, begun.err
+    assert deniable("work", ".release.job", "--part", "1/3").status == 0
+    for name in ("made", "release"):
+        shutil.rmtree(parts / ".release.job" / name)
+    again = deniable("work", ".release.job")
+    assert (again.status, "rows of this release were drawn" in again.err) == (2, True)
+    refused = deniable(*words)
+    assert (refused.status, "of 8 nats 3.5 are left after 1 release" in refused.err) == (2, True)
 
 
 def test_what_was_begun_is_continued_and_nothing_else(deniable, parts):

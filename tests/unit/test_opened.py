@@ -1,9 +1,13 @@
 """A release opened once: every question is the function's answer."""
 
+import inspect
+
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import deniable
+from deniable.engines.units import options_of
 from deniable.errors import InputError
 
 SCHEMA = deniable.Schema(
@@ -73,3 +77,31 @@ def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
         RELEASE.model("smokes ~ age", collapse="age=x|*")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="where is a condition such as"):
         RELEASE.shares("sex", where=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ask", "argument"),
+    [(deniable.estimate, "level"), (deniable.estimate, "method"), (deniable.estimate, "target"),
+     (deniable.estimate, "weights"), (deniable.estimate, "known"), (deniable.estimate, "anyway"),
+     (deniable.estimate_mean, "scores"), (deniable.estimate_quantile, "probability"),
+     (deniable.trend_test, "status"), (deniable.model, "formula"), (deniable.model, "against"),
+     (deniable.share, "person"), (deniable.share, "shuffle"), (RELEASE.shares, "target")],
+)  # fmt: skip
+def test_an_argument_of_another_type_is_named_with_its_types_and_not_shown(ask, argument) -> None:
+    # Failed before: tracebacks of pandas, or the frame in the message.
+    rows = (TABLE, PLAN) if inspect.isfunction(ask) else ()
+    given = {"of": "sex", "formula": "smokes ~ sex", "output": "x", argument: [pd.DataFrame(["y"])]}
+    given = {name: given[name] for name in (*inspect.signature(ask).parameters,) if name in given}
+    if argument == "scores":
+        given[argument] = 5
+    with pytest.raises(InputError, match=rf"^{argument} is (a|True).*, not (list|int)$"):
+        ask(*rows, **given)
+
+
+def test_an_argument_that_there_is_not_is_said_of_the_function_that_was_called() -> None:
+    # Failed before: "Shares.__init__() got an unexpected keyword argument".
+    for ask in (deniable.estimate, RELEASE.shares, deniable.share, deniable.randomize):
+        with pytest.raises(TypeError, match=f"^{ask.__name__}.. has no argument 'colour'; it"):
+            ask(TABLE, PLAN, colour=1)
+    with pytest.raises(TypeError, match=r"^deniable.engines.dask.share\(\) has no argument 'seed'"):
+        options_of("deniable.engines.dask.share(…)", seed=1)

@@ -387,12 +387,13 @@ class LedgerOptions:
     """Where the releases of a population are remembered.
 
     Args:
-        ledger: Count this release in a ledger, a file beside the data; made if it is not there.
+        ledger: Count this release in a ledger, a file beside the data; made if it is not there
+            (default: the one that DENIABLE_LEDGER names, which has to be there).
         population: Whose data these are, for the ledger: releases of one population add up. Without
             it, all releases of a ledger do.
     """
 
-    ledger: Annotated[Path | None, COUNTED, Parameter(env_var="DENIABLE_LEDGER")] = None
+    ledger: Annotated[Path | None, COUNTED] = None
     population: Annotated[str | None, COUNTED] = None
     new_population: NewPopulation = False
 

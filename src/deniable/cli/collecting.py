@@ -70,7 +70,7 @@ def open_study(
     from deniable.release import release
 
     population = (memory or LedgerOptions()).remember(seeded=False)
-    release.refuse_ledger_in(output, population)
+    release.check_ledger(output, population)
     study = new_study(mechanism, questionnaire, date.today())
     page = len(page_bytes(study))
     release.check_budget(study.design.mechanism, population)

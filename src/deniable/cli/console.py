@@ -376,6 +376,8 @@ def _claimed(level: "Level") -> list[str]:
 
 def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
     """Print the balance of every population (:meth:`deniable.ledger.Balance.to_plain`)."""
+    from deniable.ledger.balance import left_digits
+
     show_table(
         ["population", "releases", "ε of a person in all", "budget", "left"],
         [
@@ -384,7 +386,7 @@ def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
                 str(one["releases"]),
                 _level(one["epsilon"]),
                 "none" if one["budget"] is None else f"{one['budget']:g}",
-                "" if one["left"] is None else six_digits(one["left"], ROUND_FLOOR),
+                "" if one["left"] is None else left_digits(one["left"], one["budget"]),
             ]
             for one in plain
         ],

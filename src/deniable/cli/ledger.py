@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,11 +31,12 @@ Source = Annotated[
 
 def _opened(source: Path | None) -> "Ledger":
     from deniable.ledger import Ledger
+    from deniable.ledger.book import usual_ledger
 
-    named = source or os.environ.get("DENIABLE_LEDGER")
-    if not named:
+    ledger = usual_ledger() if source is None else Ledger(source)
+    if ledger is None:
         raise InputError("name the file of the ledger, or set DENIABLE_LEDGER")
-    return Ledger(named)
+    return ledger
 
 
 @ledger_app.command
@@ -185,14 +185,11 @@ def budget(
     Example: deniable ledger budget people.ledger --epsilon 10
     """
     from deniable.ledger import Population, balances, compared
-    from deniable.mechanism.privacy import nats_text
 
     ledger = _opened(source)
     name = Population(ledger).name if population is None else Population(ledger, population).name
+    if not ledger.exists:
+        console.note(f"{ledger.path} is a new ledger, in which no earlier release counts")
     ledger.set_budget(name, epsilon, new=new_population)
     balance = balances(ledger.events())[compared(name)]
-    left = balance.left
-    assert left is not None  # it has a budget now
-    console.say(
-        f"Of {nats_text(f'{epsilon:g}')} {left:.6g} are left for population '{balance.population}'"
-    )
+    console.say(f"{balance.left_text.capitalize()} for population '{balance.population}'")

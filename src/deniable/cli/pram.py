@@ -68,7 +68,7 @@ def pram(
         numeric=options.numbers_by_name(numeric, "--numeric"),
     )
     publication = publish.options(_without_factors(repeatable([source], schema, output)))
-    curator.check_budget(treatment, publication)
+    curator.check_budget(treatment, publication, output)
     with read_twice(source) as table:
         with console.progress("Looking at the data") as advance:
             release.look_at(table, chosen, publication, list(treatment.numeric), advance)

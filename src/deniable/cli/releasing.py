@@ -87,7 +87,7 @@ def share(
     declared, result = _given(schema, mechanism, request)
     if options.population is not None:
         result = result or find_design(declared, request)
-        release.check_budget(result.mechanism, options.population)
+        release.check_budget(result.mechanism, options.population, output)
     if files is None:
         with read_twice(source) as table:
             with console.progress("Looking at the data") as advance:

@@ -35,4 +35,5 @@ def as_typed(message: str) -> str:
             return found[1] or found[0]
         return _OTHER_NAMES.get(found[2], "--" + found[2].replace("_", "-"))
 
+    message = message.replace('`missing="NA"`', 'missing = "category:NA"')  # as in a schema's file
     return _MARKED.sub(option, message)

@@ -19,11 +19,18 @@ from deniable.collect.study import Study
 from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
-from deniable.ledger import Population, Spending, StoredRelease, compared, stored_releases
+from deniable.ledger import (
+    Population,
+    Spending,
+    StoredRelease,
+    compared,
+    remembered,
+    stored_releases,
+)
 from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
-from deniable.release.release import check_output, refuse_ledger_in, write_statements
+from deniable.release.release import check_ledger, check_output, write_statements
 from deniable.release.signing import Signer
 from deniable.strict_json import from_json
 from deniable.tables import TableWriter
@@ -99,7 +106,7 @@ def export(
         InputError: if nothing has been collected, or the folder cannot be made.
     """
     check_output(output, overwrite=overwrite)
-    refuse_ledger_in(output, population)
+    check_ledger(output, population)
     study = folder.study
     design = study.design
     mechanism = design.mechanism
@@ -159,8 +166,9 @@ def remembered_study(study: Study, population: Population) -> StoredRelease:
 
     if (before := found()) is None:
         spending = Spending.of(Strata.one(study.design.mechanism))
-        with ledger.release(population.name, spending, what, new=population.new) as entry:
-            entry.count(seen=True)
+        with remembered(population, spending, what) as entry:
+            assert entry is not None
+            entry.count()
         before = found()
         assert before is not None
     if compared(before.population) != compared(population.name):

@@ -6,6 +6,7 @@ again, and lose what it returned.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -71,6 +72,8 @@ def options_of(
     Raises:
         InputError: if the key or the ledger cannot be used.
     """
+    if unknown := told.keys() - {one.name for one in fields(Options)}:
+        raise TypeError(f"{command.split('(')[0]}() has no argument '{min(unknown)}'")
     whose = population_of(ledger, population, new=new_population)
     signer = None if sign is None else read_signer(sign)
     return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)

@@ -9,11 +9,12 @@ of a column adds over the releases that the column was in, whatever columns thes
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
 from deniable.ledger.events import Event, StoredRelease, compared, stored_releases
-from deniable.mechanism.privacy import compose, finite_or_none
+from deniable.mechanism.privacy import compose, finite_or_none, nats_text
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,19 @@ class Balance:
         exact = self._exactly_left(self.budget)
         left = float(max(exact, Fraction(0)))
         return math.nextafter(left, 0.0) if Fraction(left) > exact > 0 else left
+
+    @property
+    def left_text(self) -> str:
+        """What may still be spent, as shown.
+
+        >>> Balance("p", budget=9.0).left_text
+        'of 9 nats 9 are left'
+        """
+        assert self.budget is not None
+        assert self.left is not None
+        left = left_digits(self.left, self.budget)
+        left = "nothing is" if left == "0" else f"{left} are"
+        return f"of {nats_text(f'{self.budget:g}')} {left} left"
 
     def allows(self, epsilon: float) -> bool:
         """Whether a release of this level keeps within the budget."""
@@ -108,6 +122,18 @@ def balances(events: Iterable[Event]) -> dict[str, Balance]:
             balance = result.get(key, Balance(release.population))
             result[key] = replace(balance, releases=(*balance.releases, release))
     return result
+
+
+def left_digits(left: float, budget: float) -> str:
+    """Return what is left as shown: in millionths of the budget, rounded down, since levels that
+    were to fill it come out a little smaller.
+
+    >>> left_digits(5.4e-11, 9.0), left_digits(0.99999999, 9.0)
+    ('0', '0.99999')
+    """
+    unit = Decimal(1).scaleb(Decimal(budget).adjusted() - 5)
+    near = Decimal(f"{left:.12g}")  # what decimals come to in binary
+    return f"{near.quantize(unit, ROUND_FLOOR).normalize():f}"
 
 
 def _sums(levels: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -6,7 +6,8 @@ carry digests over all before them, so that a change by other means is noticed.
 
 A release that dies leaves its event *begun* and a file beside the ledger that it had locked. Who
 writes next finds the lock free: nothing of the release was seen, or it would have been counted,
-and it is withdrawn.
+and it is withdrawn. A release that is counted is never withdrawn, and one that was withdrawn is
+never counted: what is given back depends on the events alone, not on files that can be deleted.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ import os
 import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.atomic_files import FileLock, explain_write_errors
+from deniable.atomic_files import FileLock, explain_write_errors, write_file
 from deniable.errors import InputError, Notice
 from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, compared, stored_releases
@@ -44,6 +45,11 @@ _PATIENCE = 120.0
 """Seconds to wait for other writers; each takes milliseconds."""
 
 _DAMAGED = "this is not a ledger, or it is damaged; take it from a copy"
+
+_OTHER_SECRET = (
+    "the ledger has been altered: its secret, which keys the digests of persons, is not the one "
+    "that it was begun with; take it from a copy"
+)
 
 _TABLES = """
 CREATE TABLE secret (key BLOB NOT NULL);
@@ -66,7 +72,7 @@ class Ledger:
     """The releases of one or more populations.
 
     Args:
-        path: of the file; made with the first release, readable by its owner only.
+        path: of the file; made with the first event, readable by its owner only.
 
     Raises:
         InputError: if it is something else than a ledger, or stands in the folder of a release.
@@ -82,6 +88,8 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
+        if not str(path).strip():
+            raise InputError("the name of the ledger is blank; name its file")
         self.path = Path(path)
         folder = self.path.absolute().parent
         try:
@@ -129,7 +137,7 @@ class Ledger:
         """
         if not 0 < nats < math.inf:
             raise InputError(f"a budget is a positive number of nats, not {nats:g}")
-        with self._writing() as connection:
+        with self._writing(new=True) as connection:
             _refuse_unknown(self, population, balances(self._events(connection)), new=new)
             self._append(connection, "budget", population, {"nats": float(nats)})
 
@@ -162,7 +170,7 @@ class Ledger:
         """
         token = SystemRandomness().bits(np.uint8, 8).tobytes().hex()
         lock = self._lock(token)
-        with self._writing() as connection:
+        with self._writing(new=True) as connection:
             self._withdraw_the_dead(connection)
             known = balances(self._events(connection))
             _refuse_unknown(self, population, known, new=new)
@@ -181,7 +189,7 @@ class Ledger:
         try:
             yield entry
         except BaseException:
-            if not entry.stays:
+            if not entry.counted:
                 entry.withdraw("it failed, and nothing was left")
             lock.remove()  # not where that failed: then the next release takes it back
             raise
@@ -195,24 +203,32 @@ class Ledger:
             token: that it was begun with.
 
         Raises:
-            InputError: if the ledger does not have it.
+            InputError: if the ledger does not have it, or it was withdrawn.
         """
         events = self.events()
+        release = self._stored(events, number, token)
+        if release.withdrawn:
+            raise InputError(
+                f"{self.path}: the release in event {number} was withdrawn, so no row of it may be "
+                "drawn; begin anew"
+            )
+        entry = Entry(
+            self,
+            release.population,
+            release.spending,
+            number,
+            token,
+            release.rows_of_person,
+            counted=release.counted,
+        )
+        if release.counted:
+            entry.standing = _standing(events, release.population)
+        return entry
+
+    def _stored(self, events: Iterable[Event], number: int, token: str) -> StoredRelease:
         for release in stored_releases(events):
-            if (release.number, release.token) == (number, token) and not release.withdrawn:
-                entry = Entry(
-                    self,
-                    release.population,
-                    release.spending,
-                    number,
-                    token,
-                    release.rows_of_person,
-                    counted=release.counted,
-                    stays=release.published is not None,
-                )
-                if release.counted:
-                    entry.standing = _standing(events, release.population)
-                return entry
+            if (release.number, release.token) == (number, token):
+                return release
         raise InputError(
             f"{self.path}: the release was entered into a ledger as event {number}, and this is "
             "another ledger, or an earlier state of it; put it back"
@@ -239,7 +255,7 @@ class Ledger:
     def digest_of(self, people: Iterable[Any]) -> str:
         """Return a digest of a set of persons, which nobody can compute without this file."""
         with self._writing() as connection:
-            (key,) = connection.execute("SELECT key FROM secret").fetchone()
+            key = self._secret(connection)
         digest = hmac.new(key, digestmod=hashlib.sha256)
         for text in sorted(f"{type(person).__name__} {person}" for person in people):
             digest.update(hashlib.sha256(text.encode()).digest())
@@ -263,14 +279,16 @@ class Ledger:
                 connection.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
         if not self.exists:
-            with explain_write_errors(self.path):
-                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+            if not new:
+                raise InputError(f"{self.path}: the ledger is gone; put it back")
+            self._make()
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                self._prepare(connection)
+                if not any("secret" in event.content for event in self._events(connection)):
+                    self._append_secret(connection)  # of an earlier version
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -278,22 +296,38 @@ class Ledger:
                     connection.execute("ROLLBACK")
                 raise
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables:
-            self._check_kind(connection)
-            return
-        for statement in _TABLES.split(";\n"):
-            # A trigger's body ends in its own semicolon, so statements are told apart by lines.
-            if statement.strip():
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
-        key = SystemRandomness().bits(np.uint8, 32).tobytes()
-        connection.execute("INSERT INTO secret VALUES (?)", (key,))
-        self._append(connection, "opened", "", {})
+    def _make(self) -> None:
+        """Make the file, whole: an empty one is a ledger that was lost."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            connection.executescript(_TABLES)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+            key = SystemRandomness().bits(np.uint8, 32).tobytes()
+            connection.execute("INSERT INTO secret VALUES (?)", (key,))
+            self._append_secret(connection)
+            content = connection.serialize()
+        try:
+            write_file(self.path, content, overwrite=False, private=True)
+        except InputError:
+            if not self.exists:  # it does where another process was first
+                raise
+
+    def _append_secret(self, connection: sqlite3.Connection) -> None:
+        digest = hashlib.sha256(self._secret(connection)).hexdigest()
+        self._append(connection, "opened", "", {"secret": digest})
+
+    def _secret(self, connection: sqlite3.Connection) -> bytes:
+        keys = [key for (key,) in connection.execute("SELECT key FROM secret")]
+        if len(keys) != 1 or not isinstance(keys[0], bytes):
+            raise InputError(f"{self.path}: {_OTHER_SECRET}")
+        return keys[0]
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
+        if not self.path.stat().st_size:
+            raise InputError(
+                f"{self.path} is empty: it is no ledger, or what was in it is lost; take it from a "
+                "copy, or remove the file to begin a new ledger"
+            )
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
@@ -311,6 +345,7 @@ class Ledger:
             try:
                 event = Event(number, time, kind, population, from_json(content), before)
                 as_entered = number == len(events) + 1 and event.digest == digest
+                as_entered = as_entered and isinstance(event.content, dict)
             except (TypeError, ValueError, RecursionError):
                 as_entered = False
             if not as_entered:
@@ -324,6 +359,9 @@ class Ledger:
             before = digest
         if not events:
             raise InputError(f"{self.path}: the ledger has been altered: it is empty")
+        digest = hashlib.sha256(self._secret(connection)).hexdigest()
+        if any(event.content.get("secret", digest) != digest for event in events):
+            raise InputError(f"{self.path}: {_OTHER_SECRET}")
         return events
 
     def _append(
@@ -377,8 +415,7 @@ class Entry:
         number: of the event that began it.
         token: what it is known by beside its number.
         rows_of_person: the most rows of one person, as begun.
-        counted: whether it was entered that somebody can see a row.
-        stays: whether it counts whatever comes after.
+        counted: whether it was entered that somebody can see a row; then it counts for good.
         standing: how many releases of the population there are and ε of all of them together in
             nats, this one included; known once it is counted.
     """
@@ -390,7 +427,6 @@ class Entry:
     token: str
     rows_of_person: int = 1
     counted: bool = False
-    stays: bool = False
     standing: tuple[int, float] = field(init=False)
 
     def count(
@@ -399,19 +435,16 @@ class Entry:
         *,
         rows_of_person: int | None = None,
         people: Iterable[Any] | None = None,
-        seen: bool = False,
     ) -> None:
-        """Enter that from here on somebody can see a row.
+        """Enter that from here on somebody can see a row, and that the release counts for good.
 
         Args:
             spending: the levels of a row; as begun, if nothing else is known by now.
             rows_of_person: the most rows of one person; as begun, if nothing else is known by now.
             people: the persons in it, if known; only a keyed digest of them is kept.
-            seen: whether what was written is out of this program's hands at once, on standard
-                output or under its final name, so that it counts whatever comes after.
 
         Raises:
-            InputError: if the budget does not allow it after all.
+            InputError: if the budget does not allow it after all, or it was withdrawn meanwhile.
         """
         ledger = self.ledger
         digest = None if people is None else ledger.digest_of(people)
@@ -419,10 +452,12 @@ class Entry:
         rows_of_person = self.rows_of_person if rows_of_person is None else rows_of_person
         with ledger._writing() as connection:
             events = ledger._events(connection)
-            own = self.number
-            before = balances(
-                e for e in events if e.number != own and e.content.get("release") != own
-            )
+            if self._stored(events).withdrawn:
+                raise InputError(
+                    f"{ledger.path}: the release in event {self.number} was withdrawn meanwhile, "
+                    "so nothing of it is released; begin anew"
+                )
+            before = balances(_without(events, self.number))
             _refuse_beyond_budget(ledger, self.population, before, spending.of_rows(rows_of_person))
             content = {
                 "release": self.number,
@@ -431,7 +466,7 @@ class Entry:
                 "people": digest,
             }
             events.append(ledger._append(connection, "counted", self.population, content))
-        self.counted, self.stays = True, seen
+        self.counted = True
         others = _populations_of(events)[digest] if digest else {}
         if others := {n for n in others if compared(n) != compared(self.population)}:
             warnings.warn(
@@ -443,17 +478,48 @@ class Entry:
         self.standing = _standing(events, self.population)
 
     def publish(self, sha256: str) -> None:
-        """Enter that the released file is complete; from here on the release counts for good."""
-        self.stays = True
+        """Enter that the released file is complete.
+
+        Raises:
+            InputError: if another file was entered before: that is a second draw.
+        """
         with self.ledger._writing() as connection:
+            known = self._stored(self.ledger._events(connection)).published
+            if known == sha256:  # it died after that
+                return
+            if known is not None:
+                raise InputError(
+                    f"{self.ledger.path}: the release in event {self.number} was finished before, "
+                    "with other rows, so these are a second draw, which the ledger does not count; "
+                    "remove them, and begin anew"
+                )
             content = {"release": self.number, "sha256": sha256}
             self.ledger._append(connection, "published", self.population, content)
 
     def withdraw(self, why: str) -> None:
-        """Enter that nothing of the release is left, so that it counts no longer."""
+        """Enter that nothing was drawn or is left of it, so that it counts no longer.
+
+        Raises:
+            InputError: if it is counted.
+        """
         with self.ledger._writing() as connection:
+            if self._stored(self.ledger._events(connection)).counted:
+                raise InputError(
+                    f"{self.ledger.path}: rows of the release in event {self.number} were drawn, "
+                    "so it goes on counting"
+                )
             content = {"release": self.number, "why": why}
             self.ledger._append(connection, "withdrawn", self.population, content)
+
+    def _stored(self, events: Iterable[Event]) -> StoredRelease:
+        return self.ledger._stored(events, self.number, self.token)
+
+
+def _without(events: Iterable[Event], number: int | None) -> list[Event]:
+    """Return the events that are not about a release, named by the event that began it."""
+    return [
+        e for e in events if number is None or number not in (e.number, e.content.get("release"))
+    ]
 
 
 def _standing(events: Iterable[Event], population: str) -> tuple[int, float]:
@@ -476,9 +542,8 @@ def _refuse_beyond_budget(
     )
     raise InputError(
         f"the budget of population '{balance.population}' does not allow this release, which "
-        f"is {wanted}: of {nats_text(f'{balance.budget:g}')} {balance.left:.6g} are left after "
-        f"{count} release{'' if count == 1 else 's'} ({ledger.path.name}); release with "
-        "smaller levels, or not at all"
+        f"is {wanted}: {balance.left_text} after {count} release{'' if count == 1 else 's'} "
+        f"({ledger.path.name}); release with smaller levels, or not at all"
     )
 
 
@@ -522,15 +587,19 @@ class Population:
             raise InputError("the name of a population is a line of text that is not empty")
         object.__setattr__(self, "name", " ".join(self.name.split()))
 
-    def check(self, spending: Spending) -> None:
+    def check(self, spending: Spending, replacing: int | None = None) -> None:
         """Refuse, before any row is read, what the budget does not allow now. The release asks
         again when it is entered, which nothing can come in between.
+
+        Args:
+            spending: the levels of a row.
+            replacing: number of a release that is withdrawn before, if one is.
 
         Raises:
             InputError: if the population is new, or its budget does not allow it.
         """
         if self.ledger.exists:
-            known = balances(self.ledger.events())
+            known = balances(_without(self.ledger.events(), replacing))
             _refuse_unknown(self.ledger, self.name, known, new=self.new)
             _refuse_beyond_budget(self.ledger, self.name, known, spending)
 
@@ -545,17 +614,37 @@ def population_of(
         ledger, name, new: as of :class:`Population`.
 
     Raises:
-        InputError: if it cannot be one, or a population is named without one.
+        InputError: if it cannot be one, DENIABLE_LEDGER names none that is there, or a population
+            is named without one.
     """
-    named = ledger or os.environ.get("DENIABLE_LEDGER")
-    if named:
-        return Population(Ledger(named), name, new)
+    if ledger is not None:
+        return Population(Ledger(ledger), name, new)
+    if (usual := usual_ledger()) is not None:
+        if not usual.exists:
+            raise InputError(
+                f"{usual.path}: there is no such ledger, and DENIABLE_LEDGER names it; put it "
+                "back, name another, or begin a new one with deniable ledger budget"
+            )
+        return Population(usual, name, new)
     if name != EVERYBODY:
         raise InputError(
             "`population` is for a ledger; name its file with `ledger`, or in the environment "
             "variable DENIABLE_LEDGER"
         )
     return None
+
+
+def usual_ledger() -> Ledger | None:
+    """Return the ledger that DENIABLE_LEDGER names; None if it is not set, or blank.
+
+    Raises:
+        InputError: if it cannot be one.
+    """
+    named = os.environ.get("DENIABLE_LEDGER", "").strip()
+    try:
+        return Ledger(named) if named else None
+    except InputError as error:
+        raise InputError(f"DENIABLE_LEDGER: {error}") from None
 
 
 @contextmanager
@@ -571,8 +660,16 @@ def remembered(
     if population is None:
         yield None
         return
+    ledger = population.ledger
+    if not ledger.exists:
+        warnings.warn(
+            f"{ledger.path} is a new ledger, without a budget, in which no earlier release counts; "
+            "if there was one of that name, put it back",
+            Notice,
+            stacklevel=3,
+        )
     how: Any = {"traceless": traceless, "rows_of_person": rows_of_person, "new": population.new}
-    with population.ledger.release(population.name, spending, what, **how) as entry:
+    with ledger.release(population.name, spending, what, **how) as entry:
         yield entry
 
 

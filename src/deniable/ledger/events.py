@@ -3,6 +3,7 @@
 A release is two or three of them: *begun* before a row is read, *counted* before anybody can see
 a row of it, *published* when its folder is complete; *withdrawn* if it failed and nothing of it is
 left. What was begun counts, with the level it was begun with, until it is counted or withdrawn.
+*Opened* has the digest of the key of persons' digests.
 """
 
 import hashlib
@@ -158,6 +159,7 @@ def _read(event: Event, population: str, releases: dict[int, StoredRelease]) -> 
             release = replace(
                 release,
                 counted=True,
+                withdrawn=False,
                 spending=Spending.from_plain(content["spending"]),
                 rows_of_person=_rows(content["rows_of_person"]),
                 people=content["people"],

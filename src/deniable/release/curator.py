@@ -41,9 +41,10 @@ from deniable.release.release import (
     Options,
     Progress,
     Rows,
+    check_ledger,
     check_output,
     count_release,
-    refuse_ledger_in,
+    given_back,
     remove_unfinished,
     write_rows,
     write_statements,
@@ -138,11 +139,11 @@ def pram(
             strongly to randomize it, or the folder cannot be made.
     """
     check_output(output, overwrite=options.overwrite)
-    check_budget(treatment, options)
+    check_budget(treatment, options, output)
     schema = treatment.schema
     labels = [attribute.categories for attribute in schema.attributes]
     layout = Layout(schema, labels, tuple(treatment.numeric))
-    refuse_ledger_in(output, options.population)
+    check_ledger(output, options.population)
     remove_unfinished(output)
     decimal = schema.file.with_changes(options.file_format).decimal or "."
     made: list[Designs] = []  # what the table was randomized with, once it has been
@@ -171,14 +172,15 @@ def pram(
         return write_statements(made[0], released, folder, signer=options.signer, entry=entry)
 
 
-def check_budget(treatment: Treatment, options: Options) -> None:
+def check_budget(treatment: Treatment, options: Options, output: Path) -> None:
     """Refuse, before any row is read, what the budget of the population does not allow now.
 
     Raises:
         InputError: if the most that the release can come to is beyond it.
     """
     if options.population is not None:
-        options.population.check(_foreseen(treatment))
+        whose = options.population
+        whose.check(_foreseen(treatment), given_back(output, whose))
 
 
 def _foreseen(treatment: Treatment) -> Spending:

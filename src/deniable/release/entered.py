@@ -3,15 +3,18 @@ is drawn.
 
 Many processes, on several machines, may work on the parts. So that no row is ever drawn that the
 ledger has not heard of, the release is *begun* there, with the rows of the person who has the most,
-before its job can be worked on, and *counted* before the first part gets its name. A job that is
-given up before that is withdrawn; afterwards it counts, whether or not it is ever finished: its
-parts lay where workers could read them.
+before its job can be worked on, and *counted* before the first row is drawn. A job that is given up
+before that is withdrawn; afterwards it counts, whether or not it is ever finished: its parts lay
+where workers could read them. The ledger alone says which it is.
 
 A file in the job's folder says which entry it is::
 
     entry.json            number and token of the entry, and the ledger
+    made/drawing          made before it is counted: a job without it that is counted is a copy
+    made/spent            made when it is counted: a worker need not reach the ledger
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +27,7 @@ from deniable.errors import InputError
 from deniable.ledger import Entry, Ledger, Population, Spending, remembered
 
 _FILE = "entry.json"
+_DRAWING = "made/drawing"
 _SPENT = "made/spent"
 
 
@@ -47,10 +51,16 @@ def enter(
         rows_of_person: the most rows of one person.
 
     Raises:
-        InputError: if the population is new, or its budget does not allow the release.
+        InputError: if the population is new, its budget does not allow the release, or rows were
+            drawn for another entry.
     """
     if population is None:
         return
+    if (job / _DRAWING).exists() or (job / _SPENT).exists():
+        raise InputError(
+            f"{job / _FILE} is gone, which names the release in its ledger; put it back, or begin "
+            "anew"
+        )
     with remembered(population, spending, "share", rows_of_person=rows_of_person) as entry:
         assert entry is not None
         stored = StoredEntry(str(population.ledger.path.absolute()), entry.number, entry.token)
@@ -66,10 +76,24 @@ def spend(job: Path) -> None:
     """Count the release, unless it is counted: rows are about to be drawn.
 
     Raises:
-        InputError: if the ledger cannot be written, or the budget has been lowered meanwhile.
+        InputError: if the ledger cannot be written, the budget has been lowered meanwhile, or what
+            was drawn is gone.
     """
     if (job / _SPENT).exists() or (entry := entry_of(job)) is None:
         return
+    (job / "made").mkdir(exist_ok=True)
+    try:
+        (job / _DRAWING).touch(exist_ok=False)
+    except FileExistsError:
+        pass
+    else:
+        if entry.counted:
+            (job / _DRAWING).unlink()
+            raise InputError(
+                f"{job}: by the ledger, rows of this release were drawn, and they are not here: "
+                "they were taken away, or this is a copy; put them back, or remove the folder and "
+                "begin anew"
+            )
     if not entry.counted:
         entry.count()
     (job / _SPENT).touch()
@@ -79,26 +103,31 @@ def entry_of(job: Path) -> Entry | None:
     """Return the entry of a release in parts; None if it has none.
 
     Raises:
-        InputError: if the ledger does not have it.
+        InputError: if the ledger does not have it, or is gone.
     """
     if not is_entered(job):
         return None
     file = job / _FILE
     stored = decoded(read_json(file), StoredEntry, f"{file}: the entry")
-    return Ledger(stored.ledger).entry(stored.number, stored.token)
+    ledger = Ledger(stored.ledger)
+    if not ledger.exists:
+        raise InputError(f"{ledger.path}: the ledger of {job} is gone; put it back")
+    return ledger.entry(stored.number, stored.token)
+
+
+def undrawn(job: Path) -> Entry | None:
+    """Return the entry of a release in parts of which no row was drawn, as the ledger has it; None
+    if there is none, or the ledger cannot be reached."""
+    try:
+        entry = entry_of(job)
+    except InputError:
+        return None
+    return None if entry is None or entry.counted else entry
 
 
 def give_back(job: Path) -> None:
-    """Withdraw the entry of a release in parts that is about to be removed, if no row was drawn. It
-    stays where rows were drawn, and where the ledger cannot be reached."""
-    places = (job / "drawn", job / "release" / "data")
-    if any(True for place in places if place.is_dir() for _ in place.iterdir()):
-        return
-    if any((job / "made").glob("draw-*")):  # what was drawn has been taken away
-        return
-    try:
-        entry = entry_of(job)
-        if entry is not None and not entry.stays:
+    """Withdraw the entry of a release in parts that is about to be removed, if no row was drawn."""
+    entry = undrawn(job)
+    if entry is not None:
+        with suppress(InputError):  # a worker has begun to draw
             entry.withdraw("it was given up before a row was drawn")
-    except InputError:
-        return

@@ -16,7 +16,7 @@ A job is a private folder beside the output::
     persons/              with --person: rows of every person in a unit
     made/                 a mark for everything that was committed
     entry.json            with --ledger: which entry it is (deniable.release.entered)
-    claims/               what somebody works on, locked
+    claims/               what somebody works on, locked; `working` by all of them
     attempts/             files under way
     source/               the true rows, if they were written for this release alone
     lock                  held by who begins, makes or finishes it
@@ -25,8 +25,8 @@ A job is a private folder beside the output::
 import hashlib
 import math
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -48,11 +48,11 @@ from deniable.release.release import (
     Options,
     alone,
     check_budget,
+    check_ledger,
     check_output,
     format_like,
     job_folder,
     refuse_drafted,
-    refuse_ledger_in,
     refuse_other_tables,
     refuse_person,
     remove_unfinished,
@@ -294,6 +294,22 @@ class Job:
         with explain_write_errors(self.folder):
             return lock if lock.claim() else None
 
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold the job with others who work on it, so that it is not removed.
+
+        Raises:
+            InputError: if it is being removed.
+        """
+        lock = FileLock(self.folder / "claims" / "working")
+        with explain_write_errors(self.folder):
+            if not lock.claim(shared=True):
+                raise InputError(f"{self.folder}: another process removes this job")
+        try:
+            yield
+        finally:
+            lock.release()
+
     def alone(self) -> AbstractContextManager[None]:
         """Hold the job as a whole; see :func:`~deniable.release.release.alone`."""
         return alone(self.folder)
@@ -417,9 +433,9 @@ def begin(
     output = output.absolute()
     folder = job_folder(output)
     check_output(output, overwrite=options.overwrite)
-    refuse_ledger_in(output, options.population)
+    check_ledger(output, options.population)
     mechanism = design.mechanism
-    check_budget(mechanism, options.population)
+    check_budget(mechanism, options.population, output)
     refuse_other_tables(block.law for block in mechanism.blocks)
     refuse_drafted(mechanism.schema, options)
     refuse_person(options, Layout.of(mechanism))

@@ -130,20 +130,21 @@ def work(
             there is no space.
     """
     done = 0
-    if stage == "draw":
-        _spend(job)
-    for number in numbers:
-        if job.made(stage, number):
-            job.mark(stage, number)
-            continue
-        claim = job.claim(stage, number)
-        if claim is None:
-            continue
-        try:
-            if not job.made(stage, number):
-                done += do(job, stage, number, advance)
-        finally:
-            claim.remove()
+    with job.working():
+        for number in numbers:
+            if job.made(stage, number):
+                job.mark(stage, number)
+                continue
+            claim = job.claim(stage, number)
+            if claim is None:
+                continue
+            try:
+                if not job.made(stage, number):
+                    if stage == "draw":
+                        _spend(job)
+                    done += do(job, stage, number, advance)
+            finally:
+                claim.remove()
     return done
 
 

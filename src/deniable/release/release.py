@@ -9,7 +9,7 @@ import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from deniable.atomic_files import (
 from deniable.design.account import Account, Design
 from deniable.design.methods import METHODS
 from deniable.design.record import to_json
+from deniable.design.stored import read_json
 from deniable.design.strata import Designs
 from deniable.errors import InputError, Notice
 from deniable.laws import InvariantChannel, Law
@@ -38,7 +39,7 @@ from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
-from deniable.release.entered import give_back
+from deniable.release.entered import give_back, is_entered, undrawn
 from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
@@ -144,7 +145,7 @@ def share(
         InputError: if the table does not fit the schema, or the folder cannot be made.
     """
     check_output(output, overwrite=options.overwrite)
-    refuse_ledger_in(output, options.population)
+    check_ledger(output, options.population)
     remove_unfinished(output)
     mechanism = design.mechanism
     layout = Layout.of(mechanism)
@@ -175,18 +176,31 @@ def share(
         return write_statements(designs, released, folder, account, options.signer, entry)
 
 
-def check_budget(mechanism: Mechanism, population: Population | None) -> None:
+def check_budget(
+    mechanism: Mechanism, population: Population | None, output: Path | None = None
+) -> None:
     """Refuse, before any row is read, what the budget of the population does not allow now.
 
     Raises:
         InputError: if so.
     """
     if population is not None:
-        population.check(Spending.of(Strata.one(mechanism)))
+        population.check(Spending.of(Strata.one(mechanism)), given_back(output, population))
 
 
-def refuse_ledger_in(output: Path, population: Population | None) -> None:
-    """Stop before any work if the ledger would stand in, or be, what is made to be published.
+def given_back(output: Path | None, population: Population) -> int | None:
+    """Return the number of the entry of a population's ledger that is withdrawn when a folder is
+    made, since nothing was drawn of a release of that name that was begun in parts; None if there
+    is none."""
+    entry = None if output is None else undrawn(job_folder(output))
+    if entry is None or entry.ledger.path.resolve() != population.ledger.path.resolve():
+        return None
+    return entry.number
+
+
+def check_ledger(output: Path, population: Population | None) -> None:
+    """Stop before any work if the ledger would stand in, or be, what is made to be published, or is
+    gone although what is replaced was counted in one.
 
     Raises:
         InputError: if so.
@@ -199,6 +213,20 @@ def refuse_ledger_in(output: Path, population: Population | None) -> None:
             f"{ledger}: a ledger never stands in the folder of a release, which is published; "
             "keep it beside the data"
         )
+    if not population.ledger.exists and (
+        is_entered(job_folder(output)) or _was_counted(output / "record.json")
+    ):
+        raise InputError(
+            f"{ledger}: there is no such ledger, and {output} was counted in one; put it back, or "
+            "begin a new one with deniable ledger budget"
+        )
+
+
+def _was_counted(record: Path) -> bool:
+    with suppress(InputError):
+        plain = read_json(record)
+        return isinstance(plain, dict) and "population" in plain
+    return False
 
 
 def count_release(entry: Entry | None, spending: Spending, rows_of: Mapping[Any, int]) -> None:
@@ -262,7 +290,7 @@ def check_output(output: Path, *, overwrite: bool) -> None:
     """
     refuse_other_folder(output, overwrite=overwrite)
     job = job_folder(output)
-    if _is_unfinished(job) and not overwrite:
+    if _is_unfinished(output) and not overwrite:
         with alone(job):
             raise InputError(
                 f"{output}: this release was begun and is not finished; continue with "
@@ -323,7 +351,7 @@ def remove_unfinished(output: Path) -> None:
     folder = job_folder(output)
     if folder.exists():
         with alone(folder), ExitStack() as held:
-            for claim in sorted((folder / "claims").glob("*")):  # of who draws, as deniable work
+            for claim in sorted((folder / "claims").glob("*")):  # held by deniable work
                 lock = FileLock(claim)
                 held.callback(lock.release)
                 if not lock.take_over() and claim.exists():
@@ -332,16 +360,16 @@ def remove_unfinished(output: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_unfinished(job: Path) -> bool:
+def _is_unfinished(output: Path) -> bool:
     """Return whether a release in parts was begun and is not finished. What is left of one that was
     not begun, or of one that is finished, is removed."""
+    job = job_folder(output)
     if not job.exists():
         return False
-    if (job / "job.json").exists() and (job / "release").is_dir():
+    named = output.exists() and not (job / "release").is_dir()  # it died when it was finished
+    if (job / "job.json").exists() and not named:
         return True
-    with alone(job):
-        give_back(job)
-        shutil.rmtree(job, ignore_errors=True)
+    remove_unfinished(output)
     warnings.warn(
         f"a run that was killed had left {job} with nothing in it that is needed; it has been "
         "removed",
@@ -670,7 +698,7 @@ def randomize_table(
     path = None if str(output) == "-" else Path(output)
     if path is not None:
         refuse_existing(path, overwrite=options.overwrite)
-        refuse_ledger_in(path, options.population)
+        check_ledger(path, options.population)
     schema = mechanism.schema
     refuse_drafted(schema, options)
     spending = Spending.of(Strata.one(mechanism))
@@ -683,7 +711,7 @@ def randomize_table(
 
         def count() -> None:
             if entry is not None:
-                entry.count(seen=True)
+                entry.count()
 
         columns = Layout.of(mechanism).columns(reader)
         how: Any = {"overwrite": options.overwrite, "before_seen": count}

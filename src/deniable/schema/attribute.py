@@ -143,7 +143,7 @@ class Attribute:
         set_field(self, "missing_codes", tuple(self.missing_codes))
         if self.missing_codes and self.missing is None:
             raise InputError(
-                f'{where} has missing_codes; say what they become, such as missing = "category:NA"'
+                f'{where} has missing_codes; say what they become, such as `missing="NA"`'
             )
         if both := set(self.missing_codes) & {*categories} - {self.missing}:
             raise InputError(
@@ -161,7 +161,7 @@ class Attribute:
         if "" in categories:
             raise InputError(
                 f"{where}: a category is the empty text, which stands for a missing value; "
-                'write missing = "category:NA" instead'
+                'write `missing="NA"` instead'
             )
         if (twice := first_duplicate(categories)) is not None:
             raise InputError(f"{where}: category '{twice}' is declared twice")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.schema import Attribute
 from deniable.tables.arrays import from_numpy, from_values, numpy_type
-from deniable.tables.encode import integer_fits, is_fractional
+from deniable.tables.encode import integer_fits, is_fractional, truth_values
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _released_type(kind: Any, labels: Sequence[str], missing: str | None) -> Any
         return kind
     if is_fractional(kind) and all(integer_fits(label, pa.int64()) for label in present):
         return pa.int64()
-    if pa.types.is_boolean(kind) and all(label in ("false", "true") for label in present):
+    if pa.types.is_boolean(kind) and None not in truth_values(present):
         return kind
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return kind
@@ -196,7 +196,7 @@ def label_values(labels: Sequence[str], kind: Any) -> list[str | int | bool | No
     if pa.types.is_integer(kind):
         return [int(label) if integer_fits(label, kind) else None for label in labels]
     if pa.types.is_boolean(kind):
-        return [label == "true" if label in ("false", "true") else None for label in labels]
+        return list(truth_values(labels))
     return list(labels)
 
 

@@ -32,10 +32,10 @@ class ColumnEncoder:
     """Turns one column of a table, batch by batch, into an attribute's codes.
 
     Text is matched exactly; integers, also where they are stored as floating-point or decimal
-    numbers or written like 3.0, by their decimal text; booleans by ``true`` and ``false``; dates as
-    ``2025-12-31``. With bins, numbers and numeric text are put into [e₀, e₁), …, the last interval
-    closed, and a text that is already an interval's label is that interval. Missing are nulls, NaN
-    and the empty text, which can never be a category.
+    numbers or written like 3.0, by their decimal text; booleans by ``true`` and ``false``, in any
+    case (:func:`truth_values`); dates as ``2025-12-31``. With bins, numbers and numeric text are
+    put into [e₀, e₁), …, the last interval closed, and a text that is already an interval's label
+    is that interval. Missing are nulls, NaN and the empty text, which can never be a category.
 
     Args:
         attribute: the public domain.
@@ -126,6 +126,8 @@ class ColumnEncoder:
             if is_text(kind):
                 return self._dictionary_codes(column.dictionary_encode())
             return self._place(days_of(column) if self.attribute.dates else numbers_in(column))
+        if pa.types.is_decimal(kind):
+            return self._decimal_codes(column)
         if is_fractional(kind):
             return self._whole_number_codes(numbers_in(column))
         if pa.types.is_date(kind):
@@ -187,8 +189,9 @@ class ColumnEncoder:
             names = (*self.attribute.categories, *self._missing_texts)
             codes: Sequence[int] = range(len(names))
             if pa.types.is_boolean(kind):
-                codes = [c for c in codes if names[c] in ("false", "true")]
-                values: list[Any] = [names[c] == "true" for c in codes]
+                truth = truth_values(names)
+                codes = [c for c in codes if truth[c] is not None]
+                values: list[Any] = [truth[c] for c in codes]
             elif pa.types.is_integer(kind):
                 codes = [c for c in codes if integer_fits(names[c], kind)]
                 values = [int(names[c]) for c in codes]
@@ -205,11 +208,26 @@ class ColumnEncoder:
 
     def _whole_number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         """Return the codes of numbers of which the whole ones are categories."""
-        whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 2.0**53)
-        texts = from_numpy(np.where(whole, numbers, 0.0).astype(np.int64))
-        codes = np.where(whole, self._category_codes(texts), np.int32(_FRACTION))
+        whole = numbers == np.floor(numbers)
+        small = whole & (np.abs(numbers) < 2.0**53)
+        texts = from_numpy(np.where(small, numbers, 0.0).astype(np.int64))
+        codes = np.where(small, self._category_codes(texts), np.int32(_FRACTION))
         codes[np.isnan(numbers)] = self._missing_code
+        if (large := whole & ~small).any():
+            distinct, places = np.unique(numbers[large], return_inverse=True)
+            written = [f"{number:.0f}" for number in distinct]  # of what is infinite, "inf"
+            codes[large] = self._category_codes(from_values(written, pa.string()))[places]
         return codes
+
+    def _decimal_codes(self, column: Any) -> NDArray[Any]:
+        """Return the codes of decimal numbers of which the whole ones are categories."""
+        encoded = column.dictionary_encode()
+        numbers = encoded.dictionary.to_pylist()
+        whole = np.array([number == int(number) for number in numbers], dtype=bool)
+        written = [str(int(number)) for number in numbers]
+        found = self._category_codes(from_values(written, pa.string()))
+        codes = np.append(np.where(whole, found, np.int32(_FRACTION)), np.int32(self._missing_code))
+        return codes.take(to_numpy(encoded.indices, null=len(numbers)))
 
     def _place(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         edges = self._edges
@@ -255,8 +273,15 @@ class ColumnEncoder:
                 return
         elif _is_plain(kind):
             return
-        if self._edges is None and (pa.types.is_boolean(kind) or pa.types.is_date(kind)):
+        if self._edges is None and pa.types.is_date(kind):
             return
+        if self._edges is None and pa.types.is_boolean(kind):
+            if self.attribute.missing or any(t is not None for t in truth_values(self._names())):
+                return
+            raise InputError(
+                f"{where}: the column holds true and false, and no category is written so (also "
+                "True or TRUE); name the categories so, or convert the column to their texts"
+            )
         if is_fractional(kind) and not self.attribute.dates:
             if self._edges is not None or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
                 return
@@ -264,10 +289,8 @@ class ColumnEncoder:
                 f"{where}: the column holds fractional numbers and the attribute has no bins; "
                 "declare bins in the schema, or convert the column to text"
             )
-        raise InputError(
-            f"{where}: a column of type {kind} cannot be matched with "
-            f"{'bins' if self._edges is not None else 'categories'}; convert it to text"
-        )
+        needs = "dates" if self.attribute.dates else "numbers" if self._edges is not None else ""
+        raise InputError(f"{where}: {_unfit(kind, needs)}")
 
     def _names(self) -> list[str]:
         return [name for name in self.attribute.categories if name != self.attribute.missing]
@@ -286,7 +309,7 @@ class ColumnEncoder:
         if reason == _MISSING:
             return (
                 "{0} {1} missing; fill it in, or declare "
-                'missing = "category:NA" for this attribute in the schema'
+                '`missing="NA"` for this attribute in the schema'
             )
         if reason == _OUTSIDE:
             what = "{0} {2} outside the declared bins"
@@ -462,6 +485,49 @@ def integer_fits(text: str, kind: Any) -> bool:
     if pa.types.is_signed_integer(kind):
         return -(1 << (bits - 1)) <= int(text) < 1 << (bits - 1)
     return 0 <= int(text) < 1 << bits
+
+
+def truth_values(names: Sequence[str]) -> list[bool | None]:
+    """Return what each category is in a column of booleans; None if it is neither.
+
+    Case makes no difference, since programs write it differently, unless two categories differ in
+    nothing else: then only the one in lower case is meant.
+
+    >>> truth_values(["True", "FALSE", "unknown"]), truth_values(["True", "true", "no"])
+    ([True, False, None], [None, True, None])
+    """
+    folded = [name.casefold() for name in names]
+    return [
+        fold == "true" if fold in ("false", "true") and (fold == name or one) else None
+        for name, fold in zip(names, folded, strict=True)
+        for one in [folded.count(fold) == 1]
+    ]
+
+
+def _unfit(kind: Any, needs: str) -> str:
+    """Return why a column of a pyarrow type holds no categories, or no numbers or dates for bins,
+    and how to mend it."""
+    types = pa.types
+    held, advice = "values", f"convert it to {needs or 'text'}"
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.extension_name
+    elif holds_bytes(kind):
+        held, advice = "bytes", "decode it to text"
+    elif types.is_union(kind):
+        held = "values of several types"
+    elif types.is_nested(kind):
+        held, advice = "several values in a cell", "make a column of each"
+    elif types.is_time(kind):
+        held = "times of day"
+        advice += f", such as {'hours after midnight' if needs else '13:30:00'}"
+    elif types.is_duration(kind) or types.is_interval(kind):
+        held, advice = "spans of time", f"{advice}, such as a number of days"
+    elif types.is_timestamp(kind) or types.is_date(kind):
+        held = "dates or times"
+        advice = f"declare bins of dates, or convert it to {needs or 'dates'}"
+    elif needs:
+        held = f"no {needs}, which the bins are of"
+    return f"the column holds {held} ({kind}); {advice}"
 
 
 def is_text(kind: Any) -> bool:

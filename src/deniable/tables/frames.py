@@ -168,18 +168,46 @@ class FrameSource:
 
     def _arrow(self, name: str) -> Any:
         if name not in self._columns:
+            series = _dense(self._frame[name])
             try:
-                array = self._frame[name].to_arrow()
-            except (pa.ArrowException, TypeError, ValueError):
-                # Their texts show the value they stumble over.
+                array = None if _holds_objects(series) else series.to_arrow()
+            except (pa.ArrowException, TypeError, ValueError, OverflowError):
+                array = None  # their texts show the value they stumble over
+            if array is None:
                 raise InputError(
-                    f"{_TABLE}, column '{name}': its values are of several types; convert the "
-                    "column to text"
-                ) from None
+                    f"{_TABLE}, column '{name}': {_of_types(series)}; convert the column to text"
+                )
             if isinstance(array, pa.ChunkedArray):
                 array = array.combine_chunks()
             self._columns[name] = plain_array(array)
         return self._columns[name]
+
+
+def _dense(series: Any) -> Any:
+    """Return a column whose values are all stored: those of pandas may be sparse."""
+    native = series.to_native()
+    if type(getattr(native, "dtype", None)).__name__ != "SparseDtype":
+        return series
+    return nw.from_native(native.sparse.to_dense(), series_only=True)
+
+
+def _holds_objects(series: Any) -> bool:
+    """Return whether Polars would hand out addresses in place of values."""
+    return bool(series.dtype == nw.Object and series.implementation.is_polars())
+
+
+def _of_types(series: Any) -> str:
+    """Return of which types the values of a column are that cannot be read, without a value."""
+    values = series.drop_nulls().to_native()
+    if series.dtype == nw.Categorical:
+        values = values.cat.categories
+    elif series.dtype != nw.Object:
+        return f"its values are of type {values.dtype}, which is not read"
+    types = sorted({type(value).__name__ for value in values})
+    if types == ["int"]:
+        return "its values are whole numbers of more than 64 bits"
+    several = "several types" if len(types) > 1 else "a type that is not read"
+    return f"its values are of {several} ({', '.join(types[:4])})"
 
 
 def _is_frame(data: Any) -> bool:
@@ -276,7 +304,7 @@ def _with_empty(column: Column) -> list[Any]:
 def _pandas_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
     # The natural dtypes of pandas are more than narwhals' types tell apart (object or str, int64
     # or Int64), so the column's own decides.
-    old = frame[column.replaces].to_native()
+    old = _dense(frame[column.replaces]).to_native()
     values = _with_empty(column)
     first = next(value for value in values if value is not None)
     kind: Any = old.dtype
@@ -287,6 +315,8 @@ def _pandas_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
     elif isinstance(kind, np.dtype) and None in values and kind.kind != "O":
         kind = "boolean" if isinstance(first, bool) else "Int64"
     labels = type(old)(values, dtype=object).astype(kind)
+    if isinstance(first, int) and any(a != b for a, b in zip(labels, values, strict=True) if b):
+        labels = type(old)(values, dtype="Int64")  # numbers that the column would round
     new = labels.take(codes.astype(np.int64))
     new.index = old.index
     return nw.from_native(new, series_only=True)

@@ -98,3 +98,9 @@ def test_python_and_the_command_line_tell_the_same_fault_each_in_its_words(
     with pytest.raises(SystemExit):
         main([*words, "--output", str(tmp_path / "r")])
     assert "say with --separator which" in capsys.readouterr().err
+
+
+def test_a_missing_category_is_said_as_a_schemas_file_has_it() -> None:
+    # Failed before: Python was told missing = "category:NA", which an Attribute takes literally.
+    said = 'declare `missing="NA"` for this attribute'
+    assert as_typed(said) == 'declare missing = "category:NA" for this attribute'

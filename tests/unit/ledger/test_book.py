@@ -6,9 +6,19 @@ from pathlib import Path
 import pytest
 
 from deniable.errors import InputError, Notice
-from deniable.ledger import Ledger, Population, Spending, balances, remembered, stored_releases
+from deniable.ledger import (
+    Event,
+    Ledger,
+    Population,
+    Spending,
+    balances,
+    remembered,
+    stored_releases,
+)
 from deniable.ledger.book import same_people, unfinished
 from killing import finished, forked, killed, moments
+
+DROPPED = ("DROP TRIGGER events_stay", "DROP TRIGGER events_remain")
 
 
 def spend(path: Path, epsilon: float = 1.0) -> None:
@@ -57,25 +67,21 @@ def test_rows_of_persons_that_pass_the_budget_are_refused_when_they_are_known(pa
     assert balances(ledger.events())["p"].left == 2.5
 
 
-def test_a_failure_gives_the_level_back_unless_rows_were_seen(path):
+def test_a_failure_gives_the_level_back_unless_rows_were_complete(path):
     ledger = Ledger(path)
 
-    def fail(*, seen: bool | None, publish: bool = False) -> None:
+    def fail(*, count: bool, publish: bool) -> None:
         with ledger.release("p", Spending(1.0), "share") as entry:
-            if seen is not None:
-                entry.count(Spending(1.0), seen=seen)
+            if count:
+                entry.count(Spending(1.0))
             if publish:
                 entry.publish("00")
             raise KeyboardInterrupt
 
-    for seen, publish, counts in [
-        (None, False, 0),
-        (False, False, 0),
-        (True, False, 1),
-        (False, True, 2),
-    ]:
+    # Failed before: a release that failed when its rows were complete was given back.
+    for count, publish, counts in [(False, False, 0), (True, False, 1), (True, True, 2)]:
         with pytest.raises(KeyboardInterrupt):
-            fail(seen=seen, publish=publish)
+            fail(count=count, publish=publish)
         assert sum(not r.withdrawn for r in stored_releases(ledger.events())) == counts
         assert [p.name for p in path.parent.iterdir()] == [path.name]
 
@@ -103,9 +109,8 @@ def test_an_event_cannot_be_changed_and_a_change_by_force_is_noticed(path, chang
     connection = sqlite3.connect(path)
     with pytest.raises(sqlite3.IntegrityError, match="only grows"):
         connection.execute(change)
-    for trigger in ("events_stay", "events_remain"):
-        connection.execute(f"DROP TRIGGER {trigger}")
-    connection.execute(change)
+    for statement in (*DROPPED, change):
+        connection.execute(statement)
     connection.commit()
     connection.close()
     with pytest.raises(InputError, match="has been altered: event 2"):
@@ -164,6 +169,7 @@ def test_a_ledger_that_cannot_be_written_is_one_sentence(path, monkeypatch):
 
 def test_the_same_people_under_two_names_are_noticed(path):
     ledger = Ledger(path)
+    spend(path)
 
     def release(name: str, people: list[int]) -> None:
         with remembered(Population(ledger, name), Spending(1.0), "share") as entry:
@@ -181,6 +187,8 @@ def test_the_same_people_under_two_names_are_noticed(path):
 
 def test_a_digest_of_people_cannot_be_made_without_the_ledger(tmp_path):
     first, second = Ledger(tmp_path / "a"), Ledger(tmp_path / "b")
+    for ledger in (first, second):
+        spend(ledger.path)
     assert first.digest_of(["x", "y"]) == first.digest_of(["y", "x"])
     assert first.digest_of(["x"]) != second.digest_of(["x"])
     assert first.digest_of([1]) != first.digest_of(["1"])
@@ -231,11 +239,112 @@ def test_a_release_that_was_begun_is_gone_on_with_by_another_process(path):
     assert (again.counted, again.standing) == (True, (1, 3.0))
     again.count()  # a second time is once
     assert balances(ledger.events())["p"].left == 2.0
-    again.withdraw("nothing was drawn")
-    assert balances(ledger.events())["p"].left == 5.0
-    for number, token in ((begun.number, begun.token), (2, "other")):
-        with pytest.raises(InputError, match="another ledger, or an earlier state of it"):
-            ledger.entry(number, token)
+    with pytest.raises(InputError, match="rows of the release in event 3 were drawn"):
+        begun.withdraw("nothing was drawn")
+    assert balances(ledger.events())["p"].left == 2.0
+    again.publish("00")
+    again.publish("00")  # it died after that
+    assert [e.kind for e in ledger.events()].count("published") == 1
+    with pytest.raises(InputError, match="finished before, with other rows"):
+        begun.publish("01")
+    with pytest.raises(InputError, match="another ledger, or an earlier state of it"):
+        ledger.entry(2, "other")
+
+
+def test_what_was_withdrawn_is_counted_no_more_and_what_was_counted_is_read_as_counting(path):
+    # Failed before: one could be withdrawn while it was made, by a lock that was deleted, and
+    # what it released counted nothing.
+    ledger = Ledger(path)
+
+    def meanwhile() -> None:
+        with ledger.release("p", Spending(1.0), "share") as entry:
+            lock = next(p for p in path.parent.iterdir() if p.suffix == ".running")
+            lock.unlink()
+            lock.touch()
+            spend(path)
+            entry.count()
+
+    with pytest.raises(InputError, match="was withdrawn meanwhile"):
+        meanwhile()
+    (taken, made) = stored_releases(ledger.events())
+    assert (taken.withdrawn, made.withdrawn) == (True, False)
+    with pytest.raises(InputError, match="was withdrawn, so no row of it may be drawn"):
+        ledger.entry(taken.number, taken.token)
+    begun = next(e for e in ledger.events() if e.number == taken.number)
+    counted = next(e.content for e in ledger.events() if e.kind == "counted")
+    of_old = [
+        begun,
+        Event(9, "t", "withdrawn", "p", {"release": begun.number}),
+        Event(10, "t", "counted", "p", {**counted, "release": begun.number}),
+    ]
+    assert [r.withdrawn for r in stored_releases(of_old)] == [False]
+
+
+def test_a_ledger_that_goes_while_a_release_is_made_is_not_begun_anew(path):
+    def moved() -> None:
+        with Ledger(path).release("p", Spending(1.0), "share") as entry:
+            path.rename(path.with_name("moved"))
+            entry.count()
+
+    with pytest.raises(InputError, match="the ledger is gone"):
+        moved()
+    assert not path.exists()
+
+
+def test_a_new_ledger_is_said_and_an_empty_file_is_none(path):
+    with (
+        pytest.warns(Notice, match="is a new ledger, without a budget"),
+        remembered(Population(Ledger(path)), Spending(1.0), "share"),
+    ):
+        pass
+    path.write_bytes(b"")
+    for use in (spend, lambda path: Ledger(path).events()):
+        with pytest.raises(InputError, match="is empty: it is no ledger"):
+            use(path)
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE secret SET key = ?", "INSERT INTO secret VALUES (?)", "DELETE FROM secret"]
+)
+@pytest.mark.parametrize("old", [False, True])
+def test_a_secret_that_was_changed_is_noticed(path, change, old):
+    spend(path)
+    connection = sqlite3.connect(path)
+    if old:  # as ledgers were begun before their secret had a digest
+        for statement in (*DROPPED, "DELETE FROM events"):
+            connection.execute(statement)
+        opened = Event(1, "t", "opened", "")
+        connection.execute(
+            "INSERT INTO events VALUES (1, 't', 'opened', '', '{}', ?)", (opened.digest,)
+        )
+        connection.commit()
+        assert [e.kind for e in Ledger(path).events()] == ["opened"]
+        spend(path)
+    connection.execute(change, (b"x" * 32,) if "?" in change else ())
+    connection.commit()
+    connection.close()
+    for use in (spend, lambda path: Ledger(path).events()):
+        with pytest.raises(InputError, match="has been altered: its secret"):
+            use(path)
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "said"),
+    [
+        (9.0, 9 - 5.49999e-11, "of 9 nats nothing is left"),
+        (9.0, 9.0, "of 9 nats nothing is left"),
+        (9.0, 9.5, "of 9 nats nothing is left"),
+        (0.5, 0.4999999, "of 0.5 nats nothing is left"),
+        (9.0, 6.0000000001, "of 9 nats 2.99999 are left"),
+        (200.0, 100.0, "of 200 nats 100 are left"),
+        (0.3, 0.1, "of 0.3 nats 0.2 are left"),
+    ],
+)
+def test_what_is_left_is_said_rounded_down(path, budget, spent, said):
+    ledger = Ledger(path)
+    spend(path, spent)
+    ledger.set_budget("p", budget)
+    assert balances(ledger.events())["p"].left_text == said
 
 
 def race(path: Path, writers: int, budget: float) -> None:

@@ -29,7 +29,7 @@ CELLS = Cells(
         ("C(a, Treatment('z'))", "'z' is not a category of 'a'"),
         ("C(a, levels=['p', 'q'])", "cannot be computed"),
         ("bs(x, dff=4)", "cannot be computed: check its arguments"),
-        ("log(x - 1)", "is infinite or not a number for some values of its columns"),
+        ("log(x - 1)", "is not a finite number for some values of x; leave such rows out"),
     ],
 )
 def test_what_cannot_be_computed_is_one_sentence(code: str, what: str) -> None:

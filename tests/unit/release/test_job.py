@@ -104,10 +104,21 @@ def test_a_second_release_of_the_name_is_refused_while_one_is_unfinished(begun, 
 def test_what_is_left_of_a_job_that_was_never_begun_or_is_finished_is_cleared(
     begun, tmp_path, left
 ):
-    path = begun.folder / left
-    path.rename(tmp_path / "away")
+    path, output, options = begun.folder / left, tmp_path / "release", OPTIONS
+    path.rename(output if left == "release" else tmp_path / "away")
+    if left == "release":
+        (output / "record.json").write_text("{}")
+        options = replace(OPTIONS, overwrite=True)
     with pytest.warns(Notice, match=r"had left .*\.release\.job"):
+        begin(sources(begun), DESIGN, output, options)
+
+
+def test_a_job_whose_parts_were_removed_is_not_taken_for_a_finished_one(begun, tmp_path):
+    # Failed before: it was removed without --force.
+    (begun.folder / "release").rename(tmp_path / "away")
+    with pytest.raises(InputError, match="was begun and is not finished"):
         begin(sources(begun), DESIGN, tmp_path / "release", OPTIONS)
+    assert begun.folder.exists()
 
 
 def test_a_job_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):

@@ -385,6 +385,8 @@ def test_a_persons_file_that_is_gone_is_named(tmp_path):
 def test_a_refused_finish_names_the_folder_that_holds_all_rows(tmp_path, ledger):
     # Failed before: a complete release stayed there, and nothing said so.
     whose = Population(Ledger(tmp_path / "l")) if ledger else None
+    if whose is not None:
+        whose.ledger.set_budget("everybody", 9.0)
     job = started(tmp_path, replace(OPTIONS, population=whose))
     work(job, "draw", range(3))
     (tmp_path / "release").mkdir()

@@ -1,3 +1,4 @@
+from datetime import datetime, time
 from typing import Any
 
 import duckdb
@@ -137,6 +138,62 @@ def test_pandas_numbers_and_booleans_without_nulls_get_them_where_missing_is_a_c
     assert released["i"].isna().tolist() == [True, False]
     assert released["f"].isna().tolist() == [False, True]
     assert through(released, (whole, flag), ())["i"].isna().tolist() == [True, False]
+
+
+def test_booleans_stay_where_categories_are_written_as_python_writes_them():
+    flag = Attribute("f", ("True", "False"))
+    for frame in (pd.DataFrame, pl.DataFrame, pa.table):
+        released = through(frame({"f": [True, False]}), (flag,), (), lambda _: [np.array([1, 1])])
+        assert list(map(bool, released["f"].to_numpy())) == [False, False]
+
+
+@pytest.mark.parametrize("dtype", ["Sparse[int64]", "Sparse[float64]", "Sparse[bool]"])
+def test_sparse_columns_are_read_and_come_out_dense(dtype):
+    # Failed before: "its values are of several types".
+    frame = pd.DataFrame({"x": pd.Series([0, 1], index=[7, 8]).astype(dtype)})
+    digits = ("false", "true") if "bool" in dtype else ("0", "1")
+    released = through(frame, (Attribute("x", digits),), (), lambda _: [np.array([1, 1])])
+    assert released["x"].tolist() == [1, 1]
+    assert released.index.tolist() == [7, 8]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_numbers_that_the_column_would_round_are_released_as_whole_ones(dtype):
+    # Failed before: 2049 in half floats was released as 2048.
+    last = {"float16": 2048, "float32": 2**24, "float64": 2**53}[dtype]
+    numbers = Attribute("x", (str(last), str(last + 1)))
+    frame = pd.DataFrame({"x": pd.Series([last, last], dtype=dtype)})
+    released = through(frame, (numbers,), (), lambda _: [np.array([0, 1])])
+    assert released["x"].tolist() == [last, last + 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pd.Series(["SECRET", 1], dtype=object), r"of several types \(int, str\); convert"),
+        (pd.Series(["SECRET", 1], dtype="category"), r"of several types \(int, str\); convert"),
+        (pd.Series([np.zeros(2), None, "SECRET"], dtype=object), r"several types \(ndarray, str\)"),
+        (pd.Series([1j, 2]), "of type complex128, which is not read"),
+        (pd.Series([2**70, 1], dtype=object), "whole numbers of more than 64 bits"),
+        (pd.Series([object()], dtype=object), r"of a type that is not read \(object\)"),
+        (pd.Series([b"SECRET"], dtype=object), r"holds bytes \(binary\); decode it to text"),
+        (pd.Series(pd.period_range("2020", "2021", freq="Y")), r"\(pandas.period\); convert"),
+        (pd.Series(pd.interval_range(0, 2)), r"\(pandas.interval\); convert it to text"),
+        (pd.Series(pd.to_timedelta([1], "D")), "spans of time .* such as a number of days"),
+        (pd.Series([time(1)], dtype=object), r"times of day .* such as 13:30:00"),
+        (pl.Series([object()], dtype=pl.Object), r"of a type that is not read \(object\)"),
+        (pl.Series([time(1)]), r"times of day .* such as 13:30:00"),
+        (pl.Series([b"SECRET"]), r"holds bytes \(large_binary\); decode it to text"),
+        (pl.Series([{"a": "SECRET"}]), "several values in a cell .* make a column of each"),
+        (pl.Series([datetime(2020, 1, 1)]), r"dates or times .*; declare bins of dates"),
+        (pl.Series([1], dtype=pl.Int128), "of type Int128, which is not read"),
+    ],
+)  # fmt: skip
+def test_a_column_that_is_not_read_is_refused_for_what_it_holds(column, said):
+    frame = (pd if isinstance(column, pd.Series) else pl).DataFrame({"x": column})
+    with pytest.raises(InputError, match=said) as refused:
+        through(frame, (Attribute("x", ("0", "1")),), ())
+    assert "SECRET" not in str(refused.value)
 
 
 def test_categorical_columns_stay_categorical_with_the_declared_categories():
