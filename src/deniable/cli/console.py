@@ -203,7 +203,7 @@ def show_design(
         if "parts" in row:
             bounded = row["epsilon"] is not None
             say(merged_sentence(row["name"], row["parts"], bounded=bounded))
-    _show_best_guesses([row for row in rows if not (of_release and row["epsilon"] is None)])
+    _show_best_guesses(rows, of_release=of_release)
 
 
 def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> None:
@@ -236,13 +236,19 @@ def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> No
         say("Of people whose form does not ask an attribute, nothing of it is released.")
 
 
-def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
+def _show_best_guesses(rows: Sequence[Mapping[str, Any]], *, of_release: bool) -> None:
     from deniable.mechanism.best_guess import BestGuess
-    from deniable.release.statements import best_guess_sentence
+    from deniable.release.statements import best_guess_sentence, prior_sentence
 
     for row in rows:
         if "best_guess" in row:
-            say(best_guess_sentence(row["name"], BestGuess.from_plain(row["best_guess"])))
+            guess = BestGuess.from_plain(row["best_guess"])
+            if not (of_release and row["epsilon"] is None):
+                say(best_guess_sentence(row["name"], guess))
+            say(
+                ("READ OFF THE DATA: " if guess.prior_steps else "")
+                + prior_sentence(row["name"], guess)
+            )
 
 
 def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
