@@ -1,6 +1,5 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -516,7 +515,7 @@ def init(
             show_values=show_values,
         )
     if output == "-":
-        sys.stdout.write(text)
+        console.write_data(text.encode())
     else:
         write_file(Path(output), text.encode(), overwrite=force, private=True)
     if is_fileset(source):

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from deniable.atomic_files import as_text
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Tabulator
 from deniable.schema import Attribute, FileFormat, Schema
@@ -79,8 +80,9 @@ def from_file(path: Path) -> Prior:
         ) from None
     shares = list(plain.values()) if isinstance(plain, dict) else plain
     categories = list(plain) if isinstance(plain, dict) else [str(i) for i in range(len(shares))]
+    source = f"the file {as_text(path.name)}"
     try:
-        return Prior(_attribute("a1", categories, shares), tuple(shares), f"the file {path.name}")
+        return Prior(_attribute("a1", categories, shares), tuple(shares), source)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -150,7 +152,7 @@ def from_column(
             counter.add(batch.codes)
     shares, steps = rounded_shares(counter.tabulation().counts.ravel().astype(int).tolist())
     columns = ", ".join(f"'{column.name}'" for column in merged.columns)
-    source = f"column{'s' if merged.parts else ''} {columns} of {path.name}"
+    source = f"column{'s' if merged.parts else ''} {columns} of {as_text(path.name)}"
     source += f", rounded to 1/{steps}"
     if len(shares) == steps:
         source += " (all alike: there are too few rows for more)"
@@ -168,7 +170,7 @@ def rounded_shares(counts: Sequence[int]) -> tuple[tuple[float, ...], int]:
 
     Why no count follows: let s = n/D ≥ 10, c the counts, and w the steps of the written shares, all
     at least 1. Largest remainders map c to a lattice point of sum D nearest to c/s. The cells of
-    that lattice are translates of one another, and contain the segments from w to w ± (e_i − e_j)/2.
+    that lattice are translates of one another and contain the segments from w to w ± (e_i − e_j)/2.
     Every point of the cell of w is mapped to w, since no category there is without a step. So w
     comes from about s^(k−1) ≥ 10^(k−1) vectors of counts, in which every count takes at least ⌊s⌋
     values; and no category that does not occur differs from one with s/2 rows. D depends on n and k
