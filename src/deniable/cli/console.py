@@ -510,15 +510,17 @@ def show_expected_tables(
 
 def show_saving(record: Mapping[str, Any]) -> None:
     """Print how many rows are saved by randomizing together, if the record says so."""
+    from deniable.report.wording import significant
+
     saving = (record.get("comparison") or {}).get("saving")
     if saving is None:
         return
     text = (
         "Independent randomization at the same ε would need "
-        f"{saving['marginals']:.3g} times as many rows for shares as accurate"
+        f"{significant(saving['marginals'], 3)} times as many rows for shares as accurate"
     )
     if saving["pairs"] is not None:
-        text += f", {saving['pairs']:.3g} times for tables of two attributes"
+        text += f", {significant(saving['pairs'], 3)} times for tables of two attributes"
     say(text + " (medians).")
 
 

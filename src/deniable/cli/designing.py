@@ -406,8 +406,8 @@ def inspect(
         if covariance is not None:
             predictions[stratum] = _prediction(design.mechanism, split_names(covariance))
             part["covariance"] = predictions[stratum].to_plain()
-    rows = (row for part in parts.values() for row in part["attributes"])
-    if any("prior_source" in row.get("best_guess", {}) for row in rows):
+    stated = (row.get("best_guess", {}) for part in parts.values() for row in part["attributes"])
+    if any("prior_source" in guess for guess in stated):
         unchecked["prior_source"] = "the source of the prior of a response matrix"
     if as_json:
         checked = {"verified": True, "unchecked": sorted(unchecked), "signed_by": signature}

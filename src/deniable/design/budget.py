@@ -112,7 +112,7 @@ def _by_ratio(
     if designs.method.division == "sum" and np.all(caps == math.inf):
         result = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
     elif designs.method.division == "grid":
-        # Fallback pushes the total above Σ ε_i, by up to Σ ln a_i, so that smaller scales are tried.
+        # Fallback pushes the total above Σ ε_i, by up to Σ ln a_i: smaller scales are tried too.
         usual, small = np.geomspace(high, low / 4, 400), np.geomspace(low / 4, low * 1e-9, 100)
         result = None if allow_changed_levels else _largest_on_a_grid(at, fits, usual)
         if result is None and (allow_changed_levels or unrequested):

@@ -105,8 +105,9 @@ class BestGuess(Guess):
             )
             for part in plain.get("parts", ())
         ]
-        numbers = (plain[key] for key in _NUMBERS)
-        return cls(*numbers, tuple(parts), plain.get("prior_source"), plain.get("prior_steps"))
+        before, success, worst = (plain[key] for key in _NUMBERS)
+        source, steps = plain.get("prior_source"), plain.get("prior_steps")
+        return cls(before, success, worst, tuple(parts), source, steps)
 
 
 def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
@@ -129,5 +130,6 @@ def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
         others = [code - stride * mine for code, mine in zip(codes, own, strict=True)]
         alone, given_rest = law.guesses(own), law.guesses(own, others)
         parts.append(PartGuess(part.name, Guess.of(alone), Guess.of(given_rest)))
-    numbers = Guess.of(law.guesses()).to_plain().values()
+    whole = Guess.of(law.guesses())
+    numbers = whole.before, whole.success, whole.worst_posterior
     return BestGuess(*numbers, tuple(parts), law.prior_source, law.prior_steps)
