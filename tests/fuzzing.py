@@ -328,7 +328,7 @@ def parsers(scratch: Path) -> dict[str, Parser]:
     with Ledger(scratch / "book").release("p", Spending(1.0, {"a": 1.0}, {"a": 1.0}), "x") as entry:
         entry.count()
     levels = Attribute("blood", ("A", "B", "0"))
-    prior = Prior(levels, (0.5, 0.3, 0.2), "a test", "It is a disclosure.")
+    prior = Prior(levels, (0.5, 0.3, 0.2), "a test", 10)
     request = Request(prior, (0.3,), most_posterior=0.9, methods=("warner", "bound"))
     front, release, people = scratch / "front", scratch / "signed", scratch / "plink"
     frontier_folder.write(front, trace(request), overwrite=False)

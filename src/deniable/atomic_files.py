@@ -33,6 +33,15 @@ _SETTLED = 60.0
 """Seconds after which whoever makes a file has certainly locked it."""
 
 
+def as_text(name: str) -> str:
+    """Return a file's name, or words with such names, with ? for bytes that are not text.
+
+    >>> as_text("caf\udce9.csv")
+    'caf?.csv'
+    """
+    return name.encode("utf-8", "replace").decode()
+
+
 @contextmanager
 def atomic_output(
     path: str | Path,

@@ -62,6 +62,14 @@ def test_a_level_beyond_all_protection_is_refused_and_not_computed_for_hours(den
     assert deniable(*words, "--epsilon", "1500").status == 0
 
 
+@pytest.mark.parametrize("total", ["0.5", "3.7", "12"])
+def test_the_heuristic_divides_any_total_where_no_level_was_requested(deniable, total):
+    words = ("design", "--categories", "2,2,2,2,6,6,3,5", "--method", "heuristic", "--json")
+    design = deniable(*words, "--epsilon", total).json
+    assert 0.99 * float(total) < design["epsilon"] <= float(total)
+    assert design["changed_levels"] == []
+
+
 def test_the_heuristic_changes_no_level_without_leave(deniable):
     words = ["design", "--categories", "5,5,5,5", "--attribute-epsilon", "1,4,2,1"]
     refused(deniable(*words, "--method", "heuristic"), "cannot keep", "allow changed levels")

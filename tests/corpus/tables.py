@@ -324,7 +324,7 @@ def refused() -> dict[str, tuple[bytes, str]]:
             "data row 2: column 4 holds a value and has no name",
         ),
         "a field too many": (plain + b"f,north,1,2\n", "4 fields instead of 3"),
-        "a field too few": (plain + b"f\n", "1 fields instead of 3"),
+        "a field too few": (plain + b"f\n", "1 field instead of 3"),
         "a title above the header": (
             b"Sexes and regions\nsex,region\nf,north\nm,south\n",
             "data row 1: 2 fields instead of 1; every row needs as many as the header, and lines "

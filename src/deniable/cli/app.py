@@ -15,7 +15,7 @@ from typing import TextIO
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
-from deniable.cli import groups
+from deniable.cli import console, groups
 from deniable.cli.arguments import NO_OPTION
 from deniable.cli.typed import as_typed
 from deniable.errors import InputError, Notice
@@ -52,6 +52,7 @@ often as Python does would take a tenth of a short one's time."""
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with status 0, or 2 after one sentence on stderr."""
+    console.prepare_streams()
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
     atexit.register(gc.freeze)  # Python would look at all that was loaded once more as it ends
@@ -71,6 +72,11 @@ def _run(words: Sequence[str]) -> None:
         own = _one_hyphen(words) or _too_many(error)
         said = own or _parsed_wrongly(_one_line(str(error)), words)
         _stop(f"{said} (deniable --help shows how)")
+    except UnicodeEncodeError as error:
+        unknown = error.object[error.start : error.end]
+        _stop(
+            f"a name or an argument holds '{unknown}', which is not text in this system's encoding"
+        )
     except BrokenPipeError:
         # As in "deniable … | head". What is left to write goes nowhere, so that closing is quiet.
         with suppress(OSError, ValueError):
@@ -110,7 +116,7 @@ def _notices_on_stderr() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if issubclass(category, Notice):
-                print(as_typed(str(message)), file=sys.stderr)
+                console.note(str(message))
             else:
                 elsewhere(message, category, filename, lineno, file, line)
 
@@ -233,5 +239,5 @@ def _without_wild_guess(text: str) -> str:
 
 
 def _stop(sentence: str, status: int = 2) -> None:
-    print(f"deniable: {sentence}", file=sys.stderr)
+    print(console.visible(f"deniable: {sentence}"), file=sys.stderr)
     sys.exit(status)

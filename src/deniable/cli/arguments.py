@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from deniable.cli import groups
+from deniable.cli import console, groups
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ ForceFiles = Annotated[bool, SHOWN, Parameter(help="Replace existing files.")]
 def _check_output(_kind: Any, name: Any) -> None:
     if isinstance(name, str) and name.startswith("-") and name != "-":
         raise ValueError(f"{name} is no output: name a file, or - for standard output")
+    if name == "-" and sys.__stdout__ is None:
+        raise ValueError("standard output is closed: name a file")
 
 
 FileOrStream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_check_output)]
@@ -187,7 +189,7 @@ def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
 
     content = to_json(mechanism_to_plain(design))
     if output == "-":
-        sys.stdout.write(content.decode())
+        console.write_data(content)
     else:
         write_file(Path(output), content, overwrite=force)
 

@@ -80,7 +80,7 @@ def open_study(
     epsilon = study.design.epsilon
     console.answer(
         {"study": study.identity, "epsilon": epsilon, "page_bytes": page},
-        f"Opened {output}. Code of the study: {study.identity}\n"
+        f"Opened {output}. Code of the study: {study.identity}",
         f"ε of a record is {epsilon:.4g}; it closes on {study.closes}. Next: "
         f"deniable collect serve {shlex.quote(str(output))}",
         as_json=as_json,
@@ -167,7 +167,7 @@ def _serve(
 
         def ready() -> None:
             lines = (f"{_ADDRESSES[what]}: {where}" for what, where in addresses.items())
-            console.answer(addresses, "\n".join(lines), as_json=as_json)
+            console.answer(addresses, *lines, as_json=as_json)
             sys.stdout.flush()
             if browse:
                 import webbrowser
@@ -266,8 +266,9 @@ def verify(
         console.print_json(facts)
     elif same:
         console.say(
-            f"The page is that of study {frozen.identity}\nits SHA-256: {facts['page_sha256']}\n"
-            f"ε of a record, computed from its law: {frozen.design.epsilon:.6g}"
+            f"The page is that of study {frozen.identity}",
+            f"its SHA-256: {facts['page_sha256']}",
+            f"ε of a record, computed from its law: {frozen.design.epsilon:.6g}",
         )
     else:
         console.note(
@@ -295,11 +296,11 @@ def answer(
     from deniable.design.stored import read_json
 
     sent = client.answer(url, read_json(answers))
-    lines = "\n".join(f"  {name}: {value}" for name, value in sent.called.items())
     console.answer(
         {"receipt": sent.receipt, "sent": sent.answers},
-        "This was sent. Some are as you answered, some were swapped; nobody can tell which:\n"
-        f"{lines}\nReceipt: {sent.receipt}\n"
+        "This was sent. Some are as you answered, some were swapped; nobody can tell which:",
+        *(f"  {name}: {value}" for name, value in sent.called.items()),
+        f"Receipt: {sent.receipt}",
         "Keep it if you may want to take the record back",
         as_json=as_json,
     )
@@ -322,8 +323,8 @@ def add(
     from deniable.collect.releasing import add as add_files
 
     counts = add_files(folder, files, today())
-    text = "\n".join(f"{count}: {what}" for what, count in counts.items())
-    console.answer(counts, text, as_json=as_json)
+    lines = (f"{count}: {what}" for what, count in counts.items())
+    console.answer(counts, *lines, as_json=as_json)
 
 
 @collect_app.command

@@ -1,13 +1,19 @@
 """What people see in a terminal: tables, notes and progress. No colour and no bars in pipes."""
 
+import io
+import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
 from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from deniable.cli.typed import as_typed
 
@@ -33,16 +39,49 @@ _QUIET_SECONDS = 1.0
 _CLOSE = 1e-4
 """Largest gap in nats above the lower bound at which ε is called the smallest possible."""
 
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that command a terminal, hide or reorder text, or break lines."""
+
+_NOT_ASCII = re.compile("[^\n -~]")
+
 ADVERSARIES = (
-    "ε alone: against someone who sees that column only.\n"
+    "ε alone: against someone who sees that column only.",
     "ε given rest: against someone who sees the whole released record and knows all the other "
-    "true values. Both in nats.\n"
+    "true values. Both in nats.",
     "Strength: how uncertain the released value is on average, entropy over its maximum; λ: what "
-    "is left of a difference of shares. Neither bounds what is learned of one person: ε does."
+    "is left of a difference of shares. Neither bounds what is learned of one person: ε does.",
 )
 
 
 AT_MOST = "≤: at most; it may be less, since what this law reveals there is only known by a bound."
+
+
+def prepare_streams() -> None:
+    """Let standard output and error show a replacement for what their encoding does not have, and
+    use the null device for a stream that is closed."""
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w"))  # noqa: SIM115
+        elif name != "stdin" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def visible(text: str) -> str:
+    """Return a line with escapes in place of what would command the terminal or hide something.
+
+    >>> visible("red \x1b[31m and \u202e, line\nfeed")
+    'red \\x1b[31m and \\u202e, line\\nfeed'
+    """
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def write_data(content: bytes) -> None:
+    """Write a file's content, UTF-8 text, to standard output, whatever its encoding is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
 
 
 def stdout() -> "Console":
@@ -55,22 +94,30 @@ def stdout() -> "Console":
 
 def note(text: str) -> None:
     """Print a remark on stderr, beside the result, as plain text."""
-    print(as_typed(text), file=sys.stderr)
+    print(visible(as_typed(text)), file=sys.stderr)
 
 
 def print_json(plain: Any) -> None:
-    """Print a result for scripts: strict JSON on stdout."""
+    """Print a result for scripts: strict JSON on stdout, with escapes for what cannot be shown."""
     from deniable.design.record import to_json
 
-    sys.stdout.write(to_json(plain).decode())
+    try:
+        text = to_json(plain).decode()
+    except UnicodeEncodeError:  # a file's name that is no text
+        text = json.dumps(msgspec.to_builtins(plain), indent=2) + "\n"
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = text.encode(encoding, "replace").decode(encoding)
+    if shown != text or _HIDDEN.search(text.replace("\n", "")):
+        text = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    sys.stdout.write(text)
 
 
-def answer(plain: Any, text: str, *, as_json: bool) -> None:
+def answer(plain: Any, *lines: str, as_json: bool) -> None:
     """Print a result in one way or the other: for scripts, or for people."""
     if as_json:
         print_json(plain)
     else:
-        say(text)
+        say(*lines)
 
 
 class Advance(Protocol):
@@ -203,7 +250,7 @@ def show_design(
         if "parts" in row:
             bounded = row["epsilon"] is not None
             say(merged_sentence(row["name"], row["parts"], bounded=bounded))
-    _show_best_guesses([row for row in rows if not (of_release and row["epsilon"] is None)])
+    _show_best_guesses(rows, of_release=of_release)
 
 
 def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> None:
@@ -229,20 +276,26 @@ def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> No
         most=_SHOWN_ROWS,
         framed=False,
     )
-    say(ADVERSARIES)
+    say(*ADVERSARIES)
     if any(map(_at_most, rows)):
         say(AT_MOST)
     if any(row.get("asked") is not None for row in rows):
         say("Of people whose form does not ask an attribute, nothing of it is released.")
 
 
-def _show_best_guesses(rows: Sequence[Mapping[str, Any]]) -> None:
+def _show_best_guesses(rows: Sequence[Mapping[str, Any]], *, of_release: bool) -> None:
     from deniable.mechanism.best_guess import BestGuess
-    from deniable.release.statements import best_guess_sentence
+    from deniable.release.statements import best_guess_sentence, prior_sentence
 
     for row in rows:
         if "best_guess" in row:
-            say(best_guess_sentence(row["name"], BestGuess.from_plain(row["best_guess"])))
+            guess = BestGuess.from_plain(row["best_guess"])
+            if not (of_release and row["epsilon"] is None):
+                say(best_guess_sentence(row["name"], guess))
+            say(
+                ("READ OFF THE DATA: " if guess.prior_steps else "")
+                + prior_sentence(row["name"], guess)
+            )
 
 
 def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
@@ -459,15 +512,17 @@ def show_expected_tables(
 
 def show_saving(record: Mapping[str, Any]) -> None:
     """Print how many rows are saved by randomizing together, if the record says so."""
+    from deniable.report.wording import significant
+
     saving = (record.get("comparison") or {}).get("saving")
     if saving is None:
         return
     text = (
         "Independent randomization at the same ε would need "
-        f"{saving['marginals']:.3g} times as many rows for shares as accurate"
+        f"{significant(saving['marginals'], 3)} times as many rows for shares as accurate"
     )
     if saving["pairs"] is not None:
-        text += f", {saving['pairs']:.3g} times for tables of two attributes"
+        text += f", {significant(saving['pairs'], 3)} times for tables of two attributes"
     say(text + " (medians).")
 
 
@@ -540,21 +595,24 @@ def show_table(
     shown = [place for place in range(len(headers)) if not rows or any(r[place] for r in rows)]
     for place in shown:
         if place < text_columns:
-            table.add_column(headers[place], overflow="fold", min_width=None if framed else 9)
+            table.add_column(
+                visible(headers[place]), overflow="fold", min_width=None if framed else 9
+            )
         else:
             table.add_column(
-                headers[place], "", justify="right", overflow="fold", no_wrap=not framed
+                visible(headers[place]), "", justify="right", overflow="fold", no_wrap=not framed
             )
     for row in rows[:most]:
-        table.add_row(*(Text(row[place]) for place in shown))
+        table.add_row(*(Text(visible(row[place])) for place in shown))
     if most is not None and len(rows) > most:
         table.add_row(f"… {len(rows) - most} more ({elsewhere} lists all)")
     stdout().print(table)
 
 
-def say(text: str) -> None:
-    """Print a line of the result on stdout, as plain text."""
-    stdout().print(text, highlight=False, soft_wrap=True)
+def say(*lines: str) -> None:
+    """Print lines of the result on stdout, as plain text."""
+    for line in lines:
+        stdout().print(visible(line), highlight=False, soft_wrap=True)
 
 
 def show_covariance_prediction(prediction: "CovariancePrediction") -> None:

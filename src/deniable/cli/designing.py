@@ -1,6 +1,5 @@
 """design, inspect, schema init: what needs no table, or makes none."""
 
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -410,6 +409,9 @@ def inspect(
         if covariance is not None:
             predictions[stratum] = _prediction(design.mechanism, split_names(covariance))
             part["covariance"] = predictions[stratum].to_plain()
+    stated = (row.get("best_guess", {}) for part in parts.values() for row in part["attributes"])
+    if any("prior_source" in guess for guess in stated):
+        unchecked["prior_source"] = "the source of the prior of a response matrix"
     if as_json:
         checked = {"verified": True, "unchecked": sorted(unchecked), "signed_by": signature}
         checked["origin"] = None if origin is None else asdict(origin)
@@ -516,7 +518,7 @@ def init(
             show_values=show_values,
         )
     if output == "-":
-        sys.stdout.write(text)
+        console.write_data(text.encode())
     else:
         write_file(Path(output), text.encode(), overwrite=force, private=True)
     if is_fileset(source):

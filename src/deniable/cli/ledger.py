@@ -2,7 +2,6 @@
 
 import csv
 import io
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -163,7 +162,7 @@ def export(
             writer.writerow([*("" if row[c] is None else row[c] for c in columns), levels])
         content = text.getvalue().encode()
     if output == "-":
-        sys.stdout.write(content.decode())
+        console.write_data(content)
     else:
         write_file(Path(output), content, overwrite=force)
 

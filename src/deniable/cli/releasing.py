@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from deniable.atomic_files import as_text
 from deniable.cli import console, groups
 from deniable.cli.app import app
 from deniable.cli.arguments import (
@@ -426,7 +427,7 @@ def repeatable(sources: Sequence[str], schema: Path, output: Path) -> str:
             return Path(word).name
         return names.get(word, word)
 
-    return shlex.join(["deniable", *map(without_path, _without_asides(sys.argv[1:]))])
+    return as_text(shlex.join(["deniable", *map(without_path, _without_asides(sys.argv[1:]))]))
 
 
 def _without_asides(words: list[str]) -> list[str]:

@@ -65,7 +65,9 @@ def studio(
 
         def ready() -> None:
             plain = {"address": place.address, "draft": str(keeper.path)}
-            console.answer(plain, f"Studio: {place.address}\nDraft: {keeper.path}", as_json=as_json)
+            console.answer(
+                plain, f"Studio: {place.address}", f"Draft: {keeper.path}", as_json=as_json
+            )
             sys.stdout.flush()
             if browser:
                 import webbrowser

@@ -104,13 +104,21 @@ def _by_ratio(
         return designs.with_levels(solution, spent.levels)
 
     def fits(candidate: Design) -> bool:
-        return candidate.epsilon <= budget and (allow_changed_levels or not candidate.changed)
+        return candidate.epsilon <= budget and not candidate.changed
 
+    # Without ratios no level was requested, so that none can be missed.
+    unrequested = not any(designs.schema.attributes[i].ratio for i in designs.schema.protected)
     result: Design | None
     if designs.method.division == "sum" and np.all(caps == math.inf):
         result = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
     elif designs.method.division == "grid":
-        result = _largest_on_a_grid(at, fits, low, high)
+        # Fallback pushes the total above Σ ε_i, by up to Σ ln a_i: smaller scales are tried too.
+        usual, small = np.geomspace(high, low / 4, 400), np.geomspace(low / 4, low * 1e-9, 100)
+        result = None if allow_changed_levels else _largest_on_a_grid(at, fits, usual)
+        if result is None and (allow_changed_levels or unrequested):
+            grid = np.append(usual, small[1:])
+            result = _largest_on_a_grid(at, lambda one: one.epsilon <= budget, grid)
+            result = _unrequested(result) if result is not None and unrequested else result
     else:
         result = _largest(at, budget, high, high, _unsure(designs, 1e-10))
     if result is None:
@@ -369,16 +377,13 @@ def _largest(
 def _largest_on_a_grid(
     at: Callable[[float], Design],
     fits: Callable[[Design], bool],
-    low: float,
-    high: float,
+    grid: NDArray[np.float64],
 ) -> Design | None:
     """Search scales from large to small, and refine the first that fits upwards.
 
     Where the total is not monotone in the scale no bisection over the whole range finds the largest
     scale; a fine grid does up to its spacing, and what is returned has been verified.
     """
-    # Fallback can push the total above Σ ε_i, so smaller scales than low are tried too.
-    grid = np.geomspace(high, low / 4, 400)
     for position, scale in enumerate(grid):
         best = at(float(scale))
         if not fits(best):

@@ -220,9 +220,10 @@ def _named_sets(
         return ()
     named = [f"{names[i]} ({s.breadth} of {s.n_categories})" for i, s in law.sets.items()]
     best = int(np.argmax(gains))
+    fewer = f"{float(f'{gains[best]:.2g}'):,.15g}"  # two digits without an exponent
     sentence = (
         f"Answers to these name a set of so many of their categories: {_listed(named)}. By that "
-        f"shares of {names[best]} need {gains[best]:.2g} times fewer rows; `broad` never has "
+        f"shares of {names[best]} need {fewer} times fewer rows; `broad` never has "
         "single categories only."
     )
     return (sentence,)

@@ -42,6 +42,8 @@ class StoredBestGuess(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
     before: Probability
     success: Probability
     worst_posterior: Probability
+    prior_source: str | None = None
+    prior_steps: int | None = None
     parts: list[dict[str, Any]] | None = None
 
 

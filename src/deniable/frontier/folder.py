@@ -154,6 +154,7 @@ def _about(frontier: Frontier) -> dict[str, Any]:
         "attribute": Schema((request.prior.attribute,)).to_plain()["attribute"][0],
         "prior": list(request.prior.shares),
         "prior_source": request.prior.source,
+        "prior_steps": request.prior.steps,
         "disclosure": request.prior.disclosure,
         "levels_are": "epsilon" if request.local else "privacy",
         "most_posterior": request.most_posterior,
@@ -216,6 +217,7 @@ class StoredAbout(msgspec.Struct, forbid_unknown_fields=True):
     seed: int
     notes: list[str]
     hypervolume_share: float | None
+    prior_steps: Annotated[int, msgspec.Meta(ge=2, le=1 << 32)] | None = None
 
 
 class StoredRow(Row, frozen=True, forbid_unknown_fields=True):
@@ -346,7 +348,12 @@ def read(path: Path) -> StoredFrontier:
         raise InputError(f"{path / ABOUT}: {error}") from None
     rows = _read(path / TABLE, list[StoredRow])
     attribute = Schema.from_plain({"attribute": [about.attribute]}).attributes[0]
-    prior = Prior(attribute, tuple(about.prior), about.prior_source, about.disclosure)
+    if about.disclosure is not None and about.prior_steps is None:
+        raise InputError(
+            f"{path}: its prior was read off the data and is not rounded, so that counts follow "
+            "from it; trace the frontier again"
+        )
+    prior = Prior(attribute, tuple(about.prior), about.prior_source, about.prior_steps)
     stored = StoredFrontier(
         path,
         prior,

@@ -46,7 +46,8 @@ def pick(
     row = _choose(stored, privacy, epsilon, method)
     matrix = stored.load(row)
     attribute = _attribute(stored, name, schema)
-    law = DesignedChannel.for_prior(matrix, stored.prior.shares)
+    prior = stored.prior
+    law = DesignedChannel.for_prior(matrix, prior.shares, prior.source, prior.steps)
     mechanism = Mechanism.of(law, Schema((attribute,)))
     design = Design(
         replace(mechanism, claim=mechanism.promise()), MATRIX_METHOD, (None,), None, None

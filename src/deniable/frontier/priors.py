@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from deniable.atomic_files import as_text
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Tabulator
 from deniable.schema import Attribute, FileFormat, Schema
@@ -19,9 +20,10 @@ from deniable.tables.drafting import draft_schema
 from deniable.tables.reading import AS_FOUND, column_names
 
 DISCLOSURE = (
-    "The prior was read from the data. It is itself a disclosure: the shares of {table}{also} "
-    "are in these files exactly, protected by nothing. Use a published distribution, or an "
-    "estimate from an earlier randomized release, if that is not meant."
+    "The prior was read off the data and rounded to 1/{steps}. It is a disclosure of its own: the "
+    "rounded shares of '{attribute}'{also} are in these files, and in every mechanism made from "
+    "them. Rounding is no differential privacy, and no ε covers it. Use a published distribution, "
+    "or an estimate from an earlier randomized release, if that is not meant."
 )
 MERGED_UP_TO = 16
 """Several attributes can be merged into one while it has at most so many categories."""
@@ -35,13 +37,13 @@ class Prior:
         attribute: the attribute, with its public categories.
         shares: one per category, above 0, adding up to 1; shape (n,).
         source: where they come from, in a few words.
-        disclosure: what reading them from data gives away, or None if no data was read.
+        steps: D, if they were read off data and rounded to multiples of 1/D.
     """
 
     attribute: Attribute
     shares: tuple[float, ...]
     source: str
-    disclosure: str | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         shares = checked_prior(self.shares)
@@ -51,6 +53,15 @@ class Prior:
                 f"{self.attribute.n_categories} categories"
             )
         object.__setattr__(self, "shares", tuple(float(share) for share in shares))
+
+    @property
+    def disclosure(self) -> str | None:
+        """What reading the shares off the data gives away; None if no data was read."""
+        if self.steps is None:
+            return None
+        drafted = any(a.drafted for a in (self.attribute, *self.attribute.parts))
+        also = ", and the list of its categories," if drafted else ""
+        return DISCLOSURE.format(steps=self.steps, attribute=self.attribute.name, also=also)
 
 
 def from_file(path: Path) -> Prior:
@@ -70,8 +81,9 @@ def from_file(path: Path) -> Prior:
         ) from None
     shares = list(plain.values()) if isinstance(plain, dict) else plain
     categories = list(plain) if isinstance(plain, dict) else [str(i) for i in range(len(shares))]
+    source = f"the file {as_text(path.name)}"
     try:
-        return Prior(_attribute("a1", categories, shares), tuple(shares), f"the file {path.name}")
+        return Prior(_attribute("a1", categories, shares), tuple(shares), source)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -116,7 +128,9 @@ def from_distribution(text: str) -> Prior:
 def from_column(
     text: str, schema: Schema | None = None, file_format: FileFormat = AS_FOUND
 ) -> Prior:
-    """Read the shares of a column, or of several merged into one, from a table.
+    """Read the shares of a column, or of several merged into one, from a table, and round them.
+
+    Nothing but the rounded shares (:func:`rounded_shares`) leaves this function.
 
     Args:
         text: ``data.csv:age``, or ``data.csv:sex,smoker`` for the combinations of both.
@@ -124,10 +138,8 @@ def from_column(
         file_format: how a text file holds the table, where the schema does not say or is wrong.
 
     Raises:
-        InputError: if there is no such column, a value is none of the categories, or a category
-            does not occur.
+        InputError: if there is no such column, or a value is none of the categories.
     """
-    declared = schema is not None
     if schema is not None:
         file_format = schema.file.with_changes(file_format)
     path, names = _split(text, file_format)
@@ -135,25 +147,58 @@ def from_column(
         schema = _drafted(path, names, file_format)
         file_format = schema.file.with_changes(file_format)
     merged = merge([schema.attributes[i] for i in schema.positions(names)])
-    also = "" if declared else ", and the list of its categories,"
     counter = Tabulator([merged.n_categories])
     with open_table(path, [merged], other_columns="drop", file_format=file_format) as reader:
         for batch in reader:
             counter.add(batch.codes)
-    shares = counter.tabulation().frequencies.ravel()
-    if len(absent := np.flatnonzero(shares == 0)):
-        raise InputError(
-            f"{path}, '{merged.name}': nobody has the category "
-            f"'{merged.categories[int(absent[0])]}', and a prior of 0 cannot be designed for; "
-            "give the shares by --prior, with a small one for it, or merge categories"
-        )
+    shares, steps = rounded_shares(counter.tabulation().counts.ravel().astype(int).tolist())
     columns = ", ".join(f"'{column.name}'" for column in merged.columns)
-    return Prior(
-        merged,
-        tuple(shares.tolist()),
-        f"column{'s' if merged.parts else ''} {columns} of {path.name}",
-        DISCLOSURE.format(table=f"'{merged.name}' in {path.name}", also=also),
-    )
+    source = f"column{'s' if merged.parts else ''} {columns} of {as_text(path.name)}"
+    source += f", rounded to 1/{steps}"
+    if len(shares) == steps:
+        source += " (all alike: there are too few rows for more)"
+    return Prior(merged, shares, source, steps)
+
+
+def rounded_shares(counts: Sequence[int]) -> tuple[tuple[float, ...], int]:
+    """Return shares rounded so far that no count follows from them, and D: they are multiples of
+    1/D.
+
+    D is 1, 2 or 5 times a power of ten, at most n/10, and at most 100 or 20 per category, so that
+    rare categories, of one step each, take up a twentieth at most. Steps are apportioned by largest
+    remainders; every category without a step then takes one from the category with most. Where
+    there are no more steps than categories, all shares are equal.
+
+    Why no count follows: let s = n/D ≥ 10, c the counts, and w the steps of the written shares, all
+    at least 1. Largest remainders map c to a lattice point of sum D nearest to c/s. The cells of
+    that lattice are translates of one another and contain the segments from w to w ± (e_i − e_j)/2.
+    Every point of the cell of w is mapped to w, since no category there is without a step. So w
+    comes from about s^(k−1) ≥ 10^(k−1) vectors of counts, in which every count takes at least ⌊s⌋
+    values; and no category that does not occur differs from one with s/2 rows. D depends on n and k
+    only, which a release states anyway. The shares of several groupings of one column narrow its
+    counts further, and rounding is no differential privacy.
+
+    Args:
+        counts: rows per category, shape (k,).
+
+    >>> rounded_shares([213, 36, 1])
+    ((0.8, 0.15, 0.05), 20)
+    >>> rounded_shares([17, 3])
+    ((0.5, 0.5), 2)
+    """
+    n, k = sum(counts), len(counts)
+    most = min(n // 10, max(100, 20 * k))
+    steps = max((d * 10**j for j in range(7) for d in (1, 2, 5) if d * 10**j <= most), default=0)
+    if steps <= k:
+        return (1 / k,) * k, k
+    parts = [count * steps // n for count in counts]
+    by_remainder = sorted(range(k), key=lambda i: -(counts[i] * steps % n))
+    for i in by_remainder[: steps - sum(parts)]:
+        parts[i] += 1
+    while 0 in parts:
+        parts[parts.index(max(parts))] -= 1
+        parts[parts.index(0)] += 1
+    return tuple(part / steps for part in parts), steps
 
 
 def outer(priors: Sequence[Prior]) -> Prior:

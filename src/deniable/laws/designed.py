@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,13 +17,18 @@ from deniable.laws.plain import Bits, Decimal, HexInteger, PlainLaw
 _SUM_TOLERANCE = 1e-9
 """How far from 1 the prior may add up: one that is written with ten digits passes."""
 
+_ROUNDED = 1e-14
+"""Largest distance of a rounded share from its multiple: errors of floating point only."""
 
-class PlainDesigned(PlainLaw, tag="designed matrix"):
+
+class PlainDesigned(PlainLaw, tag="designed matrix", omit_defaults=True):
     """The record of such a law."""
 
     bits: Bits
     weights: list[list[HexInteger]]
     prior: list[Decimal]
+    prior_source: Annotated[str, msgspec.Meta(max_length=1 << 16)] | None = None
+    prior_steps: Annotated[int, msgspec.Meta(ge=2, le=1 << 32)] | None = None
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,12 @@ class DesignedChannel(MatrixChannel):
         weights: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
         prior: the distribution that the matrix was designed for, shape (a,); taken as the exact
             values of the floats, divided by their sum.
+        prior_source: the source of the prior, in a few words; None if not stated.
+        prior_steps: D, if the prior was read off the data and rounded to multiples of 1/D.
 
     Raises:
         InputError: as :class:`MatrixChannel`; or if the prior is not a distribution with a
-            probability above 0 for every category.
+            probability above 0 for every category, or is not rounded as stated.
 
     >>> law = DesignedChannel((2,), 2, ((4, 1), (0, 3)), prior=(0.5, 0.5))
     >>> law.record_level(), law.guesses()
@@ -53,6 +61,8 @@ class DesignedChannel(MatrixChannel):
     Plain = PlainDesigned
 
     prior: tuple[float, ...] = ()
+    prior_source: str | None = None
+    prior_steps: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,16 +75,29 @@ class DesignedChannel(MatrixChannel):
             )
         if abs(sum(self.prior) - 1) > _SUM_TOLERANCE:
             raise InputError("the prior of the response matrix does not add up to 1")
+        if (steps := self.prior_steps) is not None and any(
+            abs(value * steps - round(value * steps)) > _ROUNDED * steps for value in self.prior
+        ):
+            raise InputError(
+                "the prior of the response matrix was read off the data and is not rounded to "
+                f"1/{steps}, as its source states"
+            )
 
     @classmethod
-    def for_prior(cls, matrix: NDArray[np.float64], prior: Sequence[float]) -> "DesignedChannel":
+    def for_prior(
+        cls,
+        matrix: NDArray[np.float64],
+        prior: Sequence[float],
+        source: str | None = None,
+        steps: int | None = None,
+    ) -> "DesignedChannel":
         """Turn a column-stochastic matrix in floating point, shape (m, a), into integers.
 
         Raises:
             InputError: as :meth:`MatrixChannel.from_probabilities`, or for the prior.
         """
         plain = MatrixChannel.from_probabilities(matrix)
-        return cls(plain.n_categories, plain.bits, plain.weights, tuple(prior))
+        return cls(plain.n_categories, plain.bits, plain.weights, tuple(prior), source, steps)
 
     def left_inverse(self) -> NDArray[np.float64]:
         """Return L with L·M = 1, shape (a, m): unbiased whatever the truth is.
@@ -148,7 +171,9 @@ class DesignedChannel(MatrixChannel):
 
     def to_plain(self) -> dict[str, Any]:
         # As text: the shortest decimal that reads back as the same number, in any language.
-        return {**super().to_plain(), "prior": [repr(value) for value in self.prior]}
+        plain = {**super().to_plain(), "prior": [repr(value) for value in self.prior]}
+        stated = {"prior_source": self.prior_source, "prior_steps": self.prior_steps}
+        return plain | {key: value for key, value in stated.items() if value is not None}
 
     @classmethod
     def from_plain(
@@ -161,4 +186,5 @@ class DesignedChannel(MatrixChannel):
             raise InputError(
                 "the prior of the response matrix holds something that is not a number"
             ) from None
-        return cls(n_categories, matrix.bits, matrix.weights, values)
+        source, steps = plain.get("prior_source"), plain.get("prior_steps")
+        return cls(n_categories, matrix.bits, matrix.weights, values, source, steps)

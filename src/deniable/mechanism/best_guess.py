@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from deniable.laws import DesignedChannel
 from deniable.laws.law import Guesses
 from deniable.laws.rounding import rounded_up
 from deniable.mechanism.mechanism import Mechanism
@@ -71,13 +72,19 @@ class BestGuess(Guess):
         before, success, worst_posterior: as in :class:`Guess`; of the combination, if the attribute
             is merged from several columns.
         parts: the same of its parts; empty if it has none.
+        prior_source: the source of the prior; None if not stated.
+        prior_steps: D, if the prior was read off the data and rounded to multiples of 1/D.
     """
 
     parts: tuple[PartGuess, ...] = ()
+    prior_source: str | None = None
+    prior_steps: int | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain values, readable by :meth:`from_plain`."""
         plain = super().to_plain()
+        stated = {"prior_source": self.prior_source, "prior_steps": self.prior_steps}
+        plain |= {key: value for key, value in stated.items() if value is not None}
         if self.parts:
             plain["parts"] = [
                 {
@@ -98,7 +105,9 @@ class BestGuess(Guess):
             )
             for part in plain.get("parts", ())
         ]
-        return cls(plain["before"], plain["success"], plain["worst_posterior"], tuple(parts))
+        before, success, worst = (plain[key] for key in _NUMBERS)
+        source, steps = plain.get("prior_source"), plain.get("prior_steps")
+        return cls(before, success, worst, tuple(parts), source, steps)
 
 
 def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
@@ -111,8 +120,7 @@ def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
     (0.5, 0.875, 1.0)
     """
     law = mechanism.block_of(position)[0].law
-    guesses = law.guesses()
-    if guesses is None:
+    if not isinstance(law, DesignedChannel):
         return None
     attribute = mechanism.schema.attributes[position]
     parts = []
@@ -121,8 +129,7 @@ def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
         own = [code // stride % part.n_categories for code in codes]
         others = [code - stride * mine for code, mine in zip(codes, own, strict=True)]
         alone, given_rest = law.guesses(own), law.guesses(own, others)
-        assert alone is not None
-        assert given_rest is not None
         parts.append(PartGuess(part.name, Guess.of(alone), Guess.of(given_rest)))
-    whole = Guess.of(guesses)
-    return BestGuess(whole.before, whole.success, whole.worst_posterior, tuple(parts))
+    whole = Guess.of(law.guesses())
+    numbers = whole.before, whole.success, whole.worst_posterior
+    return BestGuess(*numbers, tuple(parts), law.prior_source, law.prior_steps)

@@ -46,6 +46,19 @@ DRAFTED_STATEMENT = (
 )
 
 
+def prior_sentence(name: str, guess: BestGuess) -> str:
+    """Return the source of the prior of an attribute's response matrix, in a sentence."""
+    of = f"The matrix of '{name}' was designed for a prior"
+    if guess.prior_source is None:
+        return f"{of} whose source is not stated; if it was read off data, it may give counts away."
+    if guess.prior_steps is None:
+        return f"{of} that is in the record exactly; its source: {guess.prior_source}."
+    return (
+        f"{of} that was read off the data: {guess.prior_source}. It is a disclosure of its own, "
+        "which the guarantee does not cover; rounding is no differential privacy."
+    )
+
+
 def guarantee_sentence(
     strata: Strata, level: float, numeric: Sequence[str] = (), *, of_person: bool = False
 ) -> str:
@@ -196,6 +209,12 @@ def small_print(
         )
     if drafted := strata.schema.drafted:
         lines.append(f"{', '.join(drafted)}: {DRAFTED_STATEMENT}")
+    lines += dict.fromkeys(
+        prior_sentence(name, guess)
+        for mechanism in strata.mechanisms.values()
+        for position, name in enumerate(mechanism.schema.names)
+        if (guess := best_guess(mechanism, position)) is not None
+    )
     if kept := strata.schema.keep:
         lines.append(
             "Released as they are and protected by nothing: "

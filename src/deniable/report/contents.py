@@ -98,6 +98,7 @@ class BestGuessStatement(msgspec.Struct, frozen=True):
     before: float
     success: float
     worst_posterior: float
+    prior_steps: int | None = None
 
 
 class AttributeStatement(msgspec.Struct, frozen=True):

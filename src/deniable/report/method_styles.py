@@ -6,6 +6,7 @@ numbers give the same bytes.
 """
 
 import io
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,9 @@ def figure_bytes(figure: "Figure", kind: str) -> bytes:
     """Return a figure as ``png`` or ``svg``, without a date in it."""
     target = io.BytesIO()
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(target, format=kind, dpi=DPI, metadata=metadata)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a box stands for what the font does not have
+        figure.savefig(target, format=kind, dpi=DPI, metadata=metadata)
     return target.getvalue()
 
 

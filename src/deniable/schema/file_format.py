@@ -75,7 +75,7 @@ class FileFormat:
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)
-            except LookupError:
+            except (LookupError, UnicodeError):
                 raise InputError(
                     f"there is no encoding '{self.encoding}'; such are utf-8, utf-16, latin-1 and "
                     "windows-1252"

@@ -345,9 +345,11 @@ class CsvSource:
         )
         given = file_format.columns
         if given and len(given) != len(fields):
+            between = SEPARATORS.get(self.separator, self.separator)
             raise InputError(
-                f"{self.table}: {len(given)} columns are named, and the first row has "
-                f"{len(fields)} fields between {SEPARATORS.get(self.separator, self.separator)}s"
+                f"{self.table}: {len(given)} {'column is' if len(given) == 1 else 'columns are'} "
+                f"named, and the first row has {len(fields)} field{'s' * (len(fields) != 1)} "
+                f"between {between}s"
             )
         if not file_format.has_header:
             if given and list(given) == [field.strip() for field in fields]:
@@ -401,8 +403,8 @@ class CsvSource:
                 if expected == 1:
                     mend = "lines above the header, such as a title, have to go"
                 return (
-                    f", data row {row}: {actual} fields instead of {expected}; every row needs as "
-                    f"many as the header, and {mend}"
+                    f", data row {row}: {actual} field{'s' * (actual != 1)} instead of "
+                    f"{expected}; every row needs as many as the header, and {mend}"
                 )
             if "straddling" in str(error):
                 most = self._block_bytes >> 20

