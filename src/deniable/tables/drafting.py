@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.schema import FileFormat, category_text
+from deniable.schema import BLANKS, FileFormat, category_text
 from deniable.schema.attribute import EPOCH, edge_text
 from deniable.tables.arrays import common_form
 from deniable.tables.codebook import Entry
@@ -68,7 +68,8 @@ MOST_CATEGORIES = 50
 """A column with more distinct values is left for a person to decide about."""
 
 MISSING_TEXTS = frozenset(
-    {"?", ".", "-", "--", "n/a", "na", "nan", "null", "n.a.", "#n/a", "#null!", "#value!", "(null)"}
+    {"?", ".", "-", "--", "n/a", "na", "nan", "null", "n.a.", "#n/a", "(null)"}
+    | {"#null!", "#value!", "#div/0!", "#name?", "#num!", "#ref!", "#getting_data", "#spill!"}
 )
 """What people write, in small letters, where a value is missing."""
 
@@ -85,6 +86,9 @@ _IDENTIFYING = re.compile(
 _DISTINCT, _MOST_ROUNDED = 1 << 12, 1 << 16
 """Distinct values of a column that are counted, and distinct numbers after rounding them: what a
 column takes in memory, whatever the number of rows."""
+
+_MOST_CHARACTERS = 1 << 24
+"""Characters of a column's distinct values that are counted."""
 
 _BINS = 5
 """Bins of numbers and dates, with about as many rows each."""
@@ -290,6 +294,7 @@ class _Column:
         self.counts: Counter[str] = Counter()
         """Rows by value, while there are few values."""
         self.many = False
+        self._characters = 0
         self.missing = 0
         self.rows = 0
         self.single = True
@@ -328,7 +333,7 @@ class _Column:
         groups, labels = groups_of(column)
         rows = np.bincount(groups, minlength=len(labels))
         whole = _whole_values(column)
-        texts = [label.strip() for label in labels]
+        texts = [label.strip(BLANKS) for label in labels]
         if whole:  # 3.0 is 3
             texts = [text.removesuffix(".0") for text in texts]
         coded = [self._stands_for_missing(text) for text in texts]
@@ -342,8 +347,10 @@ class _Column:
         seen = [text for text, here in zip(texts, present, strict=True) if here]
         if not self.many:
             self.repeats = self.repeats or any(text in self.counts for text in seen)
-            self.counts.update(dict(zip(seen, rows[present].tolist(), strict=True)))
-            self.many = len(self.counts) > _DISTINCT
+            self._characters += sum(len(text) for text in seen if text not in self.counts)
+            for text, count in zip(seen, rows[present].tolist(), strict=True):
+                self.counts[text] += count
+            self.many = len(self.counts) > _DISTINCT or self._characters > _MOST_CHARACTERS
         self._add_numbers(pa.array(seen, pa.large_string()), rows[present])
 
     def _stands_for_missing(self, text: str) -> bool:
@@ -454,7 +461,9 @@ def _declared(column: Any) -> tuple[str, ...]:
     """Return the categories of an ordered type, but those that stand for a missing value."""
     if not (pa.types.is_dictionary(column.type) and column.type.ordered):
         return ()
-    texts = [category_text(value).strip() for value in column.dictionary.drop_null().to_pylist()]
+    texts = [
+        category_text(value).strip(BLANKS) for value in column.dictionary.drop_null().to_pylist()
+    ]
     return tuple(dict.fromkeys(t for t in texts if t and t.lower() not in MISSING_TEXTS))
 
 

@@ -527,7 +527,11 @@ def _opened(
         declared = {column.name: column.names_of_categories() for column in encoded}
         return SurveySource(table, program, file_format, declared)
     if is_workbook(start):
-        return SheetSource(file, table, batch_rows, file_format)
+        # A draft, which declares nothing, shows the error values that it finds.
+        texts = dict.fromkeys(expected if encoded else (), ()) | {
+            column.name: (*column.categories, *column.missing_codes) for column in encoded
+        }
+        return SheetSource(file, table, batch_rows, file_format, texts)
     if is_encrypted(start):
         raise InputError(f"{table}: the file is encrypted; save it without a password")
     if table.lower().endswith((*SURVEY_FILES, *SHEET_FILES)):
