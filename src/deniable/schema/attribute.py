@@ -1,6 +1,7 @@
 """One attribute: a column and its public categories, or several columns merged into one."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -242,12 +243,14 @@ class Attribute:
         return self.labels.get(category, category)
 
     def names_of_categories(self) -> dict[str, str]:
-        """Return the category that each text means: itself, or its readable name.
+        """Return the category that each text means: itself, or its readable name if no other has
+        that name.
 
         >>> Attribute("sex", ("1", "2"), labels={"1": "male"}).names_of_categories()
         {'male': '1', '1': '1', '2': '2'}
         """
-        named = {label: category for category, label in self.labels.items()}
+        count = Counter(self.labels.values())
+        named = {label: category for category, label in self.labels.items() if count[label] == 1}
         return named | {category: category for category in self.categories}
 
     def checked_scores(self, scores: Sequence[float]) -> tuple[float, ...]:

@@ -31,11 +31,11 @@ NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 class ColumnEncoder:
     """Turns one column of a table, batch by batch, into an attribute's codes.
 
-    Text is matched exactly, but for spaces, tabs and line ends around it; integers, also where they are stored as floating-point or decimal
-    numbers or written like 3.0, by their decimal text; booleans by ``true`` and ``false``; dates as
-    ``2025-12-31``. With bins, numbers and numeric text are put into [e₀, e₁), …, the last interval
-    closed, and a text that is already an interval's label is that interval. Missing are nulls, NaN
-    and the empty text, which can never be a category.
+    Text is matched exactly, but for blanks at its ends; integers, also where they are stored as
+    floating-point or decimal numbers or written like 3.0, by their decimal text; booleans by
+    ``true`` and ``false``; dates as ``2025-12-31``. With bins, numbers and numeric text are put
+    into [e₀, e₁), …, the last interval closed, and a text that is already an interval's label is
+    that interval. Missing are nulls, NaN and the empty text, which can never be a category.
 
     Args:
         attribute: the public domain.
