@@ -234,6 +234,7 @@ class TableReader:
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
+        check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
         """Read all rows and compare them with what is declared; return how many there are.
 
@@ -242,6 +243,8 @@ class TableReader:
             progress: called with the fraction of the table that is done, after every batch.
             tally: by column what is called with a batch of its values that are there, a pyarrow
                 array.
+            check_kept: called with the table's name, a batch of the kept columns, and the number of
+                its first row.
 
         Raises:
             InputError: naming every kind of mismatch, with its count and its first row.
@@ -276,6 +279,9 @@ class TableReader:
                 for name in filled:
                     empty = to_numpy(batch.column(name).is_null())
                     _note(mismatches, (name, 0), empty, batch.column(name), n_rows)
+                if check_kept is not None:
+                    kept = {name: _of_type(batch.column(name), kinds[name]) for name in self.keep}
+                    check_kept(self.table, kept, n_rows + 1)
                 for name, count in tally.items():
                     count(_of_type(batch.column(name), kinds[name]).drop_null())
                 n_rows += batch.num_rows
@@ -366,13 +372,17 @@ class SeveralTables:
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
+        check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
         """Compare all rows with what is declared; return how many there are.
 
         Raises:
             InputError: as :meth:`TableReader.look` of the first table that does not fit.
         """
-        return sum(r.look(filled, lambda _: progress(self.fraction), tally) for r in self._each())
+        return sum(
+            r.look(filled, lambda _: progress(self.fraction), tally, check_kept)
+            for r in self._each()
+        )
 
     def __enter__(self) -> "SeveralTables":
         return self
