@@ -68,8 +68,9 @@ def _write_excel(file: BinaryIO, columns: Columns, caption: str) -> None:
         or any(len(text) > _CELL_CHARACTERS for text in texts)
     ):
         raise InputError(
-            f"a sheet has {_SHEET_ROWS:,} rows, {_SHEET_COLUMNS:,} columns and {_CELL_CHARACTERS:,} "
-            "characters in a cell at most, and the answer more; write .csv or .parquet"
+            f"a sheet has {_SHEET_ROWS:,} rows, {_SHEET_COLUMNS:,} columns and "
+            f"{_CELL_CHARACTERS:,} characters in a cell at most, and the answer more; write .csv "
+            "or .parquet"
         )
     # Text is text: no value becomes a formula, a link or a number on the way.
     options = {

@@ -162,6 +162,7 @@ def draft_schema(
         raise InputError(f"{reader.table} has no rows; there is nothing to draft a schema from")
     if not reader.source.surely_named:
         _refuse_names_among_values(reader.table, columns)
+    _refuse_second_header(reader.table, columns)
     if codebook:
         refuse_contradictions(
             reader.table,
@@ -241,6 +242,16 @@ def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> Non
             raise _looks_like_data(f"{table}: the name of column {place} is also a value in it")
 
 
+def _refuse_second_header(table: str, columns: dict[str, "_Column"]) -> None:
+    """Stop if the first row holds texts in several columns of numbers or dates."""
+    odd = [name for name, column in columns.items() if column.begins_with_text]
+    if len(odd) > 1:
+        raise InputError(
+            f"{table}: data row 1 holds a text in '{odd[0]}' and '{odd[1]}', where all other rows "
+            "hold numbers or dates, as a second header row does; delete it, or correct the row"
+        )
+
+
 def _looks_like_data(why: str) -> InputError:
     # Said is where, not what: it may be the first person's value.
     return InputError(
@@ -294,6 +305,7 @@ class _Column:
         self.counts: Counter[str] = Counter()
         """Rows by value, while there are few values."""
         self.many = False
+        self._first = ""
         self._characters = 0
         self.missing = 0
         self.rows = 0
@@ -337,6 +349,8 @@ class _Column:
         if whole:  # 3.0 is 3
             texts = [text.removesuffix(".0") for text in texts]
         coded = [self._stands_for_missing(text) for text in texts]
+        if self.rows == len(column) and len(column):
+            self._first = texts[groups[0]]
         present = np.array([bool(t) and not c for t, c in zip(texts, coded, strict=True)], bool)
         for text, is_code, count in zip(texts, coded, rows.tolist(), strict=True):
             if not text:
@@ -435,6 +449,17 @@ class _Column:
         return bool(self.histogram) and not (self.other or self.is_date or self.padded or wrong)
 
     @property
+    def begins_with_text(self) -> bool:
+        """Whether the first row holds a text, and all others numbers or dates."""
+        rest = [text for text in self.counts if text != self._first]
+        return (
+            self.counts[self._first] == 1
+            and len(rest) > 1
+            and not re.match(_NUMBER_OR_DATE, self._first)
+            and all(re.match(_NUMBER_OR_DATE, text) for text in rest)
+        )
+
+    @property
     def is_date(self) -> bool:
         return bool(self.forms)
 
@@ -450,6 +475,7 @@ class _Column:
         return order if len(order) <= MOST_CATEGORIES and set(order) >= set(self.counts) else ()
 
 
+_NUMBER_OR_DATE = rf"{NUMBER}|^\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d"
 _WITH_COMMA = NUMBER.replace(r"\.", ",")
 
 

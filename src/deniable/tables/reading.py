@@ -2,6 +2,7 @@
 
 import os
 import queue
+import re
 import shutil
 import sys
 import tempfile
@@ -22,7 +23,13 @@ from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
-from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
+from deniable.tables.encode import (
+    REASONS,
+    AttributeEncoder,
+    ColumnEncoder,
+    ColumnsEncoder,
+    is_text,
+)
 from deniable.tables.files import Unit, files_of
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 from deniable.tables.sheet_source import SHEET_FILES, SheetSource, is_workbook
@@ -174,6 +181,8 @@ class TableReader:
         first_row = self._rows_before + 1
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
+                if first_row == 1:
+                    _refuse_header_rows(self.table, batch)
                 codes = self._encoded(columns, batch, first_row)
                 kept = {name: _of_type(batch.column(name), kinds[name]) for name in self.keep}
                 n_rows = batch.num_rows
@@ -268,6 +277,8 @@ class TableReader:
         n_rows = self._rows_before
         with closing(_read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
+                if n_rows == 0:
+                    _refuse_header_rows(self.table, batch)
                 wrong: dict[str, NDArray[Any]] = {}
                 for alike, codes in together.look(batch):
                     if codes.size and codes.min() < 0:  # those of categories never are
@@ -656,6 +667,43 @@ def _mismatches(
     return InputError(
         f"{table}: {len(sentences)} kinds of values do not fit the schema; {counted}\n  {listed}"
     )
+
+
+def _refuse_header_rows(table: str, batch: Any) -> None:
+    """Stop if the first rows are further header rows of a survey service: Qualtrics exports three,
+    SurveyMonkey two.
+
+    Raises:
+        InputError: naming the service and the rows.
+    """
+    first = {
+        name: column.slice(0, 2).to_pylist()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if is_text(getattr(column.type, "value_type", column.type))
+    }
+    service = "Qualtrics"
+    rows = max(
+        (
+            place
+            for values in first.values()
+            for place, text in enumerate(values, 1)
+            if isinstance(text, str) and re.match(r"\s*\{\s*['\"]ImportId['\"]", text)
+        ),
+        default=0,
+    )
+    below = [values[0] for values in first.values() if values]
+    nobody = any(
+        values and not values[0] and re.fullmatch("respondent[ _]?id", name, re.IGNORECASE)
+        for name, values in first.items()
+    )
+    if not rows and ("Open-Ended Response" in below or ("Response" in below and nobody)):
+        service, rows = "SurveyMonkey", 1
+    if rows:
+        which = "data row 1 is a header row" if rows == 1 else "data rows 1 and 2 are header rows"
+        raise InputError(
+            f"{table}: {which} of a {service} export, with the texts of questions or their "
+            "identifiers, and nobody's answers; delete all header rows but the first from the table"
+        )
 
 
 def _of_type(column: Any, kind: Any) -> Any:

@@ -464,3 +464,14 @@ def test_what_write_table_of_r_writes_has_a_name_before_each_row(tmp_path):
     assert "3 fields instead of 2" in refusal(
         written(tmp_path, "a,k\n1,5,2\n1,6,2\n"), (A,), ("k",)
     )
+
+
+def test_header_rows_of_a_survey_service_are_refused_before_values_are(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('age,note\nHow old?,x\n"{""ImportId"":""QID1""}",y\n30,z\n')
+    age = Attribute("age", bins=(0, 50, 100))
+    for read in (list, lambda reader: reader.look()):
+        with open_table(path, [age], ["note"]) as reader, pytest.raises(
+            InputError, match="data rows 1 and 2 are header rows of a Qualtrics"
+        ):
+            read(reader)
