@@ -136,7 +136,7 @@ class ModelQuestion:
             for name, variable in zip(attributes, variables, strict=True)
         ]
         response = self.formulas[0].response
-        if response in columns and release.counts is None:
+        if response in columns and release.counts is None and response not in self.collapse:
             _, labels = release.read_rows((), texts=[response]).texts[response]
             if len(labels) > 2 and _numbers(labels) is not None:
                 return self._linear(release, response, axes, columns)

@@ -471,7 +471,8 @@ def test_header_rows_of_a_survey_service_are_refused_before_values_are(tmp_path)
     path.write_text('age,note\nHow old?,x\n"{""ImportId"":""QID1""}",y\n30,z\n')
     age = Attribute("age", bins=(0, 50, 100))
     for read in (list, lambda reader: reader.look()):
-        with open_table(path, [age], ["note"]) as reader, pytest.raises(
-            InputError, match="data rows 1 and 2 are header rows of a Qualtrics"
+        with (
+            open_table(path, [age], ["note"]) as reader,
+            pytest.raises(InputError, match="data rows 1 and 2 are header rows of a Qualtrics"),
         ):
             read(reader)
