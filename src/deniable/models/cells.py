@@ -50,7 +50,7 @@ class Axis:
         first; each a category, several with commas between them, or ``*`` for all others.
 
         Raises:
-            InputError: if a category is unknown, in two levels, or in none; or if there is one level.
+            InputError: if a category is unknown, in two levels, or in none, or there is one level.
 
         >>> race = Axis("race", ("Black", "White", "Other")).collapsed("White|*")
         >>> race.levels, race.level_of

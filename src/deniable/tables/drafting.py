@@ -56,6 +56,9 @@ OF_GENOTYPES = (
     "were chosen by looking at these people, or the allele that is rarer among them first, it is "
     "information about them, and is released as it is"
 )
+NOT_DECLARED = "Not declared: "
+"""How the line of a draft begins that names such columns."""
+
 Coding = Literal["additive", "carrier"]
 _ALLELES = ('categories = ["0", "1", "2"]', "ordered = true", "scores = [0, 1, 2]")
 _CARRIERS = (
@@ -181,12 +184,20 @@ def draft_schema(
         as_read = replace(as_read, separator=text.separator, decimal=decimal)
         if as_read.columns == () and not as_read.has_header:
             as_read = replace(as_read, columns=names)
-    parts = [f"title = {quoted(Path(reader.table).stem)}", *_file_table(as_read)]
+    parts = []
+    left_out = []
+    constant = []
     for name, column in columns.items():
         entry = column.known
         declared = None if entry is None else declared_lines(name, entry, column.seen())
         lines = _declaration(name, column, as_read) if declared is None else declared
         parts += ["", *(lines if entry is None else with_texts(name, lines, entry))]
+        if "[[attribute]]" not in lines:
+            left_out.append(name)
+            if column.rows and len(column.counts) == 1 and not column.many:
+                constant.append(name)
+    head = [f"title = {quoted(Path(reader.table).stem)}", *_left_out(left_out, constant)]
+    parts = [*head, *_file_table(as_read), *parts]
     if "drafted = true" in parts:
         parts = ["# " + line for line in textwrap.wrap(WARNING, 96)] + parts
     return "\n".join(parts) + "\n"
@@ -272,6 +283,18 @@ def _decimal(table: str, columns: dict[str, "_Column"]) -> str | None:
             "point; say with `schema.file.decimal` which it is, and the other column is text"
         )
     return "," if commas else None
+
+
+def _left_out(names: Sequence[str], constant: Sequence[str]) -> list[str]:
+    """Return what to do with the columns that a draft does not declare, among which some have one
+    value."""
+    if not names:
+        return []
+    lines = [f"# {NOT_DECLARED}{', '.join(map(quoted, names))}; release with --drop-other-columns"]
+    if constant:
+        lines[0] += ", or keep those with one value, protected by nothing:"
+        lines.append(f"# keep = [{', '.join(map(quoted, constant))}]")
+    return lines
 
 
 def _file_table(file_format: FileFormat) -> list[str]:

@@ -23,6 +23,7 @@ from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
+from deniable.tables.declaring import quoted
 from deniable.tables.encode import (
     REASONS,
     AttributeEncoder,
@@ -798,8 +799,9 @@ def _check_names(
     if unknown and other_columns == "refuse":
         raise InputError(
             f"{source.table}: the schema neither declares nor keeps {_listed(unknown)}; such a "
-            "column could identify people, so declare it, keep it, or leave it out with "
-            "`drop_other_columns`"
+            "column could identify people, so declare it, leave it out with `drop_other_columns`, "
+            "or keep it in the schema, where nothing protects it: "
+            f"keep = [{', '.join(map(quoted, unknown))}]"
         )
 
 

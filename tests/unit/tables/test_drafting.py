@@ -116,6 +116,10 @@ def test_columns_that_say_nothing_or_name_people_are_left_for_a_person_to_decide
     text, schema, _ = draft(tmp_path, columns)
     assert schema.names == ("sex", "income")
     assert '# column "same" has fewer than two values' in text
+    head = text.partition("\n\n")[0]
+    assert "\n# Not declared: " in head
+    assert '"same"' in head.splitlines()[-2]
+    assert head.splitlines()[-1] == '# keep = ["same"]'
     assert '# column "who" has a value of its own in every row' in text
     assert '# column "row" has a value of its own in every row' in text
     assert '# column "zip" has over 50 numbers that begin with 0' in text
