@@ -1,18 +1,15 @@
 """Any table to batches of codes, in memory that does not depend on the number of rows."""
 
 import os
-import queue
-import re
 import shutil
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Literal, Protocol, TypeVar
+from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +21,10 @@ from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
 from deniable.tables.declaring import quoted
-from deniable.tables.encode import (
-    REASONS,
-    AttributeEncoder,
-    ColumnEncoder,
-    ColumnsEncoder,
-    is_text,
-)
+from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
 from deniable.tables.files import Unit, files_of
+from deniable.tables.header_rows import refuse_header_rows
+from deniable.tables.look_ahead import read_ahead
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 from deniable.tables.sheet_source import SHEET_FILES, SheetSource, is_workbook
 from deniable.tables.survey_source import (
@@ -52,8 +45,6 @@ AS_FOUND = FileFormat()
 
 AS_RELEASED = FileFormat(separator=",", header=True)
 """How a release is written, whatever the original table was like."""
-
-_T = TypeVar("_T")
 
 
 class Source(Protocol):
@@ -180,10 +171,10 @@ class TableReader:
         kinds = dict(self.columns)
         columns = ColumnsEncoder(self._column_encoders, kinds)
         first_row = self._rows_before + 1
-        with closing(_read_ahead(self.source.batches(names))) as batches:
+        with closing(read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
                 if first_row == 1:
-                    _refuse_header_rows(self.table, batch)
+                    refuse_header_rows(self.table, batch)
                 codes = self._encoded(columns, batch, first_row)
                 kept = {name: _of_type(batch.column(name), kinds[name]) for name in self.keep}
                 n_rows = batch.num_rows
@@ -276,10 +267,10 @@ class TableReader:
         kinds = dict(self.columns)
         together = ColumnsEncoder(columns, kinds)
         n_rows = self._rows_before
-        with closing(_read_ahead(self.source.batches(names))) as batches:
+        with closing(read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
                 if n_rows == 0:
-                    _refuse_header_rows(self.table, batch)
+                    refuse_header_rows(self.table, batch)
                 wrong: dict[str, NDArray[Any]] = {}
                 for alike, codes in together.look(batch):
                     if codes.size and codes.min() < 0:  # those of categories never are
@@ -670,43 +661,6 @@ def _mismatches(
     )
 
 
-def _refuse_header_rows(table: str, batch: Any) -> None:
-    """Stop if the first rows are further header rows of a survey service: Qualtrics exports three,
-    SurveyMonkey two.
-
-    Raises:
-        InputError: naming the service and the rows.
-    """
-    first = {
-        name: column.slice(0, 2).to_pylist()
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        if is_text(getattr(column.type, "value_type", column.type))
-    }
-    service = "Qualtrics"
-    rows = max(
-        (
-            place
-            for values in first.values()
-            for place, text in enumerate(values, 1)
-            if isinstance(text, str) and re.match(r"\s*\{\s*['\"]ImportId['\"]", text)
-        ),
-        default=0,
-    )
-    below = [values[0] for values in first.values() if values]
-    nobody = any(
-        values and not values[0] and re.fullmatch("respondent[ _]?id", name, re.IGNORECASE)
-        for name, values in first.items()
-    )
-    if not rows and ("Open-Ended Response" in below or ("Response" in below and nobody)):
-        service, rows = "SurveyMonkey", 1
-    if rows:
-        which = "data row 1 is a header row" if rows == 1 else "data rows 1 and 2 are header rows"
-        raise InputError(
-            f"{table}: {which} of a {service} export, with the texts of questions or their "
-            "identifiers, and nobody's answers; delete all header rows but the first from the table"
-        )
-
-
 def _of_type(column: Any, kind: Any) -> Any:
     """Return a column in the type that it is declared to have: text may come as a dictionary."""
     return column if column.type == kind else column.cast(kind)
@@ -815,44 +769,3 @@ def _counted(known: int, unknown: int) -> str:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:8])
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _read_ahead(items: Iterable[_T]) -> Generator[_T, None, None]:
-    """Yield the items while a thread already fetches the next one.
-
-    Parsing and the caller's work both leave the interpreter lock, so two cores share them. No item
-    is held here once it is handed on: at most two are in memory, one of them with the caller.
-    """
-    ready: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = queue.SimpleQueue()
-    wanted = threading.Semaphore(1)
-    stopped = threading.Event()
-
-    def fetch() -> None:
-        source = iter(items)
-        try:
-            while True:
-                wanted.acquire()
-                if stopped.is_set():
-                    return
-                ready.put((next(source), None))
-        except StopIteration:
-            ready.put((None, None))
-        except BaseException as error:  # handed over: the consumer raises it
-            ready.put((None, error))
-
-    thread = threading.Thread(target=fetch, name="deniable-read-ahead", daemon=True)
-    thread.start()
-    try:
-        while True:
-            got: list[Any] = [*ready.get()]
-            wanted.release()
-            if (error := got.pop()) is not None:
-                raise error
-            if got[0] is None:
-                return
-            yield got.pop()
-    finally:
-        stopped.set()
-        wanted.release()
-        # A thread that waits for a pipe cannot be woken; it ends with the process.
-        thread.join(timeout=1)
