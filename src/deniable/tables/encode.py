@@ -177,7 +177,7 @@ class ColumnEncoder:
             texts = pc.replace_substring_regex(texts, written, r"\1")
         categories, category_codes = self._categories_as(texts.type)
         matches = to_numpy(pc.index_in(texts, value_set=categories), null=-1)
-        codes = np.append(category_codes, np.int32(_UNKNOWN))[matches]
+        codes: NDArray[Any] = np.append(category_codes, np.int32(_UNKNOWN))[matches]
         codes[to_numpy(pc.binary_length(texts)) == 0] = self._missing_code
         return codes
 
