@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 import xlsxwriter
@@ -19,7 +21,7 @@ LABELS = {
 @pytest.fixture(autouse=True)
 def _no_probe(monkeypatch):
     """Files that the tests write are sound; a process for each would take half a second."""
-    monkeypatch.setattr("deniable.tables.survey_source._survives", lambda *_: True)
+    monkeypatch.setattr("deniable.tables.survey_source.tried", lambda *_: "")
 
 
 @pytest.fixture
@@ -168,3 +170,17 @@ def test_a_name_that_no_file_can_have_is_refused_before_anything_is_drawn(deniab
     assert refused.status == 2
     assert "leave out --as dta" in refused.err
     assert not Path("r").exists()
+
+
+def test_kept_values_are_looked_at_before_anything_is_drawn(deniable, tmp_path):
+    rows = pa.table({"sex": ["1", "2"], "town": ["a", "b" * 40_000]})
+    pq.write_table(rows, "t.parquet")
+    text = 'keep = ["town"]\n[[attribute]]\nname = "sex"\ncategories = ["1", "2"]\n'
+    Path("s.toml").write_text(text)
+    words = ("t.parquet", "--schema", "s.toml", "--epsilon", 2, "--output", "r")
+    counted = ("--ledger", "l.sqlite", "--population", "p")
+    refused = deniable("share", *words, "--as", "sav", *counted)
+    assert refused.status == 2
+    assert "data row 2, column 'town': a text of more than 32,767 bytes" in refused.err
+    assert not Path("r").exists()
+    assert not Path("l.sqlite").exists()

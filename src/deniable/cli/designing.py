@@ -506,7 +506,7 @@ def init(
     from deniable.atomic_files import write_file
     from deniable.tables import is_fileset
     from deniable.tables.codebook import read_codebook
-    from deniable.tables.drafting import OF_GENOTYPES, WARNING, draft_schema
+    from deniable.tables.drafting import NOT_DECLARED, OF_GENOTYPES, WARNING, draft_schema
 
     with console.progress("Reading") as advance:
         text = draft_schema(
@@ -523,5 +523,11 @@ def init(
         write_file(Path(output), text.encode(), overwrite=force, private=True)
     if is_fileset(source):
         console.note(OF_GENOTYPES)
-    elif "drafted = true" in text.splitlines():
+        return
+    lines = text.splitlines()
+    if "drafted = true" in lines:
         console.note(WARNING)
+    for place, line in enumerate(lines):
+        if line.startswith(f"# {NOT_DECLARED}"):
+            further = lines[place + 1] if line.endswith(":") else ""
+            console.note(f"{line[2:]} {further[2:]}".rstrip())

@@ -50,7 +50,7 @@ class Axis:
         first; each a category, several with commas between them, or ``*`` for all others.
 
         Raises:
-            InputError: if a category is unknown, in two levels, or in none.
+            InputError: if a category is unknown, in two levels, or in none, or there is one level.
 
         >>> race = Axis("race", ("Black", "White", "Other")).collapsed("White|*")
         >>> race.levels, race.level_of
@@ -70,12 +70,19 @@ class Axis:
             raise InputError(f"{where}: expected levels such as 'a|b,c|*', with * at most once")
         if rest and not stars:
             raise InputError(f"{where}: '{rest[0]}' is in no level; add |* for all others")
+        if len(groups) < 2:
+            raise InputError(
+                f"{where}: all categories are in one level, so that '{self.name}' tells nothing; "
+                "name two levels or more, or leave it out of the formula"
+            )
         if stars and not rest:
             raise InputError(f"{where}: nothing is left for *; leave it out")
         other = OTHERS if len(rest) != 1 else rest[0]
         while other in named:
             other = f"{other} values"
         levels = tuple(other if group == ["*"] else "+".join(group) for group in groups)
+        if alike := [name for name in levels if levels.count(name) > 1]:
+            raise InputError(f"{where}: two levels would be called '{alike[0]}'; merge otherwise")
         members = [rest if group == ["*"] else group for group in groups]
         of = {name: place for place, group in enumerate(members) for name in group}
         return Axis(self.name, self.categories, levels, tuple(of[name] for name in self.categories))

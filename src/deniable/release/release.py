@@ -63,7 +63,7 @@ from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can
 from deniable.tables.rows import Repeats, concatenated, count_rows, says_whose_row
 from deniable.tables.sheet_source import SheetSource
 from deniable.tables.survey_source import SurveySource
-from deniable.tables.survey_writing import COPIES, refuse_copies, write_copy
+from deniable.tables.survey_writing import COPIES, refuse_copies, refuse_values, write_copy
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
 """What a release consists of beside its rows."""
@@ -479,8 +479,14 @@ def look_at(
             among = columns_of_persons(schema, reader.all_names)
     whose = {name: Repeats() for name in among}
     tally = {name: repeats.add for name, repeats in whose.items()}
+
+    def check_kept(table: str, kept: dict[str, Any], first_row: int) -> None:
+        refuse_values(options.also, table, {n: kept[n] for n in schema.keep}, first_row)
+
     with as_it_was(source), open_rows(source, schema, options, numeric, among) as reader:
-        n_rows = reader.look(options.persons, progress, tally)
+        columns = released_columns(reader.columns, schema.attributes, schema.keep)
+        refuse_copies(options.also, columns, schema)
+        n_rows = reader.look(options.persons, progress, tally, check_kept)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     propose_person([name for name, repeats in whose.items() if repeats.found])
@@ -585,6 +591,8 @@ def write_rows(
                 for batch in reader:
                     for name in options.persons:
                         count_rows(batch.kept.pop(name), rows_of, reader.table, batch.first_row)
+                    kept = {name: batch.kept[name] for name in schema.keep}
+                    refuse_values(also, reader.table, kept, batch.first_row)
                     yield batch
                     progress(reader.fraction)
 

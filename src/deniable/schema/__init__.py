@@ -6,6 +6,7 @@ codes become labels where one is written; everything between works on codes.
 """
 
 from deniable.schema.attribute import (
+    BLANKS,
     MAX_CATEGORIES,
     Attribute,
     category_text,
@@ -15,6 +16,7 @@ from deniable.schema.file_format import FileFormat
 from deniable.schema.schema import Schema, Variable
 
 __all__ = [
+    "BLANKS",
     "MAX_CATEGORIES",
     "Attribute",
     "FileFormat",

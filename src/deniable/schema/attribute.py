@@ -1,6 +1,7 @@
 """One attribute: a column and its public categories, or several columns merged into one."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -11,6 +12,9 @@ from deniable._checks import check_level, check_positive, first_duplicate
 from deniable.errors import InputError
 
 MAX_CATEGORIES = 1_000_000
+
+BLANKS = " \t\r\n"
+"""Characters that do not count at the ends of a table's texts."""
 
 _Value = TypeVar("_Value")
 
@@ -165,6 +169,12 @@ class Attribute:
             )
         if (twice := first_duplicate(categories)) is not None:
             raise InputError(f"{where}: category '{twice}' is declared twice")
+        for text in (*(() if self.parts else categories), *self.missing_codes):
+            if text != text.strip(BLANKS):
+                raise InputError(
+                    f"{where}: '{text}' has blanks at an end, which do not count in a table; "
+                    "leave them out"
+                )
         if unknown := [c for c in self.labels if c not in categories]:
             raise InputError(f"{where}: there is a label for '{unknown[0]}', which is no category")
         if self.scores is not None:
@@ -233,12 +243,14 @@ class Attribute:
         return self.labels.get(category, category)
 
     def names_of_categories(self) -> dict[str, str]:
-        """Return the category that each text means: itself, or its readable name.
+        """Return the category that each text means: itself, or its readable name if no other has
+        that name.
 
         >>> Attribute("sex", ("1", "2"), labels={"1": "male"}).names_of_categories()
         {'male': '1', '1': '1', '2': '2'}
         """
-        named = {label: category for category, label in self.labels.items()}
+        count = Counter(self.labels.values())
+        named = {label: category for category, label in self.labels.items() if count[label] == 1}
         return named | {category: category for category in self.categories}
 
     def checked_scores(self, scores: Sequence[float]) -> tuple[float, ...]:

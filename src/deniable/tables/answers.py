@@ -16,6 +16,10 @@ KINDS = ("csv", "parquet", "xlsx")
 Columns = Mapping[str, Sequence[Any]]
 
 
+_SHEET_ROWS, _SHEET_COLUMNS, _CELL_CHARACTERS = 1 << 20, 1 << 14, 32767
+"""What a sheet of Excel holds; its library leaves out, or cuts, what is more."""
+
+
 def write_columns(path: Path, columns: Columns, caption: str, *, overwrite: bool = False) -> None:
     """Write columns to a file that appears when it is complete.
 
@@ -56,8 +60,25 @@ def _write_excel(file: BinaryIO, columns: Columns, caption: str) -> None:
         raise InputError(
             "Excel files need the package xlsxwriter: pip install 'deniable[excel]'; or write .csv"
         ) from None
+    rows = max((len(values) for values in columns.values()), default=0)
+    texts = (value for values in columns.values() for value in values if isinstance(value, str))
+    if (
+        rows >= _SHEET_ROWS
+        or len(columns) > _SHEET_COLUMNS
+        or any(len(text) > _CELL_CHARACTERS for text in texts)
+    ):
+        raise InputError(
+            f"a sheet has {_SHEET_ROWS:,} rows, {_SHEET_COLUMNS:,} columns and "
+            f"{_CELL_CHARACTERS:,} characters in a cell at most, and the answer more; write .csv "
+            "or .parquet"
+        )
     # Text is text: no value becomes a formula, a link or a number on the way.
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
+    options = {
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "in_memory": True,
+        "nan_inf_to_errors": True,
+    }
     with xlsxwriter.Workbook(file, options) as workbook:
         sheet = workbook.add_worksheet("estimates")
         bold = workbook.add_format({"bold": True})

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,8 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from deniable.errors import InputError
+from deniable.schema import BLANKS
+from deniable.tables.encode import NUMBER
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,9 @@ class Entry:
         return {**self.labels, **self.missing}
 
 
-_YES = {"1", "y", "yes", "true", "x"}
+_YES, _NO = {"1", "y", "yes", "true", "x"}, {"", "0", "n", "no", "false"}
 
-_COLUMNS = ("name", "value", "label")
+_COLUMNS, _MORE = ("name", "value", "label"), ("question", "missing")
 
 
 def number_text(value: float) -> str:
@@ -76,7 +79,8 @@ def read_codebook(path: Path) -> dict[str, Entry]:
         path: the file.
 
     Raises:
-        InputError: if it cannot be read, is neither, or says two things of one value.
+        InputError: if it cannot be read, is neither, or contradicts itself: a column, a value or a
+            label that is there twice, in whatever spelling, or two questions of one column.
 
     >>> _ = Path("codebook.csv").write_text("name,value,label\\nsex,1,male\\nsex,2,female\\n")
     >>> read_codebook(Path("codebook.csv"))["sex"].labels
@@ -107,28 +111,68 @@ def _of_csv(content: bytes, path: Path) -> dict[str, Entry]:
             f"{path}: the codebook has no column '{lacking[0]}'; it needs {', '.join(_COLUMNS)}, "
             "and may have question and missing"
         )
-    labels: dict[str, dict[str, str]] = {}
-    missing: dict[str, dict[str, str]] = {}
+    if twice := [name for name in (*_COLUMNS, *_MORE) if names.count(name) > 1]:
+        raise InputError(f"{path}: the codebook has two columns '{twice[0]}'; leave one out")
+    found: dict[str, _Names] = {}
     questions: dict[str, str] = {}
     for row in rows:
-        cells = {key: (row.get(key) or "").strip() for key in (*_COLUMNS, "question", "missing")}
-        name, value = cells["name"], cells["value"]
+        place = f"{path}, line {rows.line_num}"
+        if None in row:
+            raise InputError(f"{place}: the row has more fields than the header")
+        cells = {key: (row.get(key) or "").strip(BLANKS) for key in (*_COLUMNS, *_MORE)}
+        name, value, question = cells["name"], cells["value"], cells["question"]
         if not name:
             if any(cells.values()):
-                raise InputError(f"{path}, line {rows.line_num}: no column is named")
+                raise InputError(f"{place}: no column is named")
             continue
-        labels.setdefault(name, {})
-        missing.setdefault(name, {})
-        if cells["question"]:
-            questions.setdefault(name, cells["question"])
-        if not value:
-            continue  # a row that only has the question
-        if value in labels[name] or value in missing[name]:
+        of_column = found.setdefault(name, _Names(name))
+        if question and questions.setdefault(name, question) != question:
+            raise InputError(f"{place}: '{name}' has another question than in a row above")
+        missing = cells["missing"].lower()
+        if missing not in _YES | _NO:
+            raise InputError(f"{place}: missing is '{cells['missing']}'; it is yes, or empty")
+        if value:
+            of_column.add(value, cells["label"], place, missing=missing in _YES)
+        elif cells["label"] or missing in _YES:
+            raise InputError(f"{place}: the row has no value")  # not one that only has the question
+    return {n: Entry(o.labels, o.missing, question=questions.get(n, "")) for n, o in found.items()}
+
+
+class _Names:
+    """The labels of a column's values while a codebook is read."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+        self.labels: dict[str, str] = {}
+        self.missing: dict[str, str] = {}
+        self._spelled: dict[str, str] = {}
+
+    def add(self, value: str, label: str, place: str, *, missing: bool) -> None:
+        """Add a value.
+
+        Raises:
+            InputError: if it is there already, in whatever spelling, or another that is no missing
+                one has its label.
+        """
+        plain = number_text(float(value)) if re.match(NUMBER, value) else value
+        if (other := self._spelled.setdefault(plain, value)) != value or value in self.names:
+            spelled = "" if other == value else f", first as '{other}'"
             raise InputError(
-                f"{path}, line {rows.line_num}: value '{value}' of '{name}' is there twice"
+                f"{place}: value '{value}' of '{self._column}' is there twice{spelled}; leave one "
+                "out"
             )
-        (missing if cells["missing"].lower() in _YES else labels)[name][value] = cells["label"]
-    return {n: Entry(labels[n], missing[n], question=questions.get(n, "")) for n in labels}
+        named = self.labels if missing else self.names
+        if label and label in named.values():
+            other = next(one for one, text in named.items() if text == label)
+            raise InputError(
+                f"{place}: values '{other}' and '{value}' of '{self._column}' have one label, "
+                f"'{label}'; give each its own"
+            )
+        (self.missing if missing else self.labels)[value] = label
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {**self.labels, **self.missing}
 
 
 def _of_xml(content: bytes, path: Path) -> dict[str, Entry]:
@@ -152,41 +196,44 @@ def _of_xml(content: bytes, path: Path) -> dict[str, Entry]:
 
 
 def _of_variable(variable: Element, path: Path) -> Entry:
-    labels: dict[str, str] = {}
-    missing: dict[str, str] = {}
+    place = f"{path}, var '{variable.get('name')}'"
     ranges: list[tuple[float, float]] = []
-    declared_missing = {
-        item.get("VALUE", "")
-        for invalid in _children(variable, "invalrng")
-        for item in _children(invalid, "item")
-    }
+    items: list[str] = []
     for invalid in _children(variable, "invalrng"):
+        items += [item.get("VALUE", "").strip(BLANKS) for item in _children(invalid, "item")]
         for limits in _children(invalid, "range"):
             try:
                 ranges.append((float(limits.get("min", "-inf")), float(limits.get("max", "inf"))))
             except ValueError:
                 raise InputError(
-                    f"{path}: a range of missing values of '{variable.get('name')}' has a limit "
-                    "that is no number"
+                    f"{place}: a range of missing values has a limit that is no number"
                 ) from None
+    declared = Entry(missing=dict.fromkeys(items, ""), missing_ranges=tuple(ranges))
+    named = _Names(variable.get("name", ""))
     for category in _children(variable, "catgry"):
-        value = _text(category, "catValu")
+        value = _text(category, "catValu", place)
         if not value:
             continue
-        is_missing = category.get("missing", "N") == "Y" or value in declared_missing
-        (missing if is_missing else labels)[value] = _text(category, "labl")
-    missing |= {value: "" for value in declared_missing if value and value not in missing}
-    asked = next((_text(q, "qstnLit") for q in _children(variable, "qstn")), "")
-    entry = Entry(
-        labels,
-        missing,
+        marked, in_range = category.get("missing"), declared.is_missing(value)
+        if marked not in (None, "Y", "N") or (marked == "N" and in_range):
+            raise InputError(
+                f"{place}: value '{value}' is missing by invalrng, and missing=\"{marked}\" by its "
+                "catgry; correct one of them"
+            )
+        label = _text(category, "labl", place)
+        named.add(value, label, place, missing=marked == "Y" or in_range)
+    for value in dict.fromkeys(items):
+        if value and value not in named.missing:
+            named.add(value, "", place, missing=True)
+    questions = [_text(question, "qstnLit", place) for question in _children(variable, "qstn")]
+    asked = _only(questions, place, "qstnLit")
+    return Entry(
+        named.labels,
+        named.missing,
         tuple(ranges),
-        asked or _text(variable, "labl"),
+        asked or _text(variable, "labl", place),
         variable.get("nature") == "ordinal",
     )
-    inside = {value: label for value, label in labels.items() if entry.is_missing(value)}
-    kept = {value: label for value, label in labels.items() if value not in inside}
-    return Entry(kept, {**missing, **inside}, entry.missing_ranges, entry.question, entry.ordered)
 
 
 def _tag(element: Element) -> str:
@@ -197,10 +244,23 @@ def _children(element: Element, tag: str) -> list[Element]:
     return [child for child in element if _tag(child) == tag]
 
 
-def _text(element: Element, tag: str) -> str:
-    for child in _children(element, tag):
-        return " ".join("".join(child.itertext()).split())
-    return ""
+def _text(element: Element, tag: str, place: str) -> str:
+    texts = [" ".join("".join(one.itertext()).split()) for one in _children(element, tag)]
+    return _only(texts, place, tag)
+
+
+def _only(texts: list[str], place: str, tag: str) -> str:
+    """Return the text of all elements of a kind that has one at most.
+
+    Raises:
+        InputError: if two have different ones, such as labels in two languages.
+    """
+    several = list(dict.fromkeys(filter(None, texts)))
+    if len(several) > 1:
+        raise InputError(
+            f"{place}: two elements {tag}, '{several[0]}' and '{several[1]}'; leave one of them"
+        )
+    return several[0] if several else ""
 
 
 def _parsed(content: bytes, path: Path) -> Element:

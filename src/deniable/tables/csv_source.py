@@ -35,8 +35,11 @@ _LESSONS = 8
 """How often the distinct texts of a table are collected anew, where a block has others; after that
 the parser reads the rest."""
 
-_HEADER_BYTES = 1 << 26
-"""A header row that is longer has a quote that is never closed."""
+_HEADER_BYTES, _MOST_COLUMNS = 1 << 22, 1 << 17
+"""A longer header row, or one with more columns, is refused."""
+
+_MOST_BLOCK = 1 << 26
+"""A block of a table with many columns is not larger, nor is a row of it."""
 
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
 """The beginning of a file, from which the separator is found."""
@@ -273,7 +276,8 @@ class CsvSource:
         if len(self.names) < _WIDE:
             return BLOCK_BYTES
         row = 1 + len(self._stream.peek_record(_HEADER_BYTES))
-        return max(BLOCK_BYTES, row * min(_WIDE_ROWS, _WIDE_CELLS // len(self.names)))
+        wanted = row * min(_WIDE_ROWS, _WIDE_CELLS // len(self.names))
+        return min(max(BLOCK_BYTES, wanted), _MOST_BLOCK)
 
     def _refuse_other_kinds(self, start: bytes) -> None:
         for magic, what in _OTHER_KINDS.items():
@@ -344,6 +348,11 @@ class CsvSource:
             csv.reader(io.StringIO(first, newline=""), delimiter=self.separator, strict=True)
         )
         given = file_format.columns
+        if len(fields) > _MOST_COLUMNS:
+            raise InputError(
+                f"{self.table}: the first row has {len(fields):,} fields; a table has at most "
+                f"{_MOST_COLUMNS:,} columns"
+            )
         if given and len(given) != len(fields):
             between = SEPARATORS.get(self.separator, self.separator)
             raise InputError(
@@ -394,6 +403,11 @@ class CsvSource:
         after = f", after data row {self._rows}"
         if isinstance(error, UnicodeError):
             return self._text.problem()
+        if isinstance(error, _TooLongError):
+            return (
+                f"{after if self._rows else ', at its beginning'}: a row is longer than "
+                f"{_HEADER_BYTES >> 20} MiB; probably a quote is opened and never closed"
+            )
         if isinstance(error, csv.Error):
             return ": the header row is not valid CSV; check its quotes"
         if isinstance(error, pa.ArrowInvalid):
@@ -581,6 +595,10 @@ def _wait_until_gone(thing: "weakref.ref[Any]", seconds: float = 1.0) -> None:
         time.sleep(0.001)
 
 
+class _TooLongError(Exception):
+    """A record goes beyond its limit."""
+
+
 class _Replayed(io.RawIOBase):
     """A stream that can be looked at before it is read, and counts what has been."""
 
@@ -669,5 +687,7 @@ class _Replayed(io.RawIOBase):
                 elif not quoted:
                     return searched + match.start()
             searched = len(self._ahead)
-            if len(self.peek(searched + 1)) == searched or searched > limit:
+            if searched > limit:
+                raise _TooLongError
+            if len(self.peek(searched + 1)) == searched:
                 return searched

@@ -159,7 +159,7 @@ class CsvText:
         for i, column in enumerate(columns):
             end = "," if i < len(columns) - 1 else "\n"
             if column.position is None:
-                _check_has_text(column)
+                check_has_text(column)
                 self._parts += [column.name, text_scalar(end)]
                 continue
             if not self._parts or not isinstance(self._parts[-1], TextOfColumns):
@@ -196,7 +196,12 @@ def _field(value: str | int | bool | None) -> str:
     return "" if value is None else row_text([str(value), ""])[:-2]
 
 
-def _check_has_text(column: Column) -> None:
+def check_has_text(column: Column) -> None:
+    """Stop if a column is of a type without text, such as a list.
+
+    Raises:
+        InputError: naming it.
+    """
     kind = column.kind
     if not is_single_valued(kind):
         raise InputError(

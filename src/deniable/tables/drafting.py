@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from deniable.atomic_files import as_text
 from deniable.errors import InputError
-from deniable.schema import FileFormat, category_text
+from deniable.schema import BLANKS, FileFormat, category_text
 from deniable.schema.attribute import EPOCH, edge_text
 from deniable.tables.arrays import common_form
 from deniable.tables.codebook import Entry
@@ -57,6 +57,9 @@ OF_GENOTYPES = (
     "were chosen by looking at these people, or the allele that is rarer among them first, it is "
     "information about them, and is released as it is"
 )
+NOT_DECLARED = "Not declared: "
+"""How the line of a draft begins that names such columns."""
+
 Coding = Literal["additive", "carrier"]
 _ALLELES = ('categories = ["0", "1", "2"]', "ordered = true", "scores = [0, 1, 2]")
 _CARRIERS = (
@@ -69,7 +72,8 @@ MOST_CATEGORIES = 50
 """A column with more distinct values is left for a person to decide about."""
 
 MISSING_TEXTS = frozenset(
-    {"?", ".", "-", "--", "n/a", "na", "nan", "null", "n.a.", "#n/a", "#null!", "#value!", "(null)"}
+    {"?", ".", "-", "--", "n/a", "na", "nan", "null", "n.a.", "#n/a", "(null)"}
+    | {"#null!", "#value!", "#div/0!", "#name?", "#num!", "#ref!", "#getting_data", "#spill!"}
 )
 """What people write, in small letters, where a value is missing."""
 
@@ -86,6 +90,9 @@ _IDENTIFYING = re.compile(
 _DISTINCT, _MOST_ROUNDED = 1 << 12, 1 << 16
 """Distinct values of a column that are counted, and distinct numbers after rounding them: what a
 column takes in memory, whatever the number of rows."""
+
+_MOST_CHARACTERS = 1 << 24
+"""Characters of a column's distinct values that are counted."""
 
 _BINS = 5
 """Bins of numbers and dates, with about as many rows each."""
@@ -159,6 +166,7 @@ def draft_schema(
         raise InputError(f"{reader.table} has no rows; there is nothing to draft a schema from")
     if not reader.source.surely_named:
         _refuse_names_among_values(reader.table, columns)
+    _refuse_second_header(reader.table, columns)
     if codebook:
         refuse_contradictions(
             reader.table,
@@ -177,12 +185,20 @@ def draft_schema(
         as_read = replace(as_read, separator=text.separator, decimal=decimal)
         if as_read.columns == () and not as_read.has_header:
             as_read = replace(as_read, columns=names)
-    parts = [f"title = {quoted(as_text(Path(reader.table).stem))}", *_file_table(as_read)]
+    parts = []
+    left_out = []
+    constant = []
     for name, column in columns.items():
         entry = column.known
         declared = None if entry is None else declared_lines(name, entry, column.seen())
         lines = _declaration(name, column, as_read) if declared is None else declared
         parts += ["", *(lines if entry is None else with_texts(name, lines, entry))]
+        if "[[attribute]]" not in lines:
+            left_out.append(name)
+            if column.rows and len(column.counts) == 1 and not column.many:
+                constant.append(name)
+    head = [f"title = {quoted(as_text(Path(reader.table).stem))}", *_left_out(left_out, constant)]
+    parts = [*head, *_file_table(as_read), *parts]
     if "drafted = true" in parts:
         parts = ["# " + line for line in textwrap.wrap(WARNING, 96)] + parts
     return "\n".join(parts) + "\n"
@@ -238,6 +254,16 @@ def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> Non
             raise _looks_like_data(f"{table}: the name of column {place} is also a value in it")
 
 
+def _refuse_second_header(table: str, columns: dict[str, "_Column"]) -> None:
+    """Stop if the first row holds texts in several columns of numbers or dates."""
+    odd = [name for name, column in columns.items() if column.begins_with_text]
+    if len(odd) > 1:
+        raise InputError(
+            f"{table}: data row 1 holds a text in '{odd[0]}' and '{odd[1]}', where all other rows "
+            "hold numbers or dates, as a second header row does; delete it, or correct the row"
+        )
+
+
 def _looks_like_data(why: str) -> InputError:
     # Said is where, not what: it may be the first person's value.
     return InputError(
@@ -258,6 +284,18 @@ def _decimal(table: str, columns: dict[str, "_Column"]) -> str | None:
             "point; say with `schema.file.decimal` which it is, and the other column is text"
         )
     return "," if commas else None
+
+
+def _left_out(names: Sequence[str], constant: Sequence[str]) -> list[str]:
+    """Return what to do with the columns that a draft does not declare, among which some have one
+    value."""
+    if not names:
+        return []
+    lines = [f"# {NOT_DECLARED}{', '.join(map(quoted, names))}; release with --drop-other-columns"]
+    if constant:
+        lines[0] += ", or keep those with one value, protected by nothing:"
+        lines.append(f"# keep = [{', '.join(map(quoted, constant))}]")
+    return lines
 
 
 def _file_table(file_format: FileFormat) -> list[str]:
@@ -291,6 +329,8 @@ class _Column:
         self.counts: Counter[str] = Counter()
         """Rows by value, while there are few values."""
         self.many = False
+        self._first = ""
+        self._characters = 0
         self.missing = 0
         self.rows = 0
         self.single = True
@@ -329,10 +369,12 @@ class _Column:
         groups, labels = groups_of(column)
         rows = np.bincount(groups, minlength=len(labels))
         whole = _whole_values(column)
-        texts = [label.strip() for label in labels]
+        texts = [label.strip(BLANKS) for label in labels]
         if whole:  # 3.0 is 3
             texts = [text.removesuffix(".0") for text in texts]
         coded = [self._stands_for_missing(text) for text in texts]
+        if self.rows == len(column) and len(column):
+            self._first = texts[groups[0]]
         present = np.array([bool(t) and not c for t, c in zip(texts, coded, strict=True)], bool)
         for text, is_code, count in zip(texts, coded, rows.tolist(), strict=True):
             if not text:
@@ -343,8 +385,10 @@ class _Column:
         seen = [text for text, here in zip(texts, present, strict=True) if here]
         if not self.many:
             self.repeats = self.repeats or any(text in self.counts for text in seen)
-            self.counts.update(dict(zip(seen, rows[present].tolist(), strict=True)))
-            self.many = len(self.counts) > _DISTINCT
+            self._characters += sum(len(text) for text in seen if text not in self.counts)
+            for text, count in zip(seen, rows[present].tolist(), strict=True):
+                self.counts[text] += count
+            self.many = len(self.counts) > _DISTINCT or self._characters > _MOST_CHARACTERS
         self._add_numbers(pa.array(seen, pa.large_string()), rows[present])
 
     def _stands_for_missing(self, text: str) -> bool:
@@ -429,6 +473,17 @@ class _Column:
         return bool(self.histogram) and not (self.other or self.is_date or self.padded or wrong)
 
     @property
+    def begins_with_text(self) -> bool:
+        """Whether the first row holds a text, and all others numbers or dates."""
+        rest = [text for text in self.counts if text != self._first]
+        return (
+            self.counts[self._first] == 1
+            and len(rest) > 1
+            and not re.match(_NUMBER_OR_DATE, self._first)
+            and all(re.match(_NUMBER_OR_DATE, text) for text in rest)
+        )
+
+    @property
     def is_date(self) -> bool:
         return bool(self.forms)
 
@@ -444,6 +499,7 @@ class _Column:
         return order if len(order) <= MOST_CATEGORIES and set(order) >= set(self.counts) else ()
 
 
+_NUMBER_OR_DATE = rf"{NUMBER}|^\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d"
 _WITH_COMMA = NUMBER.replace(r"\.", ",")
 
 
@@ -455,7 +511,9 @@ def _declared(column: Any) -> tuple[str, ...]:
     """Return the categories of an ordered type, but those that stand for a missing value."""
     if not (pa.types.is_dictionary(column.type) and column.type.ordered):
         return ()
-    texts = [category_text(value).strip() for value in column.dictionary.drop_null().to_pylist()]
+    texts = [
+        category_text(value).strip(BLANKS) for value in column.dictionary.drop_null().to_pylist()
+    ]
     return tuple(dict.fromkeys(t for t in texts if t and t.lower() not in MISSING_TEXTS))
 
 

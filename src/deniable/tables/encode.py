@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
-from deniable.schema import Attribute, category_text
+from deniable.schema import BLANKS, Attribute, category_text
 from deniable.tables.arrays import common_form, from_numpy, from_values, to_numpy
 from deniable.tables.date_texts import ISO, days_written
 
@@ -31,11 +31,12 @@ NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 class ColumnEncoder:
     """Turns one column of a table, batch by batch, into an attribute's codes.
 
-    Text is matched exactly; integers, also where they are stored as floating-point or decimal
-    numbers or written like 3.0, by their decimal text; booleans by ``true`` and ``false``, in any
-    case (:func:`truth_values`); dates as ``2025-12-31``. With bins, numbers and numeric text are
-    put into [e₀, e₁), …, the last interval closed, and a text that is already an interval's label
-    is that interval. Missing are nulls, NaN and the empty text, which can never be a category.
+    Text is matched exactly, but for blanks at its ends; integers, also where they are stored as
+    floating-point or decimal numbers or written like 3.0, by their decimal text; booleans by
+    ``true`` and ``false``, in any case (:func:`truth_values`); dates as ``2025-12-31``. With bins,
+    numbers and numeric text are put into [e₀, e₁), …, the last interval closed, and a text that is
+    already an interval's label is that interval. Missing are nulls, NaN and the empty text, which
+    can never be a category.
 
     Args:
         attribute: the public domain.
@@ -166,21 +167,21 @@ class ColumnEncoder:
             else:
                 absent = to_numpy(column.is_null())
             codes = np.where(absent, np.int32(self._missing_code), codes)
-            if is_text(kind):
-                codes = self._with_zeros(column, codes)
+            if is_text(kind) and len(places := np.flatnonzero(codes == _UNKNOWN)):
+                codes[places] = self._spelled_otherwise(column.take(from_numpy(places)))
         return codes
 
-    def _with_zeros(self, column: Any, codes: NDArray[Any]) -> NDArray[Any]:
-        """Return codes of texts with those of whole numbers that have zeros behind their decimal
-        point, as programs write numbers where some are missing."""
-        if not any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
-            return codes
-        unknown = np.flatnonzero(codes == _UNKNOWN)
-        written = rf"^(-?[0-9]+){re.escape(self._decimal)}0+$"
-        texts = pc.replace_substring_regex(column.take(from_numpy(unknown)), written, r"\1")
-        categories, category_codes = self._categories_as(column.type)
+    def _spelled_otherwise(self, texts: Any) -> NDArray[Any]:
+        """Return the codes of texts with blanks around them, and of whole numbers with zeros behind
+        their decimal point, as programs write numbers where some are missing."""
+        texts = pc.utf8_trim(texts, BLANKS)
+        if any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
+            written = rf"^(-?[0-9]+){re.escape(self._decimal)}0+$"
+            texts = pc.replace_substring_regex(texts, written, r"\1")
+        categories, category_codes = self._categories_as(texts.type)
         matches = to_numpy(pc.index_in(texts, value_set=categories), null=-1)
-        codes[unknown] = np.append(category_codes, np.int32(_UNKNOWN))[matches]
+        codes: NDArray[Any] = np.append(category_codes, np.int32(_UNKNOWN))[matches]
+        codes[to_numpy(pc.binary_length(texts)) == 0] = self._missing_code
         return codes
 
     def _categories_as(self, kind: Any) -> tuple[Any, NDArray[np.int32]]:
@@ -245,6 +246,7 @@ class ColumnEncoder:
 
     def _numeric_text_codes(self, values: Any) -> NDArray[Any]:
         """Return the codes of distinct texts: interval labels, numbers, or neither."""
+        values = pc.utf8_trim(values, BLANKS)
         codes = self._category_codes(values)
         open_places = np.flatnonzero(codes == _UNKNOWN)
         if not len(open_places):

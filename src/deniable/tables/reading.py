@@ -1,17 +1,15 @@
 """Any table to batches of codes, in memory that does not depend on the number of rows."""
 
 import os
-import queue
 import shutil
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Literal, Protocol, TypeVar
+from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +20,11 @@ from deniable.laws.patterns import code_type
 from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
+from deniable.tables.declaring import quoted
 from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
 from deniable.tables.files import Unit, files_of
+from deniable.tables.header_rows import refuse_header_rows
+from deniable.tables.look_ahead import read_ahead
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
 from deniable.tables.sheet_source import SHEET_FILES, SheetSource, is_workbook
 from deniable.tables.survey_source import (
@@ -44,8 +45,6 @@ AS_FOUND = FileFormat()
 
 AS_RELEASED = FileFormat(separator=",", header=True)
 """How a release is written, whatever the original table was like."""
-
-_T = TypeVar("_T")
 
 
 class Source(Protocol):
@@ -172,8 +171,10 @@ class TableReader:
         kinds = dict(self.columns)
         columns = ColumnsEncoder(self._column_encoders, kinds)
         first_row = self._rows_before + 1
-        with closing(_read_ahead(self.source.batches(names))) as batches:
+        with closing(read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
+                if first_row == 1:
+                    refuse_header_rows(self.table, batch)
                 codes = self._encoded(columns, batch, first_row)
                 kept = {name: _of_type(batch.column(name), kinds[name]) for name in self.keep}
                 n_rows = batch.num_rows
@@ -234,6 +235,7 @@ class TableReader:
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
+        check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
         """Read all rows and compare them with what is declared; return how many there are.
 
@@ -242,6 +244,8 @@ class TableReader:
             progress: called with the fraction of the table that is done, after every batch.
             tally: by column what is called with a batch of its values that are there, a pyarrow
                 array.
+            check_kept: called with the table's name, a batch of the kept columns, and the number of
+                its first row.
 
         Raises:
             InputError: naming every kind of mismatch, with its count and its first row.
@@ -263,8 +267,10 @@ class TableReader:
         kinds = dict(self.columns)
         together = ColumnsEncoder(columns, kinds)
         n_rows = self._rows_before
-        with closing(_read_ahead(self.source.batches(names))) as batches:
+        with closing(read_ahead(self.source.batches(names))) as batches:
             for batch in batches:
+                if n_rows == 0:
+                    refuse_header_rows(self.table, batch)
                 wrong: dict[str, NDArray[Any]] = {}
                 for alike, codes in together.look(batch):
                     if codes.size and codes.min() < 0:  # those of categories never are
@@ -276,6 +282,9 @@ class TableReader:
                 for name in filled:
                     empty = to_numpy(batch.column(name).is_null())
                     _note(mismatches, (name, 0), empty, batch.column(name), n_rows)
+                if check_kept is not None:
+                    kept = {name: _of_type(batch.column(name), kinds[name]) for name in self.keep}
+                    check_kept(self.table, kept, n_rows + 1)
                 for name, count in tally.items():
                     count(_of_type(batch.column(name), kinds[name]).drop_null())
                 n_rows += batch.num_rows
@@ -366,13 +375,17 @@ class SeveralTables:
         filled: Sequence[str] = (),
         progress: Callable[[float | None], None] = lambda _fraction: None,
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
+        check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
         """Compare all rows with what is declared; return how many there are.
 
         Raises:
             InputError: as :meth:`TableReader.look` of the first table that does not fit.
         """
-        return sum(r.look(filled, lambda _: progress(self.fraction), tally) for r in self._each())
+        return sum(
+            r.look(filled, lambda _: progress(self.fraction), tally, check_kept)
+            for r in self._each()
+        )
 
     def __enter__(self) -> "SeveralTables":
         return self
@@ -527,7 +540,11 @@ def _opened(
         declared = {column.name: column.names_of_categories() for column in encoded}
         return SurveySource(table, program, file_format, declared)
     if is_workbook(start):
-        return SheetSource(file, table, batch_rows, file_format)
+        # A draft, which declares nothing, shows the error values that it finds.
+        texts = dict.fromkeys(expected if encoded else (), ()) | {
+            column.name: (*column.categories, *column.missing_codes) for column in encoded
+        }
+        return SheetSource(file, table, batch_rows, file_format, texts)
     if is_encrypted(start):
         raise InputError(f"{table}: the file is encrypted; save it without a password")
     if table.lower().endswith((*SURVEY_FILES, *SHEET_FILES)):
@@ -736,8 +753,9 @@ def _check_names(
     if unknown and other_columns == "refuse":
         raise InputError(
             f"{source.table}: the schema neither declares nor keeps {_listed(unknown)}; such a "
-            "column could identify people, so declare it, keep it, or leave it out with "
-            "`drop_other_columns`"
+            "column could identify people, so declare it, leave it out with `drop_other_columns`, "
+            "or keep it in the schema, where nothing protects it: "
+            f"keep = [{', '.join(map(quoted, unknown))}]"
         )
 
 
@@ -751,44 +769,3 @@ def _counted(known: int, unknown: int) -> str:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:8])
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _read_ahead(items: Iterable[_T]) -> Generator[_T, None, None]:
-    """Yield the items while a thread already fetches the next one.
-
-    Parsing and the caller's work both leave the interpreter lock, so two cores share them. No item
-    is held here once it is handed on: at most two are in memory, one of them with the caller.
-    """
-    ready: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = queue.SimpleQueue()
-    wanted = threading.Semaphore(1)
-    stopped = threading.Event()
-
-    def fetch() -> None:
-        source = iter(items)
-        try:
-            while True:
-                wanted.acquire()
-                if stopped.is_set():
-                    return
-                ready.put((next(source), None))
-        except StopIteration:
-            ready.put((None, None))
-        except BaseException as error:  # handed over: the consumer raises it
-            ready.put((None, error))
-
-    thread = threading.Thread(target=fetch, name="deniable-read-ahead", daemon=True)
-    thread.start()
-    try:
-        while True:
-            got: list[Any] = [*ready.get()]
-            wanted.release()
-            if (error := got.pop()) is not None:
-                raise error
-            if got[0] is None:
-                return
-            yield got.pop()
-    finally:
-        stopped.set()
-        wanted.release()
-        # A thread that waits for a pipe cannot be woken; it ends with the process.
-        thread.join(timeout=1)

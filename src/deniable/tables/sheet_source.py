@@ -1,14 +1,17 @@
 """Sheets of Excel and OpenDocument workbooks as record batches."""
 
 import datetime
+import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from deniable.errors import InputError, Notice
-from deniable.schema import FileFormat
+from deniable.schema import BLANKS, FileFormat
+from deniable.tables.limited import MEMORY, rows_of, tried
 from deniable.tables.survey_source import need
 
 SHEET_FILES = (".xlsx", ".xlsm", ".ods")
@@ -27,18 +30,21 @@ def is_workbook(start: bytes) -> bool:
 
 
 class SheetSource:
-    """A sheet of a workbook, which is held in memory: one has a million rows at most.
+    """A sheet of a workbook, which is held in memory: one has a million rows at most, and one that
+    takes more than :data:`~deniable.tables.limited.MEMORY` is refused.
 
     The names stand in the first row that is filled as far as the sheet is wide; what is above, as
     titles are, is left out, and told. Formulas come by the values that were stored with them.
     Columns of whole numbers, numbers, booleans, dates and moments have these types; others are
-    text.
+    text. An error value, such as #N/A, is the text of its name.
 
     Args:
         file: the open file.
         table: its name.
         batch_rows: rows at a time.
         file_format: which sheet, and whether there is a row with the columns' names.
+        declared: by column, the texts that it may hold; () for a kept one. An error value that is
+            none of them is refused. A column that is not in it may hold any.
 
     Raises:
         InputError: if it cannot be read, has no such sheet, or has several and none is named; or if
@@ -48,16 +54,21 @@ class SheetSource:
     decimal = "."
 
     def __init__(
-        self, file: BinaryIO, table: str, batch_rows: int, file_format: FileFormat
+        self,
+        file: BinaryIO,
+        table: str,
+        batch_rows: int,
+        file_format: FileFormat,
+        declared: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         need("python_calamine", table, "workbooks")
         self.table = table
         self.dates = file_format.dates
         self._batch_rows = batch_rows
         self._done = 0
-        name, rows = self._rows(file, file_format.sheet)
+        name, first, numbered, errors = self._rows(file, file_format.sheet)
+        rows = [row for _, row in numbered]
         width = max((len(row) for row in rows), default=0)
-        rows = [[*row, *[None] * (width - len(row))] for row in rows]
         if not rows:
             raise InputError(
                 f"{table}: sheet '{name}' is empty; name another with `schema.file.sheet`"
@@ -66,14 +77,16 @@ class SheetSource:
         if file_format.has_header:
             place = _header(rows)
             self.names = tuple(_text(cell) or "" for cell in rows[place])
-            if place and not _told(table, name, place):
+            top = numbered[place][0]
+            if place and not _told(table, name, top):
                 warnings.warn(
-                    f"{table}, sheet '{name}': the columns' names are taken from row {place + 1}; "
-                    f"{'what is above it is' if place > 1 else 'row 1, above it, is'} left out",
+                    f"{table}, sheet '{name}': the columns' names are taken from row {top}; what "
+                    "is above it is left out",
                     Notice,
                     stacklevel=2,
                 )
             rows = rows[place + 1 :]
+            errors = [error for error in errors if error[0] > top]
         else:
             self.names = file_format.columns or tuple(f"column {i + 1}" for i in range(width))
             if len(self.names) != width:
@@ -81,28 +94,47 @@ class SheetSource:
                     f"{table}: sheet '{name}' has {width} columns and {len(self.names)} names are "
                     "given"
                 )
-        rows = [row for row in rows if any(cell is not None for cell in row)]
+        for row, column, text in errors:
+            held = self.names[column - 1 - first]
+            if text not in declared.get(held, (text,)):
+                raise InputError(
+                    f"{table}, sheet '{name}', row {row}, column '{held}': the cell holds the "
+                    f"error value {text}; correct it, or declare the attribute's missing and "
+                    f'missing_codes = ["{text}"] in the schema'
+                )
         self._n_rows = len(rows)
         columns = list(zip(*rows, strict=True)) or [()] * width
         self._columns = {
             name: _array(cells) for name, cells in zip(self.names, columns, strict=True)
         }
 
-    def _rows(self, file: BinaryIO, sheet: str | None) -> tuple[str, list[list[Any]]]:
+    def _rows(
+        self, file: BinaryIO, sheet: str | None
+    ) -> tuple[str, int, list[tuple[int, list[Any]]], list[tuple[int, int, str]]]:
+        """Return the sheet's name, the place of its first column, its rows by their numbers, and
+        its error values by row and column."""
         import python_calamine
 
+        if file.read(8) == _OLE:
+            raise self._encrypted()
+        file.seek(0)
+        if (told := tried("workbook", self.table, sheet or "")) is None:
+            raise InputError(
+                f"{self.table}: the workbook cannot be read within {MEMORY >> 30} GiB of memory; "
+                "it is damaged, or a cell far from the table makes the sheet huge: delete the rows "
+                "and columns outside the table, or save the sheet as CSV"
+            )
         try:
             workbook = python_calamine.CalamineWorkbook.from_filelike(file)
         except python_calamine.PasswordError:
             raise self._encrypted() from None
         except Exception:
-            start = file.seek(0) or file.read(8)
-            if start == _OLE:
-                raise self._encrypted() from None
             raise InputError(
                 f"{self.table}: this is no Excel or OpenDocument workbook that can be read; it is "
                 "damaged, or another kind of file"
             ) from None
+        if (errors := json.loads(told)) is None:
+            raise self._encrypted()
         names = list(workbook.sheet_names)
         if sheet is None:
             if len(names) != 1:
@@ -116,17 +148,18 @@ class SheetSource:
             shown = ", ".join(f"'{name}'" for name in names)
             raise InputError(f"{self.table}: there is no sheet '{sheet}'; there are {shown}")
         try:
-            cells = workbook.get_sheet_by_name(sheet).to_python(skip_empty_area=True)
+            cells = workbook.get_sheet_by_name(sheet)
+            rows = list(rows_of(cells, errors))
         except Exception:
             raise InputError(
                 f"{self.table}: sheet '{sheet}' cannot be read; it is damaged"
             ) from None
-        return sheet, [[None if cell == "" else cell for cell in row] for row in cells]
+        return sheet, (cells.start or (0, 0))[1], rows, errors
 
     def _encrypted(self) -> InputError:
         return InputError(
-            f"{self.table}: the workbook is encrypted, or of Excel before 2007; save it as .xlsx "
-            "without a password"
+            f"{self.table}: the workbook is encrypted, an .xlsb, or of Excel before 2007; save "
+            "it as .xlsx without a password"
         )
 
     @property
@@ -198,4 +231,4 @@ def _text(cell: Any) -> str | None:
         return str(int(cell))
     if isinstance(cell, datetime.date | datetime.time):
         return cell.isoformat()
-    return str(cell).strip() or None
+    return str(cell).strip(BLANKS) or None

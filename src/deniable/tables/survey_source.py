@@ -2,20 +2,17 @@
 
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from deniable.errors import InputError
-from deniable.schema import FileFormat
+from deniable.schema import BLANKS, FileFormat
 from deniable.tables.codebook import Entry, number_text
+from deniable.tables.limited import tried
 
 SURVEY_FILES = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
 """How such files end."""
@@ -137,7 +134,7 @@ class SurveySource:
         }
         if program != "xport":
             self._options["user_missing"] = True
-        if program == "spss" and not _survives(*_identity(table), file_format.encoding):
+        if program == "spss" and tried("spss", table, file_format.encoding or "") is None:
             raise self._damaged()
         _, about = self._read(metadataonly=True)
         self.names: tuple[str, ...] = tuple(about.column_names)
@@ -188,14 +185,14 @@ class SurveySource:
         given = about.variable_value_labels.get(name, {})
         is_text = self._is_text(name)
         labels = {
-            str(value).rstrip() if is_text else _number(value) or "": str(label).strip()
+            str(value).strip(BLANKS) if is_text else _number(value) or "": str(label).strip()
             for value, label in given.items()
         }
         ranges: list[tuple[float, float]] = []
         codes: list[str] = []
         for limits in about.missing_ranges.get(name, ()):
             if isinstance(limits["lo"], str):
-                codes.append(limits["lo"].rstrip())
+                codes.append(limits["lo"].strip(BLANKS))
             elif limits["lo"] == limits["hi"]:
                 codes.append(number_text(limits["lo"]))
             else:
@@ -314,31 +311,6 @@ class SurveySource:
         far = np.abs(moments) > 9e18
         whole = np.round(np.where(absent | far, 0, moments)).astype(np.int64)
         return pa.array(whole, mask=absent | far).cast(kind)
-
-
-_PROBE = """
-import sys, pyreadstat
-name, encoding = sys.argv[1:]
-pyreadstat.read_sav(name, row_limit=100, output_format="dict", encoding=encoding or None)
-"""
-
-
-def _identity(table: str) -> tuple[str, int, int]:
-    status = Path(table).stat()
-    return str(Path(table).absolute()), status.st_size, status.st_mtime_ns
-
-
-@lru_cache(maxsize=64)
-def _survives(path: str, _size: int, _changed: int, encoding: str | None) -> bool:
-    """Return whether a process that reads the beginning of a .sav file lives on: the library dies
-    of some damaged ones, which is to be a sentence here."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", _PROBE, path, encoding or ""],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode in (0, 1)  # of an exception, which will be raised here too
 
 
 def _number(value: Any) -> str | None:

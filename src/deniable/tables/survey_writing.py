@@ -22,7 +22,8 @@ from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from deniable.tables.codebook import number_text
 from deniable.tables.columns import Column
-from deniable.tables.encode import is_fractional
+from deniable.tables.csv_text import check_has_text
+from deniable.tables.encode import is_fractional, is_single_valued, is_text
 from deniable.tables.reading import AS_RELEASED, column_names, open_table
 from deniable.tables.survey_source import SurveySource, need
 from deniable.tables.writing import TableWriter
@@ -37,7 +38,7 @@ _NAMES = {
     # What each program takes for a name, and how it is said.
     "sav": (
         r"(?!.*\.$)[^\W\d_][\w.@#$]{0,63}",
-        "SPSS takes letters, digits, . _ @ # $, 64 at most",
+        "SPSS takes letters, digits, . _ @ # $, 64 bytes at most",
     ),
     "dta": (r"[^\W\d]\w{0,31}", "Stata takes letters, digits and _, 32 at most"),
 }
@@ -48,6 +49,17 @@ _RESERVED = {
 }  # fmt: skip
 _LABEL_BYTES = {"sav": 120, "dta": 32000}
 """Room for what a value is called."""
+
+_TEXT_BYTES = 32767
+"""Room for a text in SPSS; Stata has room for any."""
+
+_MOST_COLUMNS = {"sav": 1 << 20, "dta": 32767}
+
+_FIRST_DAY = {
+    "sav": pa.scalar(-141427, pa.int32()).cast(pa.date32()),
+    "dta": pa.scalar(-683003, pa.int32()).cast(pa.date32()),
+}
+"""1582-10-15 and 0100-01-01, the first days that the programs have."""
 
 _QUESTION_CHARACTERS = {"sav": 85, "dta": 80}
 """Room for what people were asked: 256 bytes in SPSS, of three bytes each at most, and 80
@@ -136,14 +148,18 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
     """Stop before anything is drawn if a release cannot be written as files of these kinds.
 
     Raises:
-        InputError: if a column's name or a category is none that the program takes, or a library is
-            missing.
+        InputError: if there are too many columns, a column's name, type or category is none that
+            the program takes, or a library is missing.
     """
     for kind in kinds:
         if kind not in COPIES:
             raise InputError(f"a release is written as {', '.join(COPIES)}, not as '{kind}'")
+        if kind == "csv":
+            for column in columns:
+                check_has_text(column)
         if kind not in _NAMES:
             continue
+        leave_out = f"leave out `also` {kind}"
         need("pyreadstat", f"a .{kind} file", "such files")
         if _backend() is None:
             raise InputError(
@@ -151,23 +167,41 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
                 "installed; python -m pip install pandas installs one"
             )
         pattern, rule = _NAMES[kind]
-        seen: set[str] = set()
+        if len(columns) > _MOST_COLUMNS[kind]:
+            raise InputError(
+                f"a .{kind} file has at most {_MOST_COLUMNS[kind]:,} columns and the release "
+                f"{len(columns):,}; {leave_out}"
+            )
+        seen: dict[str, str] = {}
         for column in columns:
             own = column.name.upper() if kind == "sav" else column.name
-            if not re.fullmatch(pattern, column.name) or own in _RESERVED[kind] or own in seen:
+            if (other := seen.setdefault(own, column.name)) != column.name:
+                raise InputError(
+                    f"columns '{other}' and '{column.name}' have one name in a .{kind} file, which "
+                    f"does not tell upper from lower case; rename one in the table, or {leave_out}"
+                )
+            if (
+                not re.fullmatch(pattern, column.name)
+                or own in _RESERVED[kind]
+                or (kind == "sav" and len(column.name.encode()) > 64)
+            ):
                 raise InputError(
                     f"column '{column.name}' has a name that no .{kind} file can have ({rule}); "
-                    f"rename it in the table, or leave out `also` {kind}"
+                    f"rename it in the table, or {leave_out}"
                 )
-            seen.add(own)
             if column.position is None:
+                if not _is_written(column.kind):
+                    raise InputError(
+                        f"column '{column.name}' of type {column.kind} cannot be written to a "
+                        f".{kind} file; convert it, or {leave_out}"
+                    )
                 continue
             for label in coded(column, _attribute(column, schema), kind).labels.values():
-                if len(label.encode()) > _LABEL_BYTES[kind]:
+                if len(label.encode()) > _LABEL_BYTES[kind] or "\0" in label:
                     raise InputError(
-                        f"column '{column.name}': a category's name is longer than the "
-                        f"{_LABEL_BYTES[kind]} bytes that a .{kind} file has for it; give it a "
-                        f"shorter label in the schema, or leave out `also` {kind}"
+                        f"column '{column.name}': a category's name has a NUL, or is longer than "
+                        f"the {_LABEL_BYTES[kind]} bytes that a .{kind} file has for it; give it "
+                        f"another label in the schema, or {leave_out}"
                     )
         # What else the library refuses, it refuses of no rows too.
         with TemporaryDirectory() as folder:
@@ -176,6 +210,63 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
                 c.name: _plain(pa.array([], c.kind), c.kind, how.get(c.name)) for c in columns
             }
             _write_survey(Path(folder) / f"data.{kind}", pa.table(nothing), columns, schema, how)
+
+
+def _is_written(kind: Any) -> bool:
+    """Return whether kept values of a pyarrow type can be written to a survey file: single values,
+    without durations and time zones."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return is_single_valued(kind) and not zoned and not pa.types.is_duration(kind)
+
+
+def refuse_values(
+    kinds: Sequence[str], table: str, kept: Mapping[str, Any], first_row: int
+) -> None:
+    """Stop before a row is seen if kept values are none that files of these kinds can hold.
+
+    Args:
+        kinds: of files.
+        table: name of the table, for messages.
+        kept: some rows of the kept columns, as pyarrow arrays.
+        first_row: number of the first of them.
+
+    Raises:
+        InputError: naming row and column.
+    """
+    for kind in set(kinds) & set(_NAMES):
+        for name, column in kept.items():
+            values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for wrong, why in _wrong_values(kind, values):
+                if pc.any(wrong).as_py():
+                    row = first_row + pc.index(wrong, True).as_py()
+                    raise InputError(
+                        f"{table}, data row {row}, column '{name}': {why}, which a .{kind} file "
+                        f"cannot hold; correct it, or leave out `also` {kind}"
+                    )
+
+
+def _wrong_values(kind: str, values: Any) -> list[tuple[Any, str]]:
+    """Return which values a file of a kind cannot hold, shape (n,), and what they are."""
+    of = values.type
+    if is_text(of):
+        found = [(pc.match_substring(values, "\0"), "a text with a NUL")]
+        if kind == "sav":
+            long = pc.greater(pc.binary_length(values), _TEXT_BYTES)
+            found.append((long, f"a text of more than {_TEXT_BYTES:,} bytes"))
+        return found
+    if pa.types.is_date(of) or pa.types.is_timestamp(of):
+        days = values.cast(pa.date32(), safe=False)
+        return [(pc.less(days, _FIRST_DAY[kind]), f"a date before {_FIRST_DAY[kind]}")]
+    if pa.types.is_integer(of) or is_fractional(of):
+        size = pc.abs(values.cast(pa.float64(), safe=False))
+        if pa.types.is_floating(of):
+            most = {"sav": 1.79e308, "dta": 2.0**1023}[kind]
+            return [(pc.greater(size, most), "a number that is infinite or too large")]
+        return [
+            (pc.greater_equal(size, 2.0**53), "a number of more digits than 64-bit floats have")
+        ]
+    return []
 
 
 def _codings(columns: Sequence[Column], schema: Schema, kind: str) -> dict[str, Coded]:
@@ -389,8 +480,9 @@ def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
 
 def _as_numbers(column: Any) -> Any:
     """Return a column of text as numbers, if all its texts are: those of CSV files have no type.
-    Texts with a needless zero, such as postcodes, are no numbers."""
-    wrong = pc.invert(pc.match_substring_regex(column, r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"))
+    Texts with a needless zero, such as postcodes, and of more than 15 characters are no numbers."""
+    number = pc.match_substring_regex(column, r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$")
+    wrong = pc.invert(pc.and_(number, pc.less_equal(pc.binary_length(column), 15)))
     if column.null_count == len(column) or pc.any(wrong).as_py():
         return column
     return column.cast(pa.float64())

@@ -27,12 +27,19 @@ def test_levels_come_in_the_order_written_and_others_last() -> None:
         ("white|*|*", "with \\* at most once"),
         ("white||*", "expected levels such as"),
         ("white|black,*", "expected levels such as"),
+        ("*", "all categories are in one level, so that 'race' tells nothing"),
+        ("white,black,asian,other", "all categories are in one level"),
         ("white|black|asian|other|*", "nothing is left for \\*"),
     ],
 )
 def test_a_mistake_in_collapse_is_one_sentence(text: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         RACE.collapsed(text)
+
+
+def test_two_levels_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match=r"two levels would be called 'a\+b'"):
+        Axis("x", ("a", "b", "a+b", "c")).collapsed("a,b|a+b|c")
 
 
 def test_all_contrasts_span_every_table_and_none_is_a_reference() -> None:

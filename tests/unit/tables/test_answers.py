@@ -67,3 +67,16 @@ def test_frames_are_those_of_the_library() -> None:
     frame = frame_of(COLUMNS, "polars")
     assert isinstance(frame, polars.DataFrame)
     assert frame.to_dict(as_series=False) == COLUMNS
+
+
+@pytest.mark.parametrize("answer", [{"a": ["x" * 32768]}, {"a": [None] * (1 << 20)}])
+def test_what_no_sheet_can_hold_is_refused(tmp_path: Path, answer: dict[str, list[str]]) -> None:
+    with pytest.raises(InputError, match=r"32,767 characters .* and the answer more"):
+        write_columns(tmp_path / "a.xlsx", answer, "Shares")
+    assert not (tmp_path / "a.xlsx").exists()
+
+
+def test_an_infinite_number_is_an_error_value_of_a_sheet(tmp_path: Path) -> None:
+    write_columns(tmp_path / "a.xlsx", {"a": [float("inf")]}, "Shares")
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as book:
+        assert 't="e"' in book.read("xl/worksheets/sheet1.xml").decode()

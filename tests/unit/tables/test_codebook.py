@@ -68,12 +68,53 @@ def test_a_range_without_an_end_is_open(tmp_path):
     assert "no number" in refusal(tmp_path, DDI.replace('min="90"', 'min="ninety"'))
 
 
+CATEGORY = "<catgry><catValu>%s</catValu><labl>%s</labl></catgry>"
+
+
+def of_var(content):
+    return f'<codeBook><var name="v">{content}</var></codeBook>'
+
+
+def test_two_missing_values_may_have_one_label(tmp_path):
+    text = "name,value,label,missing\nsex,1,m,\nsex,8,none,yes\nsex,9,none,yes\n"
+    assert read_codebook(written(tmp_path, text, "c.csv"))["sex"].missing == dict.fromkeys(
+        "89", "none"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("a,b\n1,2\n", "has no column 'name'"),
         ("name,value,label\nsex,1,m\nsex,1,f\n", "line 3: value '1' of 'sex' is there twice"),
         ("name,value,label\n,1,m\n", "line 2: no column is named"),
+        ("name,value,label\nsex,1,m\nsex,01,f\n", "value '01' of 'sex' is there twice"),
+        ("name,value,label\nsex,1,m\nsex,1.0,f\n", "line 3: value '1.0' of 'sex'"),
+        ("name,value,label,missing\nsex,1,m,\nsex, 1,no,yes\n", "line 3: value '1' of"),
+        ("name,value,label\nsex,1,m\nage,1,old\nsex,2,m\n", "line 4: values '1' and '2'"),
+        ("name,value,label,missing\nsex,1,m,\nsex,9,m,yes\n", "have one label, 'm'"),
+        ("name,value,label,missing\nsex,9,m,yes\nsex,1,m,\n", "have one label, 'm'"),
+        ("name,value,label,missing\nsex,1,m,perhaps\n", "missing is 'perhaps'"),
+        ("name,value,label,label\nsex,1,m,f\n", "two columns 'label'"),
+        ("name,value,label\nsex,1,m,f\n", "line 2: the row has more fields"),
+        ("name,value,label\nsex,,m\n", "line 2: the row has no value"),
+        ("name,value,label,question\na,1,x,Q?\na,2,y,R?\n", "line 3: 'a' has another question"),
+        (of_var(CATEGORY % ("1", "a") + CATEGORY % ("1", "b")), "value '1' of 'v' is there twice"),
+        (of_var(CATEGORY % ("1", "a") + CATEGORY % ("1.0", "b")), "first as '1'"),
+        (of_var(CATEGORY % ("1", "a") + CATEGORY % ("2", "a")), "have one label, 'a'"),
+        (of_var(CATEGORY % ("1", "a</labl><labl>b")), "two elements labl, 'a' and 'b'"),
+        (of_var("<labl>a</labl><labl>b</labl>"), "var 'v': two elements labl"),
+        (
+            of_var("<qstn><qstnLit>a</qstnLit></qstn><qstn><qstnLit>b</qstnLit></qstn>"),
+            "two elements qstnLit",
+        ),
+        (
+            of_var(
+                '<invalrng><item VALUE="9"/></invalrng>'
+                + (CATEGORY % ("9", "a")).replace("<catgry", '<catgry missing="N"')
+            ),
+            "value '9' is missing by invalrng",
+        ),
         ("name,value,label\n", "says nothing"),
         (b"name,value,label\nsex,1,m\xe4nnlich\n", "UTF-8"),
         ("<html></html>", "no DDI-Codebook"),

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 import weakref
 from pathlib import Path
 
@@ -464,3 +465,25 @@ def test_what_write_table_of_r_writes_has_a_name_before_each_row(tmp_path):
     assert "3 fields instead of 2" in refusal(
         written(tmp_path, "a,k\n1,5,2\n1,6,2\n"), (A,), ("k",)
     )
+
+
+def test_header_rows_of_a_survey_service_are_refused_before_values_are(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('age,note\nHow old?,x\n"{""ImportId"":""QID1""}",y\n30,z\n')
+    age = Attribute("age", bins=(0, 50, 100))
+    for read in (list, lambda reader: reader.look()):
+        with (
+            open_table(path, [age], ["note"]) as reader,
+            pytest.raises(InputError, match="data rows 1 and 2 are header rows of a Qualtrics"),
+        ):
+            read(reader)
+
+
+def test_all_columns_that_are_not_declared_are_listed_to_be_pasted(tmp_path):
+    names = [f"c{i}" for i in range(12)]
+    path = tmp_path / "t.csv"
+    path.write_text(",".join(["sex", *names]) + "\n" + ",".join(["f", *["1"] * 12]) + "\n")
+    with pytest.raises(InputError) as caught:
+        open_table(path, [Attribute("sex", ("f", "m"))])
+    (line,) = str(caught.value).partition("it: ")[2:]
+    assert tomllib.loads(line) == {"keep": names}

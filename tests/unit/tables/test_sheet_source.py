@@ -6,7 +6,7 @@ import pytest
 import xlsxwriter
 
 from deniable.errors import InputError, Notice
-from deniable.schema import FileFormat
+from deniable.schema import Attribute, FileFormat
 from deniable.tables import open_table, sheet_source
 from deniable.tables.reading import column_names
 
@@ -82,7 +82,7 @@ def test_titles_above_the_names_are_left_out_and_told_once(tmp_path):
         found = columns(path)
     assert len(told) == 1
     assert found["sex"] == ["f", None, "m"]
-    with pytest.warns(Notice, match="row 1, above it, is left out"):
+    with pytest.warns(Notice, match="row 2; what is above it is left out"):
         columns(workbook(tmp_path, {"S": [["title"], ["a", "b"], [1, 2]]}, "one.xlsx"))
 
 
@@ -147,15 +147,33 @@ manifest:full-path="/" manifest:media-type="application/vnd.oasis.opendocument.s
 </manifest:manifest>"""
 
 
-def test_an_opendocument_sheet_is_read(tmp_path):
-    path = tmp_path / "t.ods"
+def opendocument(path, content):
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         file.writestr("META-INF/manifest.xml", MANIFEST)
-        file.writestr("content.xml", ODS.replace(">\n<", "><"))
-    found = columns(path)
+        file.writestr("content.xml", content.replace(">\n<", "><"))
+    return path
+
+
+def test_an_opendocument_sheet_is_read(tmp_path):
+    found = columns(opendocument(tmp_path / "t.ods", ODS))
     assert found["größe"] == [1.5]
     assert str(found["born"][0])[:10] == "1969-12-31"
+
+
+def test_an_error_value_of_opendocument_is_no_number(tmp_path):
+    cell = '<table:table-cell office:value-type="float" office:value="1.5"'
+    wrong = (
+        f'<table:table-cell table:number-columns-repeated="1"/></table:table-row><table:table-row>'
+        f'{cell} calcext:value-type="error" xmlns:calcext="urn:calcext"><text:p>#N/A</text:p>'
+        "</table:table-cell>"
+    )
+    path = opendocument(tmp_path / "t.ods", ODS.replace(f"{cell}/>", wrong))
+    with pytest.raises(
+        InputError, match="row 3, column 'größe': the cell holds the error value #N/A"
+    ):
+        open_table(path, [Attribute("größe", bins=(0, 1, 2))], ["born"])
+    assert columns(path)["größe"] == ["#N/A"]  # as a draft sees it
 
 
 def test_the_command_that_installs_the_library_is_named(tmp_path, monkeypatch):

@@ -1,3 +1,4 @@
+import datetime as dt
 import json
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from deniable.tables.survey_writing import (
     coded,
     holds_rows,
     refuse_copies,
+    refuse_values,
     write_copy,
 )
 from deniable.tables.writing import TableWriter
@@ -43,7 +45,7 @@ N = 500
 @pytest.fixture(autouse=True)
 def _no_probe(monkeypatch):
     """Files that the tests write are sound; a process for each would take half a second."""
-    monkeypatch.setattr("deniable.tables.survey_source._survives", lambda *_: True)
+    monkeypatch.setattr("deniable.tables.survey_source.tried", lambda *_: "")
 
 
 def released(folder, kind="csv", schema=SCHEMA, forms=None):
@@ -182,7 +184,7 @@ def test_what_a_file_cannot_hold_is_refused_before_anything_is_drawn(kind, name,
 def test_two_names_that_spss_does_not_tell_apart_are_refused():
     attributes = (Attribute("Age", ("1", "2")), Attribute("age", ("1", "2")))
     columns = released_columns([(a.name, pa.string()) for a in attributes], attributes)
-    with pytest.raises(InputError, match="rename it"):
+    with pytest.raises(InputError, match="columns 'Age' and 'age' have one name"):
         refuse_copies(["sav"], columns, Schema(attributes))
     refuse_copies(["dta", "csv", "parquet"], columns, Schema(attributes))
 
@@ -191,6 +193,51 @@ def test_the_library_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(survey_writing, "find_spec", lambda _: None)
     with pytest.raises(InputError, match="pandas or Polars"):
         refuse_copies(["sav"], *one("x"))
+
+
+@pytest.mark.parametrize(
+    ("values", "in_sav", "in_dta"),
+    [
+        (["a", "b" * 32768], "a text of more than 32,767 bytes", ""),
+        (["a", "b\0"], "a text with a NUL", "a text with a NUL"),
+        ([1, 2**53 + 1], "a number of more digits", "a number of more digits"),
+        ([1, -(2**53) - 1], "a number of more digits", "a number of more digits"),
+        ([1.0, float("inf")], "infinite or too large", "infinite or too large"),
+        ([1.0, 1e308], "", "infinite or too large"),
+        ([1.0, None], "", ""),
+        ([dt.date(2000, 1, 1), dt.date(1500, 1, 1)], "a date before 1582-10-15", ""),
+        ([dt.datetime(2000, 1, 1), dt.datetime(99, 1, 1)], "a date before", "before 0100-01-01"),
+    ],
+)
+def test_kept_values_that_a_file_cannot_hold_are_refused(values, in_sav, in_dta):
+    for kind, said in (("sav", in_sav), ("dta", in_dta)):
+        if said:
+            with pytest.raises(InputError, match=rf"t, data row 12, column 'k': .*{said}.*{kind}"):
+                refuse_values([kind], "t", {"k": pa.array(values)}, 11)
+        else:
+            refuse_values([kind], "t", {"k": pa.array(values)}, 11)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.int8()), pa.binary(), pa.timestamp("s", "UTC"), pa.duration("s")]
+)
+def test_kept_types_that_a_file_cannot_hold_are_refused(kind):
+    columns = released_columns([("sex", pa.string()), ("k", kind)], SCHEMA.attributes[1:2], ["k"])
+    for file in ("sav", "dta"):
+        with pytest.raises(InputError, match=f"of type .* cannot be written to a .{file} file"):
+            refuse_copies([file], columns, SCHEMA)
+
+
+def test_numbers_of_many_digits_stay_texts(tmp_path):
+    columns = released_columns(
+        [("sex", pa.string()), ("k", pa.string())], SCHEMA.attributes[1:2], ["k"]
+    )
+    with TableWriter(tmp_path / "data.csv", columns) as writer:
+        kept = {"k": pa.array(["12345678901234567890", "2"])}
+        writer.write([np.zeros(2, np.uint8)], kept)
+    write_copy(tmp_path / "data.csv", tmp_path / "data.sav", columns, SCHEMA)
+    read, _ = pyreadstat.read_sav(tmp_path / "data.sav", output_format="dict")
+    assert read["k"] == kept["k"].to_pylist()
 
 
 def test_long_questions_are_cut(tmp_path):

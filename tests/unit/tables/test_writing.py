@@ -97,7 +97,7 @@ def test_a_table_without_rows_has_a_header(tmp_path):
 )
 def test_what_is_written_is_what_a_csv_reader_reads(cells, offset):
     many = Attribute("m", tuple(f"c{i}" for i in range(300)))
-    awkward = Attribute("w,", (" lead", 'q"', "new\nline"))
+    awkward = Attribute("w,", ("in side", 'q"', "new\nline"))
     columns = released_columns(
         [("w,", pa.string()), ("k", pa.string()), ("m", pa.string())], (awkward, many), ["k"]
     )
