@@ -400,7 +400,7 @@ def _are_alike(first: Any, second: Any) -> bool:
         common = pa.float64() if number else pa.timestamp("us")
         if any(texts):
             common = (second if texts[0] else first).type
-        first, second = first.cast(common), second.cast(common)
+        first, second = _bare(first.cast(common)), _bare(second.cast(common))
     if pa.types.is_timestamp(first.type):  # Stata keeps thousandths of a second
         moments = [
             array.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) for array in (first, second)
@@ -469,7 +469,13 @@ def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
         if pa.types.is_temporal(kind):
             return array.cast(kind)
         number = is_fractional(kind) or pa.types.is_integer(kind)
-        return array.cast(pa.float64() if number else pa.large_string())
+        try:
+            return array.cast(pa.float64() if number else pa.large_string())
+        except pa.ArrowInvalid:
+            raise InputError(
+                "a kept column has whole numbers beyond 2^53, which no .sav or .dta file can hold; "
+                "make it text, or leave out `also` sav and dta"
+            ) from None
     texts = array.cast(pa.string())
     places = pc.index_in(texts, value_set=pa.array(list(how.values), pa.string()))
     numbers = pa.array(list(how.values.values()), pa.float64()).take(places)

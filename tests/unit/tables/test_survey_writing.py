@@ -11,7 +11,7 @@ import pytest
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
 from deniable.tables import open_table, survey_writing
-from deniable.tables.columns import Forms, released_columns
+from deniable.tables.columns import Column, Forms, released_columns
 from deniable.tables.reading import AS_RELEASED
 from deniable.tables.survey_writing import (
     FILE_LABEL,
@@ -103,6 +103,29 @@ def test_text_is_written_from_parquet(tmp_path):
     write_copy(path, tmp_path / "data.sav", columns, SCHEMA)
     found, _ = read_back(tmp_path / "data.sav")
     assert all((a == b).all() for a, b in zip(found, codes, strict=True))
+
+
+def test_a_number_that_is_none_is_the_same_in_text(tmp_path):
+    # Failed before: CSV's "nan" was not the NaN of the released rows, and a sound copy was refused.
+    columns = [Column("weight", pa.float64())]
+    pq.write_table(pa.table({"weight": [1.5, float("nan"), None]}), tmp_path / "data.parquet")
+    write_copy(tmp_path / "data.parquet", tmp_path / "data.csv", columns, SCHEMA)
+    assert holds_rows(tmp_path / "data.csv", tmp_path / "data.parquet", columns, SCHEMA)
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_no_digit_of_a_long_number_is_lost(tmp_path, kind):
+    # Failed before: text became the nearest float, and integers ended in a traceback.
+    columns = [Column("id", pa.string())]
+    rows, copy = tmp_path / "data.csv", tmp_path / f"data.{kind}"
+    rows.write_text("id\n9007199254740993\n9007199254740992\n")
+    write_copy(rows, copy, columns, SCHEMA)
+    read = pyreadstat.read_sav if kind == "sav" else pyreadstat.read_dta
+    found, _ = read(copy, output_format="dict")
+    assert list(found["id"]) == ["9007199254740993", "9007199254740992"]
+    pq.write_table(pa.table({"id": [2**53 + 1]}), tmp_path / "data.parquet")
+    with pytest.raises(InputError, match="beyond 2\\^53"):
+        write_copy(tmp_path / "data.parquet", copy, [Column("id", pa.int64())], SCHEMA)
 
 
 def test_a_file_says_what_it_is_and_what_was_asked(tmp_path):

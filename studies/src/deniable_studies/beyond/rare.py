@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable import design
+from deniable.errors import InputError
 from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.mechanism import Mechanism
@@ -43,6 +44,7 @@ GROUPS = ("0", "to 0.03 %", "to 0.3 %", "to 2 %", "to 10 %", "to 30 %", "above")
 WAYS = ("estimate", "smooth", "model", "predict", "combine")
 
 LEAST, ERRORS = 0.93, 3.0
+REFUSED: dict[str, Any] = {"low": None, "high": None, "remark": "refused"}
 SCHEMA = Schema(
     (
         Attribute("kind", tuple("abcdefgh")),
@@ -111,14 +113,18 @@ def ask(mechanism: Mechanism, random: np.random.Generator, seed: int) -> Said:
         of, counts = drawn(mechanism, (response, "sex"), random)
         axes = [Axis(name, CATEGORIES[name]) for name in (response, "sex")]
         question = ModelQuestion(f"{response} ~ sex")
-        model = question.of_counts([Counts.of(mechanism, counts)], axes)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(of) - np.log(of[:1])
             truth = np.stack([logs[1:, 0], logs[1:, 1] - logs[1:, 0]], axis=1).ravel()
         known = ~np.isnan(truth)  # of an empty category there is no odds ratio
-        rows = [row for row, some in zip(model.table(), known, strict=True) if some]
+        try:
+            model = question.of_counts([Counts.of(mechanism, counts)], axes)
+            coefficients, predicted = model.table(), model.predict()
+        except InputError:  # refused: the release tells too little
+            coefficients, predicted = [REFUSED] * len(truth), [REFUSED] * of.size
+        rows = [row for row, some in zip(coefficients, known, strict=True) if some]
         yield "model", np.repeat(of[1:].min(axis=1), 2)[known], truth[known], rows
-        yield "predict", of.ravel(), (of / of.sum(axis=0)).ravel(), model.predict()
+        yield "predict", of.ravel(), (of / of.sum(axis=0)).ravel(), predicted
     names = ("kind", "sex")
     true, counts = drawn(mechanism, names, random)
     copies = copies_of(mechanism, names, counts, random, seed)
