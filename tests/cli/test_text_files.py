@@ -48,7 +48,7 @@ def test_a_schema_says_it_once_for_all_commands_and_an_option_goes_before_it(den
     assert deniable("inspect", "r").status == 0
     wrong = deniable(*words, "--output", "q", "--separator", "|")
     assert wrong.status == 2
-    assert "3 columns are named, and the first row has 1 fields" in wrong.err
+    assert "3 columns are named, and the first row has 1 field" in wrong.err
 
 
 def test_numbers_with_a_decimal_comma_are_pulled_towards_their_mean(deniable, people):

@@ -127,10 +127,16 @@ def test_every_type_goes_from_the_file_to_the_estimate_and_back(name, release):
     assert released[f"kept {name}"].to_pylist() == array.to_pylist()
     for row in deniable.estimate(release.folder, of=[name]).table():
         assert row["estimate"] == pytest.approx(truth.count(row[name]) / N, abs=1e-9)
-    groups = deniable.estimate_mean(
-        release.folder, of="string", by=[f"kept {name}"], scores=[0, 1, 2, 3]
-    )
-    assert len(groups) == len(set(array.to_pylist()))
+    kept, values = f"kept {name}", set(array.to_pylist()) - {None}
+    asked = {"of": "string", "by": [kept], "scores": [0, 1, 2, 3]}
+    if not values:
+        with pytest.raises(InputError, match=f"{N} rows where '{kept}' is empty"):
+            deniable.estimate_mean(release.folder, **asked)
+        return
+    groups = deniable.estimate_mean(release.folder, **asked)
+    assert len(groups) == len(values)
+    empty = truth.count("NA")
+    assert groups.selection.left_out == (((kept, empty),) if empty else ())
 
 
 def test_every_type_can_be_written_as_text_and_read_again(tmp_path, release):
