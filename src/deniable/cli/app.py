@@ -239,5 +239,6 @@ def _without_wild_guess(text: str) -> str:
 
 
 def _stop(sentence: str, status: int = 2) -> None:
-    print(console.visible(f"deniable: {sentence}"), file=sys.stderr)
+    lines = f"deniable: {sentence}".split("\n  ")  # a list of what is wrong has a line each
+    print("\n  ".join(map(console.visible, lines)), file=sys.stderr)
     sys.exit(status)
