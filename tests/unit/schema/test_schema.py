@@ -115,5 +115,5 @@ def test_blanks_at_the_end_of_a_category_are_refused_in_a_schema_and_read_in_a_r
         schema.refuse_outer_blanks()
     path = tmp_path / "s.toml"
     path.write_text('[[attribute]]\nname = "g"\ncategories = [" A", "B"]\n', encoding="utf-8")
-    with pytest.raises(InputError, match="s.toml: attribute 'g': ' A' has blanks at an end"):
+    with pytest.raises(InputError, match=r"s\.toml: attribute 'g': ' A' has blanks at an end"):
         Schema.from_toml(path)
