@@ -437,8 +437,10 @@ def refuse_drafted(schema: Schema, options: Options) -> None:
     """Stop before anything is released whose domain was read off the data.
 
     Raises:
-        InputError: if there is such an attribute and it was not accepted.
+        InputError: if there is such an attribute and it was not accepted, or a category has blanks
+            at an end.
     """
+    schema.refuse_outer_blanks()
     if schema.drafted and not options.accept_drafted:
         names = ", ".join(f"'{name}'" for name in schema.drafted[:8])
         more = f" and {len(schema.drafted) - 8} more" if len(schema.drafted) > 8 else ""

@@ -169,12 +169,6 @@ class Attribute:
             )
         if (twice := first_duplicate(categories)) is not None:
             raise InputError(f"{where}: category '{twice}' is declared twice")
-        for text in (*(() if self.parts else categories), *self.missing_codes):
-            if text != text.strip(BLANKS):
-                raise InputError(
-                    f"{where}: '{text}' has blanks at an end, which do not count in a table; "
-                    "leave them out"
-                )
         if unknown := [c for c in self.labels if c not in categories]:
             raise InputError(f"{where}: there is a label for '{unknown[0]}', which is no category")
         if self.scores is not None:

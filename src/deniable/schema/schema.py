@@ -12,7 +12,7 @@ import msgspec
 from deniable._checks import first_duplicate
 from deniable.errors import InputError
 from deniable.notebook import html_table
-from deniable.schema.attribute import MAX_CATEGORIES, Attribute
+from deniable.schema.attribute import BLANKS, MAX_CATEGORIES, Attribute
 from deniable.schema.declarations import Document, attribute_to_plain, with_meant_field
 from deniable.schema.file_format import FileFormat
 
@@ -257,7 +257,9 @@ class Schema:
         except UnicodeDecodeError:
             raise InputError(f"{path}: the schema is not UTF-8 text") from None
         try:
-            return cls.from_plain(tomllib.loads(text))
+            schema = cls.from_plain(tomllib.loads(text))
+            schema.refuse_outer_blanks()
+            return schema
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{path}: not valid TOML: {error}") from None
         except InputError as error:
@@ -319,6 +321,16 @@ class Schema:
             plain["one_row_per_person"] = True
         plain["attribute"] = [attribute_to_plain(a) for a in self.attributes]
         return plain
+
+    def refuse_outer_blanks(self) -> None:
+        """Raise InputError if a category has blanks at an end, as only old records may have."""
+        for column in (column for a in self.attributes for column in a.columns):
+            for text in (*column.categories, *column.missing_codes):
+                if text != text.strip(BLANKS):
+                    raise InputError(
+                        f"attribute '{column.name}': '{text}' has blanks at an end, which do not "
+                        "count in a table; leave them out"
+                    )
 
     def _repr_html_(self) -> str:
         rows = [
