@@ -34,7 +34,7 @@ _SETTLED = 60.0
 
 
 def as_text(name: str) -> str:
-    """Return a file's name, or words with such names, with ? for bytes that are not text.
+    r"""Return a file's name, or words with such names, with ? for bytes that are not text.
 
     >>> as_text("caf\udce9.csv")
     'caf?.csv'

@@ -70,7 +70,7 @@ def prepare_streams() -> None:
 
 
 def visible(text: str) -> str:
-    """Return a line with escapes in place of what would command the terminal or hide something.
+    r"""Return a line with escapes in place of what would command the terminal or hide something.
 
     >>> visible("red \x1b[31m and \u202e, line\nfeed")
     'red \\x1b[31m and \\u202e, line\\nfeed'

@@ -191,7 +191,7 @@ def count_tables(
     selector = Selector(
         conditions,
         numbers=[*([weights] if weights else []), *numbers],
-        texts=[name for name in by if name not in numbers],
+        texts=[name for name in by if name not in numbers and name != strata.column],
         decimal=schema.file.decimal or ".",
         show_values=show_values,
     )
