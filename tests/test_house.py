@@ -44,7 +44,7 @@ ROOMS: dict[str, set[str]] = {
         "ledger": "atomic_files errors mechanism randomness strict_json",
         # of report its figures: an answer draws itself, from the plain rows that it writes
         # and prints
-        "estimate": "design errors laws mechanism notebook report schema tables",
+        "estimate": "_checks design errors laws mechanism notebook report schema tables",
         # counts and channels to regressions
         "models": "errors estimate mechanism report schema",
         "frontier": (
@@ -65,11 +65,11 @@ ROOMS: dict[str, set[str]] = {
         "studio": "_checks atomic_files collect design errors laws report schema solvers tables",
         "audit": "errors estimate laws mechanism randomness schema tables",
         # one release and all its questions
-        "opened": "design errors estimate mechanism models schema",
+        "opened": "_checks design errors estimate mechanism models schema",
         # rows from a model, beside what the release says itself
         "synthesis": (
-            "atomic_files design errors estimate mechanism models opened randomness release report "
-            "schema tables"
+            "_checks atomic_files design errors estimate mechanism models opened randomness "
+            "release report schema tables"
         ),
         "api": (
             "design engines errors estimate laws ledger mechanism models opened randomness release "

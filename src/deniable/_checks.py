@@ -1,10 +1,17 @@
 """Checks of plain arguments, made once where an object is built."""
 
+import inspect
 import math
+import numbers
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from deniable.errors import InputError
 
@@ -100,3 +107,56 @@ def _is_sqlite(path: Path) -> bool:
             return file.read(16).startswith(b"SQLite format 3")
     except (OSError, ValueError):
         return False  # whoever reads it will say
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_MEANT: dict[Any, tuple[Any, str]] = {
+    str: (str, "a text"),
+    float: (numbers.Real, "a number"),
+    int: (numbers.Integral, "a whole number"),
+    bool: ((bool, np.bool_), "True or False"),
+    Path: (os.PathLike, "a path"),
+    Sequence: (Iterable, "a list"),
+    NoneType: (NoneType, "None"),
+}
+"""Types of arguments: what is taken for each, and how it is called."""
+
+
+def check_type(name: str, value: Any, hint: Any) -> None:
+    """Stop at an argument that is of none of the types that its annotation names.
+
+    Raises:
+        InputError: naming the argument and the types, not the value.
+    """
+    hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = [str if get_origin(one) is Literal else get_origin(one) or one for one in hints]
+    own = {
+        kind: (kind, f"a {kind.__name__}")
+        for kind in kinds
+        if getattr(kind, "__module__", "").startswith("deniable.") and isinstance(kind, type)
+    }
+    if {str, Sequence[str]} <= set(hints) or len(
+        own
+    ) > 1:  # names and plans have sentences of their own
+        return
+    known = _MEANT | own
+    if all(kind in known for kind in kinds) and not isinstance(
+        value, tuple(known[kind][0] for kind in kinds)
+    ):
+        meant = " or ".join(dict.fromkeys(known[kind][1] for kind in kinds))
+        raise InputError(f"{name} is {meant}, not {type(value).__name__}")
+
+
+def typed(function: _Function) -> _Function:
+    """Make a function stop at arguments of other types than its annotations name."""
+    shown = inspect.signature(function)
+
+    @wraps(function)
+    def checked(*arguments: Any, **given: Any) -> Any:
+        hints = get_type_hints(function)
+        for name, value in shown.bind(*arguments, **given).arguments.items():
+            check_type(name, value, hints[name])
+        return function(*arguments, **given)
+
+    return cast(_Function, checked)

@@ -1,29 +1,22 @@
 """A release that is opened once and asked many questions."""
 
 import inspect
-import numbers
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from types import NoneType, UnionType
 from typing import (
     Any,
-    Literal,
     Required,
     TypedDict,
     TypeVar,
-    Union,
     Unpack,
     cast,
     get_args,
-    get_origin,
     get_type_hints,
 )
 
-import numpy as np
-
+from deniable._checks import check_type
 from deniable.design.account import Design
 from deniable.design.record import read_design
 from deniable.errors import InputError
@@ -146,11 +139,11 @@ def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]
                 if name not in hints:
                     has = ", ".join(one for one in hints if one != "self")
                     raise TypeError(f"{function.__name__}() has no argument '{name}'; it has {has}")
-                _check_type(name, value, hints[name])
+                check_type(name, value, hints[name])
             if missing := sorted(entries.__required_keys__ - given.keys()):
                 raise TypeError(f"{function.__name__}() needs the argument '{missing[0]}'")
             for (name, hint), value in zip(hints.items(), arguments, strict=False):
-                _check_type(name, value, hint)
+                check_type(name, value, hint)
             return function(*arguments, **given)
 
         shown = inspect.signature(function).replace(parameters=own)
@@ -158,36 +151,6 @@ def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]
         return cast(_Function, checked)
 
     return spelled
-
-
-_MEANT: dict[Any, tuple[Any, str]] = {
-    str: (str, "a text"),
-    float: (numbers.Real, "a number"),
-    int: (numbers.Integral, "a whole number"),
-    bool: ((bool, np.bool_), "True or False"),
-    Path: (os.PathLike, "a path"),
-    Sequence: (Iterable, "a list"),
-    NoneType: (NoneType, "None"),
-}
-"""Types of arguments: what is taken for each, and how it is called."""
-
-
-def _check_type(name: str, value: Any, hint: Any) -> None:
-    """Stop at an argument that is of none of the types that its annotation names.
-
-    Raises:
-        InputError: naming the argument and the types, not the value.
-    """
-    hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    kinds = [str if get_origin(one) is Literal else get_origin(one) or one for one in hints]
-    if (
-        hint == Names
-        or not all(kind in _MEANT for kind in kinds)
-        or isinstance(value, tuple(_MEANT[kind][0] for kind in kinds))
-    ):
-        return
-    meant = " or ".join(dict.fromkeys(_MEANT[kind][1] for kind in kinds))
-    raise InputError(f"{name} is {meant}, not {type(value).__name__}")
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

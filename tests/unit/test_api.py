@@ -246,3 +246,19 @@ def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
     with pytest.raises(deniable.InputError, match=r"counted from 1\)$") as raised:
         deniable.randomize(frame, plan)
     assert "header" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: deniable.design("s.toml", epsilon=1, method=["balanced"]),
+        lambda: deniable.design(3, epsilon=1),
+        lambda: deniable.expected_tables("mechanism.json", ["a"], 100),
+        lambda: deniable.plan_trend(people="100", snps=10, epsilon=1.0),
+        lambda: deniable.read_design(None),
+        lambda: deniable.synthesize("release", output=None),
+    ],
+)
+def test_arguments_of_other_types_are_refused_in_a_sentence(call: Any) -> None:
+    with pytest.raises(deniable.InputError, match=r"^\w+ is .*, not \w+$"):
+        call()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from deniable._checks import check_level, check_levels
+from deniable._checks import check_level, check_levels, typed
 from deniable.design.account import EXACT_WITHIN, CapCost, Design
 from deniable.design.budget import within_budget
 from deniable.design.form_request import Broad, FormRequest
@@ -76,6 +76,7 @@ def schema_of(given: Schema | str | Path, what: str) -> Schema:
     return given
 
 
+@typed
 @_one_thread()
 def design(
     schema: Schema | str | Path,

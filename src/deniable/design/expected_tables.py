@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable._checks import typed
 from deniable.design.account import Design
 from deniable.design.expected_accuracy import HALF_WIDTH_ERRORS, LARGEST_ERROR, EvenTables
 from deniable.errors import InputError
@@ -81,6 +82,7 @@ class ExpectedTable:
         }
 
 
+@typed
 def expected_tables(
     design: Design,
     tables: Sequence[str | Sequence[str]],

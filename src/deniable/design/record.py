@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from deniable._checks import typed
 from deniable.design.account import Design
 from deniable.design.level_designs import lower_bound
 from deniable.design.methods import METHODS
@@ -350,6 +351,7 @@ def to_json(plain: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
 
 
+@typed
 def read_design(path: str | Path) -> Design:
     """Read a mechanism from ``mechanism.json``, a release's ``record.json``, or its folder.
 

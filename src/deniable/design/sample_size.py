@@ -12,6 +12,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from deniable._checks import typed
 from deniable.design.account import Design
 from deniable.design.design import design, schema_of
 from deniable.design.expected_accuracy import expected_accuracy
@@ -199,6 +200,7 @@ class SmallestEpsilon:
         }
 
 
+@typed
 def smallest_epsilon(
     schema: Schema | str | Path,
     tables: Sequence[str | Sequence[str]],

@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from deniable._checks import typed
 from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.estimate.inference import check_between, one_of
@@ -73,6 +74,7 @@ class TrendPlan:
         return asdict(self)
 
 
+@typed
 def plan_trend(
     *,
     people: int,

@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable._checks import typed
 from deniable.design.stored import read_json
 from deniable.errors import InputError
 from deniable.estimate.inference import one_of
@@ -102,6 +103,7 @@ class Combined:
         return f"{self.copies} {self.kind} copies, {rule} rule; {shown:g} % intervals"
 
 
+@typed
 def combine(
     estimates: ArrayLike,
     variances: ArrayLike,

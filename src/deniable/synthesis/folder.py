@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable._checks import typed
 from deniable.atomic_files import refuse_foreign_folder, replaced_folder
 from deniable.design.record import to_json
 from deniable.design.stored import read_json
@@ -95,6 +96,7 @@ class SynthesisRequest:
         return names
 
 
+@typed
 def synthesize(
     released: Any,
     output: str | Path,

@@ -27,7 +27,7 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.solvers import highs
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.problem import Problem
+from deniable.solvers.problem import MAX_LEVEL, Problem
 
 _ROUNDOFF = 2.0**-53
 _AIM = 2e-9
@@ -93,6 +93,7 @@ def solve_restricted(
     """
     m = len(orbits.size)
     caps = np.full(m, np.inf) if caps is None else caps
+    in_program = np.where(caps > MAX_LEVEL, np.inf, caps)  # e^γ may overflow
     level = orbits.groups.attribute_epsilon
     product = float(orbits.size @ level)
     above = np.minimum(_AIM * min(1.0, product), 0.5 * (caps - level))
@@ -100,7 +101,7 @@ def solve_restricted(
     scale = _first_scale(orbits, guess)
     pairs = list[tuple[int, int]]()
     while True:
-        rows = _rows(aimed, scale, caps, _floors(aimed, pair_floor, pairs))
+        rows = _rows(aimed, scale, in_program, _floors(aimed, pair_floor, pairs))
         answer = _solved(rows.program)
         failed = Restricted("failed", None, np.zeros(m), -np.inf)
         if answer.status == "infeasible" and pair_floor is not None and pair_floor > 1.0:
@@ -115,7 +116,7 @@ def solve_restricted(
         new = _broken(orbits, excess, pair_floor, pairs)
         if not new:
             floors, multipliers = _floors(orbits, pair_floor, pairs), answer.multipliers * rows.unit
-            proved = _excess_bound(orbits, caps, floors, multipliers, float(excess[0]))
+            proved = _excess_bound(orbits, in_program, floors, multipliers, float(excess[0]))
             return Restricted("optimal", excess, *proved)
         pairs += new
 

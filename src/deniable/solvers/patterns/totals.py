@@ -241,7 +241,7 @@ class _TotalSearch:
                     self._slope = min(max((over - last[1]) / (at - last[0]), 0.02), 20.0)
                 last, at = (at, over), at - over / self._slope
             if not low < at < high:
-                at = 0.5 * (max(low, high - 1.0) + min(high, low + 1.0))
+                at = 0.5 * ((low if low > -math.inf else high - 1.0) + high)
         return best
 
     def _drawn(

@@ -157,3 +157,19 @@ def test_one_attribute_that_takes_most_of_a_total_leaves_the_others_a_common_law
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(InputError):
         totals.spend([1, 3], 1.0, [1.0, 1.0], [FREE] * 2, 2.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "total"),
+    [
+        ([2, 2], 50.0),
+        ([5, 5, 3], 600.0),
+        ([2, 4, 8, 16], 500.0),
+        ([2, 2, 2, 2, 6, 6, 3, 5, 3, 4, 7, 4], 1e-5),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_totals_of_any_size_are_divided(counts: list[int], total: float) -> None:
+    k = len(counts)
+    spent = totals.spend(counts, total, [1.0] * k, [np.inf] * k, 2.0, 0.5, fair=k < 4)
+    assert 0.99 * total < spent.solution.epsilon <= total

@@ -232,7 +232,7 @@ class Pool:
             return -got.value / takes, (got.value * takes_by / takes - got.value_by) / takes
 
         start = np.minimum(np.append(ramp.slopes, [ramp.start, ramp.height]), most)
-        least = np.append(np.zeros(len(steepest)), [0.0, 0.01])
+        least = np.append(np.zeros(len(steepest)), [0.0, min(0.01, most[-1])])
         found = minimize(
             cost,
             np.maximum(start, least),
