@@ -488,7 +488,7 @@ def look_at(
     with as_it_was(source), open_rows(source, schema, options, numeric, among) as reader:
         columns = released_columns(reader.columns, schema.attributes, schema.keep)
         refuse_copies(options.also, columns, schema)
-        n_rows = reader.look(options.persons, progress, tally, check_kept)
+        n_rows = reader.look(options.persons, progress, tally, check_kept if options.also else None)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     propose_person([name for name, repeats in whose.items() if repeats.found])

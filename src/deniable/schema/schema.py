@@ -323,7 +323,10 @@ class Schema:
         return plain
 
     def refuse_outer_blanks(self) -> None:
-        """Raise InputError if a category has blanks at an end, as only old records may have."""
+        """Raise InputError if a category has blanks at an end, as only old records may have.
+
+        >>> Schema((Attribute("blood", ("A", "B")),)).refuse_outer_blanks()
+        """
         for column in (column for a in self.attributes for column in a.columns):
             for text in (*column.categories, *column.missing_codes):
                 if text != text.strip(BLANKS):

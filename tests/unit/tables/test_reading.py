@@ -467,18 +467,6 @@ def test_what_write_table_of_r_writes_has_a_name_before_each_row(tmp_path):
     )
 
 
-def test_header_rows_of_a_survey_service_are_refused_before_values_are(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('age,note\nHow old?,x\n"{""ImportId"":""QID1""}",y\n30,z\n')
-    age = Attribute("age", bins=(0, 50, 100))
-    for read in (list, lambda reader: reader.look()):
-        with (
-            open_table(path, [age], ["note"]) as reader,
-            pytest.raises(InputError, match="data rows 1 and 2 are header rows of a Qualtrics"),
-        ):
-            read(reader)
-
-
 def test_all_columns_that_are_not_declared_are_listed_to_be_pasted(tmp_path):
     names = [f"c{i}" for i in range(12)]
     path = tmp_path / "t.csv"
