@@ -36,6 +36,8 @@ OWN_WORDS = {
     "collect/client",
     "studio/making",
     "studio/place",
+    "studio/state",
+    "tables/sheet_source",
 }
 """Modules that read what this program has just written for itself, or an error's sentence."""
 

@@ -23,8 +23,8 @@ def test_an_infinite_end_is_an_interval_and_any_other_remark_a_mark() -> None:
 
 
 def test_a_group_that_misses_too_often_is_seen() -> None:
-    good = Group("balanced", 4.0, "model", 2, 1000, 0.5, 0.95, 0.025, 0.007)
-    bad = Group("balanced", 4.0, "model", 0, 1000, 0.0, 0.8, 0.2, 0.013)
+    good = Group("balanced", 4.0, "model", 2, 1000, 0.5, 0.95, 0.011)
+    bad = Group("balanced", 4.0, "model", 0, 1000, 0.0, 0.8, 0.008)
     assert judge([good], "model").verdict is Verdict.REPRODUCED
     assert judge([bad], "model").verdict is Verdict.NOT
     assert GROUPS[bad.group] in judge([good, bad], "model").found

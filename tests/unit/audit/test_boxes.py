@@ -59,7 +59,7 @@ def test_a_program_gets_the_same_as_csv(mechanism, tmp_path):
             "^what the program has written, data row 2, column 'sex': the value is not",
         ),
         ("print('a,b')", "what the program has written.*age"),
-        ("print('age,a,b,sex\\n1')", "what the program has written, data row 1: 1 fields"),
+        ("print('age,a,b,sex\\n1')", "what the program has written, data row 1: 1 field"),
         ("pass", "what the program has written"),
     ],
 )

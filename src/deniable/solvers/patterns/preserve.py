@@ -231,13 +231,16 @@ def _meet(
 
     for (a, b), fraction in fractions.items():
         movable = [i for i in (a, b) if i in free]
-        while movable and (
-            Fraction(float(attenuation[a])) * Fraction(float(attenuation[b])) < Fraction(fraction)
+        while (
+            movable
+            and max(attenuation[movable]) < 1
+            and Fraction(float(attenuation[a])) * Fraction(float(attenuation[b]))
+            < Fraction(fraction)
         ):
             for i in movable:
                 attenuation[i] = math.nextafter(attenuation[i], 1.0)
-                if attenuation[i] >= 1:
-                    raise InputError(
-                        f"preserve: a fraction of {fraction:g} is too near 1 for attributes "
-                        f"{a + 1} and {b + 1}"
-                    )
+        if movable and max(attenuation[movable]) >= 1:
+            raise InputError(
+                f"preserve: a fraction of {fraction:g} is too near 1 for attributes "
+                f"{a + 1} and {b + 1}"
+            )
