@@ -36,8 +36,8 @@ _SETTLED = 60.0
 def as_text(name: str) -> str:
     r"""Return a file's name, or words with such names, with ? for bytes that are not text.
 
-    >>> as_text("caf\udce9.csv")
-    'caf?.csv'
+    >>> as_text("tab\udce9.csv")
+    'tab?.csv'
     """
     return name.encode("utf-8", "replace").decode()
 
