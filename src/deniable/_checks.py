@@ -11,8 +11,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from deniable.errors import InputError
 
 
@@ -115,7 +113,7 @@ _MEANT: dict[Any, tuple[Any, str]] = {
     str: (str, "a text"),
     float: (numbers.Real, "a number"),
     int: (numbers.Integral, "a whole number"),
-    bool: ((bool, np.bool_), "True or False"),
+    bool: (bool, "True or False"),
     Path: (os.PathLike, "a path"),
     Sequence: (Iterable, "a list"),
     NoneType: (NoneType, "None"),
@@ -136,10 +134,10 @@ def check_type(name: str, value: Any, hint: Any) -> None:
         for kind in kinds
         if getattr(kind, "__module__", "").startswith("deniable.") and isinstance(kind, type)
     }
-    if {str, Sequence[str]} <= set(hints) or len(
-        own
-    ) > 1:  # names and plans have sentences of their own
-        return
+    if {str, Sequence[str]} <= set(hints) or len(own) > 1:
+        return  # names and plans have sentences of their own
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        value = value.item()
     known = _MEANT | own
     if all(kind in known for kind in kinds) and not isinstance(
         value, tuple(known[kind][0] for kind in kinds)
