@@ -55,11 +55,8 @@ _TEXT_BYTES = 32767
 
 _MOST_COLUMNS = {"sav": 1 << 20, "dta": 32767}
 
-_FIRST_DAY = {
-    "sav": pa.scalar(-141427, pa.int32()).cast(pa.date32()),
-    "dta": pa.scalar(-683003, pa.int32()).cast(pa.date32()),
-}
-"""1582-10-15 and 0100-01-01, the first days that the programs have."""
+_FIRST_DAY = {"sav": -141427, "dta": -683003}
+"""1582-10-15 and 0100-01-01, the first days that the programs have, from 1970-01-01."""
 
 _QUESTION_CHARACTERS = {"sav": 85, "dta": 80}
 """Room for what people were asked: 256 bytes in SPSS, of three bytes each at most, and 80
@@ -257,7 +254,8 @@ def _wrong_values(kind: str, values: Any) -> list[tuple[Any, str]]:
         return found
     if pa.types.is_date(of) or pa.types.is_timestamp(of):
         days = values.cast(pa.date32(), safe=False)
-        return [(pc.less(days, _FIRST_DAY[kind]), f"a date before {_FIRST_DAY[kind]}")]
+        first = pa.scalar(_FIRST_DAY[kind], pa.int32()).cast(pa.date32())
+        return [(pc.less(days, first), f"a date before {first}")]
     if pa.types.is_integer(of) or is_fractional(of):
         size = pc.abs(values.cast(pa.float64(), safe=False))
         if pa.types.is_floating(of):
