@@ -35,6 +35,7 @@ from deniable.models.question import ModelQuestion
 from deniable.opened import (
     Asked,
     CovarianceAsked,
+    IndependenceAsked,
     LeverageAsked,
     MeanAsked,
     ModelAsked,
@@ -520,7 +521,7 @@ def independence_test(
     *,
     of: Names,
     anyway: bool = False,
-    **asked: Unpack[Asked],
+    **asked: Unpack[IndependenceAsked],
 ) -> IndependenceTest:
     """Test whether two attributes are independent in the population the rows were drawn from.
 
@@ -528,6 +529,8 @@ def independence_test(
 
     Args:
         of: the two attributes; one may be a kept column.
+        answered: test among people who answered: whose true value is the declared missing category
+            in neither attribute.
 
     Returns:
         χ², p-value and Cramér's V, corrected for the randomization; ``.to_plain(level)`` has the

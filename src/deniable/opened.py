@@ -166,6 +166,12 @@ class Asked(TypedDict, total=False):
     level: float
 
 
+class IndependenceAsked(Asked, total=False):
+    """What is asked with a test of independence."""
+
+    answered: bool
+
+
 class SmoothAsked(Asked, total=False):
     """What is asked with a smoothed table."""
 
@@ -313,7 +319,7 @@ class OpenedRelease:
         return Covariance(self._names(of), **self._told(**asked)).ask(self.source)
 
     @spelled_out(Independence)
-    def test(self, of: Names, **asked: Unpack[Asked]) -> Answers[IndependenceTest]:
+    def test(self, of: Names, **asked: Unpack[IndependenceAsked]) -> Answers[IndependenceTest]:
         """Return the test of independence, as :func:`deniable.independence_test`."""
         return Independence(self._names(of), **self._told(**asked)).ask(self.source)
 

@@ -58,6 +58,12 @@ def test_rows_and_people_are_left_out_and_said(release: str, deniable: Any, tmp_
     shares = deniable("estimate", "gaps", "--of", "a,y", "--weights", "hours", "--answered")
     assert shares.status == 0, shares.err
     assert "Left out: 1 row where 'hours' is empty. Only those who answered a." in shares.out
+    test = deniable("test", "gaps", "--of", "a,y", "--answered")
+    assert (test.status, "Only those who answered a." in test.out) == (0, True), test.err
+    test = deniable("test", "gaps", "--of", "a,town", "--answered", "--json")
+    assert (test.status, test.json["degrees_of_freedom"]) == (0, 4), test.err
+    refused = deniable("test", "gaps", "--of", "a,y", "--trend", "--answered")
+    assert (refused.status, "--answered is for" in refused.err) == (2, True)
     refused = deniable("estimate", "gaps", "--of", "y", "--where", "a=p")
     assert (refused.status, "rows cannot be selected by 'a'" in refused.err) == (2, True)
     refused = deniable("estimate", "gaps", "--of", "y", "--where", "town=Z")

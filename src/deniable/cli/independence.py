@@ -33,6 +33,7 @@ def independence(
     scores: Annotated[str | None, ASKED] = None,
     compare: Annotated[str | None, ASKED] = None,
     agreement: Annotated[bool, ASKED] = False,
+    answered: Annotated[bool, ASKED] = False,
     by: Annotated[str | None, ASKED] = None,
     rows: RowOptions | None = None,
     level: Level = 0.95,
@@ -59,6 +60,8 @@ def independence(
         scores: With --trend: one number per category, 0,1,2. Default: the schema's.
         compare: With --trend: the two values of the status, status=case,control.
         agreement: Test instead whether all forms tell of one population.
+        answered: Only people who answered: whose true value is a declared missing category in
+            neither attribute.
         by: Kept columns; every group of rows is tested by itself.
     """
     rows = rows or RowOptions()
@@ -71,6 +74,8 @@ def independence(
     question: Question[Any]
     if trend and agreement:
         raise InputError("--trend and --agreement are two questions; ask one at a time")
+    if answered and (trend or agreement):
+        raise InputError("--answered is for the test of independence, without --trend, --agreement")
     if not trend and not (all_pairs is None and scores is None and compare is None):
         raise InputError("--all-pairs, --scores and --compare are for a trend; say --trend too")
     if trend:
@@ -84,7 +89,7 @@ def independence(
     else:
         from deniable.estimate.independence import Independence
 
-        question = Independence(tuple(names), **common)
+        question = Independence(tuple(names), answered=answered, **common)
     with rows.open(source, show_values=show_values) as release:
         answers = print_answers(question, release, level, as_json)
     if output is not None:

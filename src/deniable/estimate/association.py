@@ -11,11 +11,11 @@ Derivations, and why τ: docs/proofs/estimation.md, Theorem 13.
 """
 
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import sqrt
 
 import numpy as np
 
-from deniable.estimate.chi_square import interaction_influence
+from deniable.estimate.chi_square import Chosen, interaction_influence, less_mean, table_influence
 from deniable.estimate.tabulate import Floats
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
@@ -66,7 +66,10 @@ class Association:
 
 
 def association(
-    frequencies: Floats, inverse: TableMap | StackedMap, n_records: float
+    frequencies: Floats,
+    inverse: TableMap | StackedMap,
+    n_records: float,
+    chosen: Chosen | None = None,
 ) -> Association:
     """Estimate V² from the frequencies of released pairs.
 
@@ -74,8 +77,10 @@ def association(
         frequencies: θ, shape of the outputs of the two attributes.
         inverse: L, from released to true tables, shape (a, b).
         n_records: rows behind θ.
+        chosen: the categories of both attributes to which the table is confined.
     """
-    table, influence = interaction_influence(frequencies, inverse)
+    table, of_table = table_influence(frequencies, inverse, chosen)
+    influence = interaction_influence(table, of_table)
     first, second = table.sum(axis=1), table.sum(axis=0)
     product = np.outer(first, second)
     square = float((table**2 / product).sum()) - 1.0
@@ -91,7 +96,7 @@ def association(
         - ((table**2 / second).sum(axis=1) / first**2)[:, None]
         - ((table**2 / first[:, None]).sum(axis=0) / second**2)[None, :]
     )
-    linear = inverse.transposed().apply(gradient)
+    linear = np.tensordot(gradient, of_table, 2)
     (linear,) = less_mean(linear.reshape(1, -1), flat, inverse)
     slope = float((flat * linear**2).sum()) / n_records
     most = min(table.shape) - 1
@@ -113,29 +118,3 @@ def _found_from(free: int) -> float:
     from scipy.special import chdtri, chndtrinc  # only here: loading it takes a fifth of a second
 
     return float(chndtrinc(chdtri(free, LEVEL), free, 1 - POWER))
-
-
-def less_mean(influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap) -> Floats:
-    """Return what released values add to linear functions, less the mean of it.
-
-    Under forms the mean is that of the form's rows: how many there are of each form is known, so
-    what their means differ by is no error (docs/proofs/forms.md, section 1).
-
-    Args:
-        influence: shape (functions, outputs); a kept column that is carried along is the last axis
-            of the outputs.
-        frequencies: θ, shape (outputs,).
-        inverse: L, which tells the forms.
-    """
-    ends = [frequencies.size]
-    if isinstance(inverse, StackedMap):
-        stacked = np.cumsum([prod(shape) for shape in inverse.shapes])
-        ends = (stacked * (frequencies.size // int(stacked[-1]))).tolist()
-    centred = np.empty_like(influence)
-    start = 0
-    for end in ends:
-        own = frequencies[start:end]
-        mean = influence[:, start:end] @ own / (float(own.sum()) or 1.0)  # 0 of a form without rows
-        centred[:, start:end] = influence[:, start:end] - mean[:, None]
-        start = end
-    return centred

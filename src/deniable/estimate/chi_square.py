@@ -15,20 +15,28 @@ multinomial with probabilities θ⁰ = M(αβᵀ), M the channel on the pair. By
   contrasts that M_a and M_b reach. Outputs that no row has are left out.
 * *parts of a merged attribute* under a response matrix: what is released does not follow from π, so
   X² is the Wald statistic of Ĉ = π̂ − α̂β̂ᵀ, with its delta-method covariance, not centred.
+* *among some categories*, those of people who answered: the Wald statistic too, π̂ the estimated
+  shares among them.
 
 All have (a − 1)(b − 1) degrees of freedom; without randomization all are Pearson's test without
 continuity correction. Derivations: docs/proofs/estimation.md, section 5.
 """
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.tabulate import Floats
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
+
+
+Chosen = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+"""Categories of two attributes, shapes (a,) and (b,)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,10 @@ class ChiSquare:
 
 
 def chi_square(
-    counts: Floats, forward: TableMap | StackedMap | None, inverse: TableMap | StackedMap
+    counts: Floats,
+    forward: TableMap | StackedMap | None,
+    inverse: TableMap | StackedMap,
+    chosen: Chosen | None = None,
 ) -> ChiSquare:
     """Test independence of two attributes from counts of released pairs.
 
@@ -63,12 +74,13 @@ def chi_square(
         forward: M, the channel on the pair, from (a, b) to the outputs; None if what is released
             does not depend on the pair alone.
         inverse: L, from the outputs to (a, b), unbiased.
+        chosen: the categories of both attributes to which the table is confined.
 
     Raises:
         InputError: if all rows show one value of an attribute.
     """
-    if forward is None:
-        return _by_estimates(counts, inverse)
+    if forward is None or chosen is not None:
+        return _by_estimates(counts, inverse, chosen)
     if isinstance(forward, StackedMap) or randomized_together(forward):
         return _together(counts, forward, inverse)
     return _separately(counts, forward)
@@ -212,29 +224,74 @@ def _score(
     return float(score @ step), moved
 
 
-def _by_estimates(counts: Floats, inverse: TableMap | StackedMap) -> ChiSquare:
-    n = float(counts.sum())
-    table, influence = interaction_influence(counts / n, inverse)
+def _by_estimates(
+    counts: Floats, inverse: TableMap | StackedMap, chosen: Chosen | None
+) -> ChiSquare:
+    n, frequencies = float(counts.sum()), counts / counts.sum()
+    table, of_table = table_influence(frequencies, inverse, chosen)
     a, b = table.shape
     free = (a - 1) * (b - 1)
     first, second = table.sum(axis=1), table.sum(axis=0)
-    excess = (table - np.outer(first, second))[:-1, :-1].ravel()
-    columns = influence[:-1, :-1].reshape(free, counts.size)
-    covariance = (columns * (counts.ravel() / n)) @ columns.T / n
+    product = np.outer(first, second)
+    excess = (table - product)[:-1, :-1].ravel()
+    columns = interaction_influence(table, of_table)[:-1, :-1].reshape(free, counts.size)
+    if isinstance(inverse, StackedMap):
+        columns = less_mean(columns, frequencies.ravel(), inverse)
+    covariance = (columns * frequencies.ravel()) @ columns.T / n
     statistic = float(excess @ np.linalg.solve(covariance, excess))
-    product = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
-    least = float(product[product > 0].min())
-    return ChiSquare(statistic, free, least)
+    if chosen is None:
+        product = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n**2
+        product = product[product > 0]
+    else:
+        product = product * inverse.apply(frequencies)[np.ix_(*chosen)].sum()
+    return ChiSquare(statistic, free, n * max(float(product.min()), 0.0))
 
 
-def interaction_influence(
-    frequencies: Floats, inverse: TableMap | StackedMap
+def table_influence(
+    frequencies: Floats, inverse: TableMap | StackedMap, chosen: Chosen | None = None
 ) -> tuple[Floats, Floats]:
-    """Return π̂, and what one released record adds to n Ĉ: u, shape (a, b, outputs)."""
+    """Return π̂, and what one released record adds to n π̂, shape (a, b, outputs); among chosen
+    categories π̂ are the shares of these."""
     table = inverse.apply(frequencies)
-    first, second = table.sum(axis=1), table.sum(axis=0)
     cells = np.eye(table.size).reshape(*table.shape, table.size)
     rows = inverse.transposed().apply(cells).reshape(frequencies.size, table.size)
     columns = rows.T.reshape(*table.shape, frequencies.size)
-    columns = columns - first[:, None, None] * columns.sum(axis=0)
-    return table, columns - second[None, :, None] * columns.sum(axis=1)[:, None, :]
+    if chosen is None:
+        return table, columns
+    table, columns = table[np.ix_(*chosen)], columns[np.ix_(*chosen)]
+    total = table.sum()
+    table = table / total
+    return table, (columns - table[..., None] * columns.sum(axis=(0, 1))) / total
+
+
+def interaction_influence(table: Floats, influence: Floats) -> Floats:
+    """Return what one released record adds to n Ĉ, shape (a, b, outputs), from the same of π̂."""
+    first, second = table.sum(axis=1), table.sum(axis=0)
+    columns = influence - first[:, None, None] * influence.sum(axis=0)
+    return np.asarray(columns - second[None, :, None] * columns.sum(axis=1)[:, None, :])
+
+
+def less_mean(influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap) -> Floats:
+    """Return what released values add to linear functions, less the mean of it.
+
+    Under forms the mean is that of the form's rows: how many there are of each form is known, so
+    what their means differ by is no error (docs/proofs/forms.md, section 1).
+
+    Args:
+        influence: shape (functions, outputs); a kept column that is carried along is the last axis
+            of the outputs.
+        frequencies: θ, shape (outputs,).
+        inverse: L, which tells the forms.
+    """
+    ends = [frequencies.size]
+    if isinstance(inverse, StackedMap):
+        stacked = np.cumsum([prod(shape) for shape in inverse.shapes])
+        ends = (stacked * (frequencies.size // int(stacked[-1]))).tolist()
+    centred = np.empty_like(influence)
+    start = 0
+    for end in ends:
+        own = frequencies[start:end]
+        mean = influence[:, start:end] @ own / (float(own.sum()) or 1.0)  # 0 of a form without rows
+        centred[:, start:end] = influence[:, start:end] - mean[:, None]
+        start = end
+    return centred

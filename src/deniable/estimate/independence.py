@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.estimate.association import Association, association, less_mean
+from deniable.estimate.association import Association, association
 from deniable.estimate.chi_square import (
     ChiSquare,
+    Chosen,
     chi_square,
+    less_mean,
     randomized_together,
     released_chi_square,
 )
@@ -47,8 +49,8 @@ class IndependenceTest(Presented):
         n_records: rows behind it.
         test: X², degrees of freedom and p-value, corrected for the randomization.
         released: the same of the released table as it stands; where ``together`` is true it may
-            reject independence though it holds. None for parts of a merged attribute under a
-            response matrix, which need not give a value of each.
+            reject independence though it holds. None among those who answered, and for parts of a
+            merged attribute under a response matrix, which need not give a value of each.
         together: whether the two are randomized together.
         cramers_v: None if it cannot be estimated.
         without_v: why not; empty otherwise.
@@ -137,7 +139,11 @@ class IndependenceTest(Presented):
 
 
 def independence(
-    counts: Counts, of: Sequence[str], *, kept_values: Sequence[str] = ()
+    counts: Counts,
+    of: Sequence[str],
+    *,
+    kept_values: Sequence[str] = (),
+    answered: bool = False,
 ) -> IndependenceTest:
     """Test whether two attributes are independent, from counts of released pairs.
 
@@ -146,6 +152,7 @@ def independence(
             mechanism.
         of: two attributes; the second may be a kept column that the schema does not declare.
         kept_values: the values of that column, in the order of the counts.
+        answered: test among those who answered both.
 
     Raises:
         InputError: if the attributes are not two, the counts are weighted, of several strata, or
@@ -194,11 +201,26 @@ def independence(
         inverse = replace(channel.inverse, n_categories=sizes)
         forward = replace(channel.forward, n_categories=sizes) if channel.complete else None
         released = None if channel.shared_matrices else released_chi_square(table)
-    strength, reason = _association(table, inverse, (first, second), labels)
+    chosen = None
+    if answered:
+        released = None
+        missing = [variable.attribute.missing for variable in channel.variables]
+        rows, columns = (
+            np.array([label != gap for label in own])
+            for own, gap in zip(labels, [*missing, None], strict=False)
+        )
+        chosen = rows, columns
+        for name, own in zip(of, chosen, strict=True):
+            if own.sum() < 2:
+                raise InputError(
+                    f"among those who answered all have the same value of '{name}', so there is "
+                    "nothing to test"
+                )
+    strength, reason = _association(table, inverse, (first, second), labels, chosen)
     return IndependenceTest(
         attributes=(first, second),
         n_records=tabulation.n_records,
-        test=chi_square(table, forward, inverse),
+        test=chi_square(table, forward, inverse, chosen),
         released=released,
         together=not isinstance(forward, TableMap) or randomized_together(forward),
         cramers_v=strength,
@@ -219,6 +241,8 @@ class Independence(Question[IndependenceTest]):
             undeclared kept columns, a group is formed by a randomized attribute, rows tested
             together were randomized by different mechanisms, or as :func:`independence`.
     """
+
+    takes_answered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -245,7 +269,7 @@ class Independence(Question[IndependenceTest]):
         groups = release.count(declared, by=[*self.by, *undeclared], where=self.where)
         if not undeclared:
             tests = (test for counts in groups for test in self.answer(counts))
-            return Answers(tests, groups[0].selection)
+            return Answers(tests, self.selection(groups[0]))
         # Counts of every value of the undeclared column: side by side they are the table of the
         # pair.
         gathered: dict[tuple[tuple[str, str], ...], list[Counts]] = {}
@@ -253,13 +277,17 @@ class Independence(Question[IndependenceTest]):
             gathered.setdefault(counts.group[:-1], []).append(counts)
         pair = (declared[0], undeclared[0])
         return Answers(
-            (replace(_side_by_side(pair, parts), level=self.level) for parts in gathered.values()),
-            groups[0].selection,
+            (
+                replace(_side_by_side(pair, parts, self.answered), level=self.level)
+                for parts in gathered.values()
+            ),
+            self.selection(groups[0]),
         )
 
     def answer(self, counts: Counts) -> list[IndependenceTest]:
         """Return the test of one group of rows."""
-        return [replace(independence(counts, self.of), level=self.level)]
+        test = independence(counts, self.of, answered=self.answered)
+        return [replace(test, level=self.level)]
 
 
 def _refuse_but_two(of: Sequence[str]) -> None:
@@ -276,7 +304,7 @@ def one_stratum(counts: Counts) -> tuple[Mechanism, Tabulation]:
     return counts.parts[0]
 
 
-def _side_by_side(of: Sequence[str], parts: Sequence[Counts]) -> IndependenceTest:
+def _side_by_side(of: Sequence[str], parts: Sequence[Counts], answered: bool) -> IndependenceTest:
     # Rows that differ in the last column of their groups, which is the second of the pair.
     singles = [one_stratum(part) for part in parts]
     mechanism = singles[0][0]
@@ -287,7 +315,8 @@ def _side_by_side(of: Sequence[str], parts: Sequence[Counts]) -> IndependenceTes
         )
     table = np.stack([tabulation.counts for _, tabulation in singles], axis=1)
     counts = Counts.of(mechanism, Tabulation.from_counts(table), parts[0].group[:-1])
-    return independence(counts, of, kept_values=[part.group[-1][1] for part in parts])
+    values = [part.group[-1][1] for part in parts]
+    return independence(counts, of, kept_values=values, answered=answered)
 
 
 def _as_it_is(channel: TableMap | StackedMap, axis: int) -> bool:
@@ -311,16 +340,20 @@ def _association(
     inverse: TableMap | StackedMap,
     names: Sequence[str],
     labels: Sequence[Sequence[str]],
+    chosen: Chosen | None,
 ) -> tuple[Association | None, str]:
     n = float(counts.sum())
     frequencies = counts / n
     table = inverse.apply(frequencies)
+    counted = np.ones(table.shape) if chosen is None else np.multiply.outer(*chosen)
     for axis, name in enumerate(names):
-        if _as_it_is(inverse, axis):
+        if chosen is None and _as_it_is(inverse, axis):
             continue  # its margin is positive, and no cell is larger
-        for category, frequency in enumerate(table.sum(axis=1 - axis)):
+        for category in np.flatnonzero(counted.any(axis=1 - axis)):
             weights = np.zeros(table.shape)
             np.moveaxis(weights, axis, 0)[category] = 1.0
+            weights *= counted
+            frequency = float((weights * table).sum())
             influence = inverse.transposed().apply(weights).reshape(1, -1)
             off = less_mean(influence, frequencies.ravel(), inverse)
             error = sqrt(float((frequencies.ravel() * off**2).sum()) / n)
@@ -329,4 +362,4 @@ def _association(
                     f"the share of '{labels[axis][category]}' in '{name}' is not clearly above "
                     "zero, and V divides by it"
                 )
-    return association(frequencies, inverse, n), ""
+    return association(frequencies, inverse, n, chosen), ""

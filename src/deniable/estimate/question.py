@@ -59,8 +59,8 @@ class Question(ABC, Generic[Answer]):
     def __post_init__(self) -> None:
         if self.answered and not self.takes_answered:
             raise InputError(
-                "`answered` is for shares, means, quantiles, covariances, comparisons and models, "
-                "not for this question; a model's likelihood ratio tests are of those who answered"
+                "`answered` is for shares, means, quantiles, covariances, comparisons, models and "
+                "the test of independence, not for this question"
             )
         if not self.of:
             raise InputError("no attribute is named whose shares are wanted; name one or more")
@@ -99,7 +99,7 @@ class Question(ABC, Generic[Answer]):
         if not self.answered:
             return counts.selection
         schema = counts.schema
-        names = [*self.of, *self.subgroups(schema)]
+        names = [n for n in (*self.of, *self.by) if n in schema.names or n in schema.columns]
         missing = [n for n in names if schema.variable(n).attribute.missing is not None]
         if not missing:
             raise InputError(

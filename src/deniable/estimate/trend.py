@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.estimate.association import less_mean
+from deniable.estimate.chi_square import less_mean
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
 from deniable.estimate.independence import one_stratum
 from deniable.estimate.inference import normal_quantile

@@ -13,8 +13,8 @@ from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, JointLaw, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.mechanism.published import PublishedChannel
-from deniable.schema import Schema
+from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.schema import Attribute, Schema
 from unit.dense import MECHANISMS, NAMES, anonymous, random_matrix
 from unit.mechanism import merged
 
@@ -203,3 +203,27 @@ def test_under_forms_a_kept_column_is_tested_alike_whether_or_not_it_is_declared
     assert other.cramers_v is not None
     assert other.cramers_v.square == pytest.approx(one.cramers_v.square)
     assert other.cramers_v.floor == pytest.approx(one.cramers_v.floor)
+
+
+@pytest.mark.parametrize("method", ["balanced", "optimal", "forms"])
+@pytest.mark.parametrize("dependence", [0.0, 0.03])
+def test_among_those_who_answered_only_their_table_counts(method: str, dependence: float) -> None:
+    first = Attribute("a", ("p", "q", "NA", "r"), missing="NA")
+    second = Attribute("b", ("f", "m", "?"), missing="?")
+    schema = Schema((first, second, Attribute("c", ("0", "1"))))
+    mechanism = deniable.design(schema, epsilon=6, method=method).mechanism  # type: ignore[arg-type]
+    inner = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
+    inner[:2] += dependence * np.array([[1, -1], [-1, 1]])
+    table = np.zeros((4, 3))
+    table[np.ix_([0, 1, 3], [0, 1])] = 0.8 * inner
+    table[2, 2] = 0.2  # who does not answer the one does not answer the other
+    forward = channel_of(mechanism, ("a", "b")).forward
+    counts = Counts.of(mechanism, np.round(1e7 * forward.apply(table)))
+    test = independence(counts, ("a", "b"), answered=True)
+    assert test.test.degrees_of_freedom == 2
+    assert (test.p_value > 0.9) == (dependence == 0)
+    product = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
+    assert test.cramers_v is not None
+    v_square = ((inner - product) ** 2 / product).sum()
+    assert test.cramers_v.square == pytest.approx(v_square, abs=1e-3)
+    assert independence(counts, ("a", "b")).p_value < 1e-6
