@@ -34,7 +34,6 @@ from deniable.estimate.tabulate import Floats
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
-
 Chosen = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 """Categories of two attributes, shapes (a,) and (b,)."""
 
