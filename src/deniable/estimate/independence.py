@@ -349,7 +349,7 @@ def _association(
     for axis, name in enumerate(names):
         if chosen is None and _as_it_is(inverse, axis):
             continue  # its margin is positive, and no cell is larger
-        for category in np.flatnonzero(counted.any(axis=1 - axis)):
+        for category in np.flatnonzero(counted.any(axis=1 - axis)).tolist():
             weights = np.zeros(table.shape)
             np.moveaxis(weights, axis, 0)[category] = 1.0
             weights *= counted
