@@ -9,7 +9,7 @@ import deniable
 from deniable.errors import InputError
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance
-from deniable.estimate.independence import Independence
+from deniable.estimate.leverage import Leverage
 from deniable.estimate.ordered import Mean, Quantile
 from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
@@ -132,10 +132,11 @@ def test_where_everybody_answered_or_it_means_nothing_it_is_refused() -> None:
     for ask in (
         lambda: release.shares("a1", answered=True),
         lambda: release.model("a1 ~ a2", answered=True),
+        lambda: release.test("a1,a2", answered=True),
     ):
         with pytest.raises(InputError, match="declared missing category"):
             ask()
     with pytest.raises(InputError, match="`answered` is for shares"):
-        Independence(("a1", "a2"), answered=True)
+        Leverage(("a1",), answered=True)
     with pytest.raises(InputError, match="`known` margins are of everybody"):
         Shares(("a1",), answered=True, known=object())  # type: ignore[arg-type]
