@@ -91,15 +91,16 @@ def fit_least_squares(
             variance = sum(part.variance_along(terms, of_term, value) for part in parts)
             return value / np.sqrt(variance) if variance > 0 else np.inf
 
-        if least > 1e-10:
-            if deviations(least, direction) > 2:
-                break
-            much = np.argsort(-abs(direction * np.sqrt(np.diag(moments).clip(0))))[:20]
-            alone = {i: deviations(moments[i, i], np.eye(p)[i]) for i in much if kept[i]}
-            rarest = min(alone, key=lambda i: alone[i])
-            if alone[rarest] < 2:
-                place = int(rarest)
-            elif kept[owner == owner[place]].sum() == 1:
+        noisy = abs(least) > 1e-10
+        if noisy and deviations(least, direction) > 2:
+            break
+        much = np.argsort(-abs(direction * np.sqrt(abs(np.diag(moments)))))[:20]
+        alone = {i: deviations(moments[i, i], np.eye(p)[i]) for i in much if kept[i]}
+        rarest = min(alone, key=lambda i: alone[i])
+        if alone[rarest] < 2:
+            place = int(rarest)
+        elif noisy:
+            if kept[owner == owner[place]].sum() == 1:
                 lost.add(int(owner[place]))
             if len(lost) > 1 or len(lost) == sum(bool(term.axes) for term in terms):
                 raise InputError(
@@ -128,7 +129,8 @@ def _weakest(
     diagonal = np.diag(inner)
     direction = np.zeros(len(kept))
     if diagonal.min() <= 0:  # noise outweighs it
-        return float(diagonal.min()), direction, int(places[np.argmin(diagonal)])
+        place = int(places[np.argmin(diagonal)])
+        return float(diagonal.min()), np.eye(len(kept))[place], place
     scale = 1 / np.sqrt(diagonal)
     values, vectors = np.linalg.eigh(inner * np.outer(scale, scale))
     weakest = abs(vectors[:, 0])

@@ -17,7 +17,7 @@ from deniable.models.cells import Axis, Cells
 from deniable.models.formula import Term, read_formula, terms_of
 from deniable.models.least_squares import fit_least_squares
 from deniable.schema import Attribute, Schema
-from unit.models.cases import CATEGORIES, NAMES, SIZES, laws, people, released, truth
+from unit.models.cases import CATEGORIES, NAMES, SCHEMA, SIZES, laws, people, released, truth
 
 LAWS = laws()
 CELLS = Cells(tuple(map(Axis, NAMES, CATEGORIES)), 3)
@@ -25,16 +25,22 @@ _, A, B = TERMS = terms_of(read_formula("y ~ a + b"), CELLS)
 BETA = np.array([30.0, 4.0, 1.0, -6.0])
 
 
-def every_answer(law: Mechanism, n: float = 1e5, noise: float = 0.0) -> KeptRows:
+def every_answer(
+    law: Mechanism,
+    n: float = 1e5,
+    noise: float = 0.0,
+    table: NDArray[np.float64] | None = None,
+) -> KeptRows:
     """One row for each true record, each answer and each of two residuals, with the number of
     people who have them as its weight."""
+    table = truth() if table is None else table
     channel = channel_of(law, NAMES)
     assert not isinstance(channel, PublishedChannel)
     codes: list[tuple[int, ...]] = []
     response, weights = [], []
     for true in np.ndindex(SIZES):
         unit = np.zeros(SIZES)
-        unit[true] = truth()[true]
+        unit[true] = table[true]
         mean = BETA[0] + BETA[1] * (true[1] == 1) + BETA[2] * (true[1] == 2) + BETA[3] * true[2]
         chances = channel.forward.apply(unit)
         for shown in np.ndindex(channel.n_outputs):
@@ -110,6 +116,15 @@ def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> No
     )
     with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
         fit(law, rows, None, [TERMS[0], B])
+
+
+def test_an_empty_category_whose_estimate_is_not_possible_is_dropped_itself() -> None:
+    law = Mechanism.of(ProductLaw.from_levels(SIZES, (4.0, 4.0, 4.0)), SCHEMA)
+    table = truth()
+    table[:, 2] = [[-0.0139, 0.014], [0.0, 0.0]]  # its product with b[T.m] is more than itself
+    rows = every_answer(law, noise=2.0, table=table / table.sum())
+    kept, *_ = fit_least_squares(rows, Strata.one(law), "hours", "people", TERMS, CELLS)
+    assert kept.tolist() == [True, True, False, True]
 
 
 def test_memory_grows_by_the_square_of_the_levels() -> None:
