@@ -213,7 +213,7 @@ def _products(cells: Cells, factors: Sequence[tuple[int, NDArray[np.float64]]]) 
     for axis, function in factors:
         here = function[cells.indices[axis]]
         values = (values[:, :, None] * here[:, None, :]).reshape(cells.n_cells, -1)
-    name = f"({':'.join(cells.axes[axis].name for axis, _ in factors)})"
+    name = f"distribution of {', '.join(cells.axes[axis].name for axis, _ in factors)}"
     m = values.shape[1]
     return Columns(values, (name,) * m, (len(factors),) * m, ("",) * m)
 
@@ -225,8 +225,8 @@ def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
     reference, and a prior on them favours none.
 
     >>> made = interactions(Cells((Axis("a", ("0", "1")), Axis("b", ("0", "1"))), 2), (0, 1), 2)
-    >>> made.names, abs(made.values[0].round(3)).tolist()
-    (('(a)', '(b)', '(a:b)'), [0.707, 0.707, 0.5])
+    >>> made.names[1:], abs(made.values[0].round(3)).tolist()
+    (('distribution of b', 'distribution of a, b'), [0.707, 0.707, 0.5])
     """
     factors = [(axis, contrasts(cells.sizes[axis])) for axis in axes]
     sets = (chosen for size in range(1, most + 1) for chosen in combinations(factors, size))

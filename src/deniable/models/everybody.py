@@ -50,7 +50,7 @@ def beside_unanswered(
     values = np.zeros((everybody.n_cells, m + outside.size))
     values[inside, :m] = columns.values
     values[outside, m + np.arange(outside.size)] = 1.0
-    more = ("(not answered)",) * outside.size
+    more = ("share of those who did not answer",) * outside.size
     return Columns(
         values,
         (*columns.names, *more),

@@ -40,6 +40,8 @@ from deniable.mechanism.table_map import TableMap
 MOST_STEPS = 200
 _NEAR = 1e-18
 """A fit has converged when the squared step, in standard errors, is below this."""
+_ROUNDED = 1e-12
+"""A squared step below this that the last step did not halve is rounding."""
 _SMALLEST = 1e-300
 CERTAIN = 1e6
 """So many times the rows at hand stand behind every known margin: it holds to six digits more."""
@@ -389,7 +391,7 @@ def maximised(
             height -= 0.5 * held.weight * (held.number(at).value - held.value) ** 2
         return height
 
-    height = objective(parameters)
+    height, gain = objective(parameters), np.inf
     for _ in range(MOST_STEPS):
         at = likelihood.derivatives(probabilities_of(design @ parameters), design)
         score, more = at.score - precision * parameters, prior
@@ -403,7 +405,8 @@ def maximised(
         step = _newton_step(at.curvature + more, score)
         if step is None:
             step = _inverse(at.information + more, names) @ score
-        if float(step @ score) < near:
+        before, gain = gain, float(step @ score)
+        if gain < near or before / 2 < gain < _ROUNDED:
             return parameters, at.information + more
         length = 1.0
         while (new := objective(parameters + length * step)) < height - 1e-13 * abs(height):

@@ -38,7 +38,7 @@ HALF, NOTHING = 0.5, 0.01
 """Below the first share of the data in a coefficient's information it is not shown; below the
 second a model with it is refused."""
 
-RIDGE = 1e-10
+RIDGE = 1e-8
 """Without a prior, the precision of what is only there for the covariates' joint distribution:
 empty cells have a finite logarithm, and nothing else moves by as much as 1e-9."""
 

@@ -363,6 +363,12 @@ def test_a_column_that_the_others_determine_is_dropped_and_said() -> None:
         kept = ask(f"{response} ~ a + weight", release).coefficients
         np.testing.assert_allclose(model.coefficients[model.coefficients != 0], kept, rtol=1e-3)
         assert [(t.of, t.degrees_of_freedom) for t in model.tests] == [("a", 2), ("weight", 1)]
+    plain = ask("y ~ a + weight + double + one", release, prior=False)  # did not settle
+    assert plain.dropped == ("double", "one")
+    np.testing.assert_allclose(plain.coefficients, model.coefficients, atol=0.02)
+    for formula in ("b ~ y*d", "y ~ a + b + d"):  # the message named the joint distribution
+        with pytest.raises(InputError, match=r"d\[T.nobody\]"):
+            ask(formula, release, prior=False)
     # Failed before: too noisy to tell.
     model = ask("hours ~ a + b + d", release)
     assert model.dropped == ("d[T.nobody]",)
