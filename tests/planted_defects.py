@@ -203,14 +203,15 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("design - means[group]", "design + means[group]"),
     ],
     ("models/least_squares", "unit/models/least_squares unit/models/question"): [
-        ("told.swapaxes(1, 2) @ parameters", "told @ parameters"),
-        ("channel.inverse.transposed().apply", "channel.inverse.apply"),
-        ("sizes += channel.n_outputs", "sizes += channel.n_outputs[::-1]"),
+        ("(1 if i == j else 2) * reading", "1 * reading"),
+        ("self.inverse.transposed().apply(shaped)", "self.inverse.apply(shaped)"),
+        ("chosen, -np.ones((1, 1)))", "chosen, np.ones((1, 1)))"),
+        ("total - crossed - crossed.T", "total - crossed"),
     ],
     ("models/model", "unit/models/model unit/models/question unit/models/smoothing"): [
         ("score - crossed @ (inner", "score + crossed @ (inner"),
-        ("low, high = estimate - z * error", "low, high = estimate + z * error"),
-        ("2 * (larger.objective - smaller", "(larger.objective - smaller"),
+        ("low, high = (estimate - z * error)", "low, high = (estimate + z * error)"),
+        ("2 * (self._symmetric_fit.obj", "(self._symmetric_fit.obj"),
     ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
         ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),
