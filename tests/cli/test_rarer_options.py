@@ -206,6 +206,16 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     refused(deniable("estimate", "r", *by_mean), "has bins and no scores")
     assert "Mean of age" in deniable("estimate", "r", *by_mean, "--scores", "middle").out
     refused(deniable("estimate", "r", "--of", "age", "--compare", "sex"), "sex=f,m")
+    rows = (people / "r" / "data.csv").read_text().splitlines()
+    place = rows[0].split(",").index("sex")
+    nobody = [
+        ",".join("f" if i == place else c for i, c in enumerate(row.split(","))) for row in rows[1:]
+    ]
+    (people / "f.csv").write_text("\n".join([rows[0], *nobody]) + "\n")
+    words = (*by_mean, "--scores", "middle", "--mechanism", "r/record.json", "--anyway")
+    said = deniable("estimate", "f.csv", *words)
+    assert "no answer: the estimated size of a group is not positive" in said.out, said.err
+    assert "holds 0" not in said.out
     refused(deniable(*ask, "--compare", "sex=f,m", "--covariance"), "nothing else")
 
 
