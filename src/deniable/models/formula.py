@@ -187,9 +187,10 @@ def _evaluated(term: Sequence[str]) -> Any:
 
 
 def _frame(formula: Formula, cells: Cells) -> Any:
-    """Return the table of cells with placeholders as names."""
-    columns = formula.right.columns
-    return cells.frame().rename(columns={name: placeholder(i) for i, name in enumerate(columns)})
+    """Return the table of cells with placeholders as names, without the response."""
+    frame = cells.frame()
+    names = {name: placeholder(i) for i, name in enumerate(formula.right.columns) if name in frame}
+    return frame[[*names]].rename(columns=names)
 
 
 def spec_of(formula: Formula, cells: Cells) -> Any:

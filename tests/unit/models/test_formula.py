@@ -13,6 +13,7 @@ from deniable.models.formula import (
     prior_precision,
     read_formula,
     symmetric_precision,
+    terms_of,
 )
 
 CELLS = Cells(
@@ -50,6 +51,12 @@ def test_names_are_in_the_order_written_and_shown_as_they_have_to_be_written() -
     cells = Cells((CELLS.axes[0], Axis("a:b", ("p", "_0")), Axis("log", ("0", "1"))), 3)
     columns = design_of(read_formula("y ~ `a:b`*log"), cells)
     assert columns.names[1:4] == ("`a:b`[T._0]", "log[T.1]", "`a:b`[T._0]:log[T.1]")
+
+
+def test_a_response_named_as_a_placeholder_is_another_column() -> None:
+    cells = Cells((Axis("ꙮ0ꙮ", ("n", "y")), Axis("a", tuple("pqr"))), 2)
+    terms = terms_of(read_formula("ꙮ0ꙮ ~ a"), cells)
+    assert [term.names for term in terms] == [("Intercept",), ("a[T.q]", "a[T.r]")]
 
 
 def test_the_symmetric_prior_is_of_differences_and_their_differences() -> None:
