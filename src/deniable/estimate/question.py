@@ -20,6 +20,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
 from deniable.tables.selection import Selection
 from deniable.tables.selection import Where as Where
+from deniable.tables.selection import value_among as value_among
 
 Answer = TypeVar("Answer", bound=Tabular)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.question import value_among
 from deniable.schema.names import split_names
 
 OTHERS = "other"
@@ -57,7 +58,10 @@ class Axis:
         (('White', 'other'), (1, 0, 1))
         """
         where = f"`collapse` '{self.name}={text}'"
-        groups = [split_names(part) for part in text.split("|")]
+        groups = [
+            [value_among(name, self.categories) or name for name in split_names(part)]
+            for part in text.split("|")
+        ]
         named = [name for group in groups for name in group if name != "*"]
         rest = [name for name in self.categories if name not in named]
         if unknown := [name for name in named if name not in self.categories]:

@@ -16,6 +16,8 @@ def test_levels_come_in_the_order_written_and_others_last() -> None:
     assert axis.merged
     assert not RACE.merged
     assert RACE.collapsed("white|other|*").levels == ("white", "other", "other values")
+    ages = Axis("age", ("20.0", "21.0", "22.0"))
+    assert ages.collapsed("20|21,22").levels == ("20.0", "21.0+22.0")
 
 
 @pytest.mark.parametrize(
