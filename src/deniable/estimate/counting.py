@@ -190,6 +190,7 @@ def count_tables(
     grouping = list(dict.fromkeys([*by, *([] if strata.column is None else [strata.column])]))
     selector = Selector(
         conditions,
+        missing=_missing(strata),
         numbers=[*([weights] if weights else []), *numbers],
         texts=[name for name in by if name not in numbers and name != strata.column],
         decimal=schema.file.decimal or ".",
@@ -231,6 +232,12 @@ def count_tables(
             left = f" ({selection.text()})" if selection.text() else ""
             raise InputError(f"{reader.table}: there is no row to estimate from{left}")
     return [tally.counts(by, selection) for tally in tallies]
+
+
+def _missing(strata: Strata) -> dict[str, str]:
+    """Return the declared missing categories of the schema's columns."""
+    columns = (column for a in strata.schema.attributes for column in a.columns)
+    return {column.name: column.missing for column in columns if column.missing is not None}
 
 
 def _refuse_unkept(strata: Strata, columns: Sequence[str]) -> None:
@@ -500,6 +507,7 @@ def read_rows(
     refuse_randomized(strata.schema, [condition.column for condition in conditions])
     selector = Selector(
         conditions,
+        missing=_missing(strata),
         numbers=numbers,
         texts=[name for name in texts if name != strata.column],
         decimal=strata.schema.file.decimal or ".",
@@ -578,7 +586,9 @@ def kept_columns(
         InputError: if a column is not kept, or a value cannot be read.
     """
     selector = Selector(
-        conditions_of(where, strata.schema.keep), decimal=strata.schema.file.decimal or "."
+        conditions_of(where, strata.schema.keep),
+        missing=_missing(strata),
+        decimal=strata.schema.file.decimal or ".",
     )
     _refuse_unkept(strata, [*names, *selector.columns])
     seen: dict[str, dict[str, None]] = {name: {} for name in names}

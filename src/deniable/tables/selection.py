@@ -206,6 +206,7 @@ class Selector:
             else that is not a finite number is refused.
         texts: kept columns of which rows with a gap are left out.
         decimal: the decimal point of numbers in texts.
+        missing: the category that an empty cell stands for, by column.
         show_values: let error messages show the offending value.
     """
 
@@ -213,6 +214,7 @@ class Selector:
         self,
         conditions: Sequence[Condition] = (),
         *,
+        missing: Mapping[str, str] | None = None,
         numbers: Sequence[str] = (),
         texts: Sequence[str] = (),
         decimal: str = ".",
@@ -222,6 +224,7 @@ class Selector:
         self._numbers = tuple(dict.fromkeys(numbers))
         self._texts = tuple(dict.fromkeys(texts))
         self._decimal = decimal
+        self._missing = missing or {}
         self._show_values = show_values
         self._left_out: dict[str, float] = {}
         listed = [c for c in self._conditions if c.operator in ("=", "!=")]
@@ -292,14 +295,15 @@ class Selector:
     def _equal(self, condition: Condition, column: Any) -> NDArray[np.bool_]:
         codes, labels = groups_of(column)
         single = pa.types.is_float32(column.type)
-        same = np.zeros(len(labels), dtype=bool)
+        same, gaps = np.zeros(len(labels), dtype=bool), gaps_in(column)
+        empty = {"", self._missing.get(condition.column, "")}.intersection(condition.values)
         for value in condition.values:
             here = places_of(value, labels, decimal=self._decimal, single=single)
-            if here.any():
+            if here.any() or (value in empty and gaps.any()):
                 self._unseen.discard((condition, value))
             same |= here
         equal = same[codes]
-        return equal | gaps_in(column) if "" in condition.values else equal
+        return equal | gaps if empty else equal
 
     def selection(self) -> Selection:
         """Return what was selected, once all rows were read.

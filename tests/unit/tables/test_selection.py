@@ -55,6 +55,15 @@ def test_numbers_are_equal_as_numbers_and_gaps_fulfil_no_comparison(
     assert chosen(AGES[kind], where) == rows
 
 
+def test_a_declared_missing_category_is_an_empty_cell() -> None:
+    cells, missing = pa.array(["a", None, "b", ""]), {"x": "NA"}
+    assert chosen(cells, "x=NA", missing=missing) == [1, 3]
+    assert chosen(cells, "x=a|NA", missing=missing) == [0, 1, 3]
+    assert chosen(cells, "x!=NA", missing=missing) == [0, 2]
+    with pytest.raises(InputError, match="no row has the value 'NA'"):
+        chosen(pa.array(["a"]), "x=NA", missing=missing)
+
+
 def test_conditions_are_all_fulfilled_and_what_is_left_out_is_counted() -> None:
     selector = Selector(conditions_of(["x>=18", "x<30"], ("x",)))
     rows, _ = selector.choose(Batch([], {"x": AGES["texts"]}, 4, 1), "t")
