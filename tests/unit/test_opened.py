@@ -1,12 +1,14 @@
 """A release opened once: every question is the function's answer."""
 
 import inspect
+import json
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import deniable
+from deniable.design.record import mechanism_to_plain
 from deniable.engines.units import options_of
 from deniable.errors import InputError
 
@@ -105,3 +107,16 @@ def test_an_argument_that_there_is_not_is_said_of_the_function_that_was_called()
             ask(TABLE, PLAN, colour=1)
     with pytest.raises(TypeError, match=r"^deniable.engines.dask.share\(\) has no argument 'seed'"):
         options_of("deniable.engines.dask.share(…)", seed=1)
+
+
+def test_a_dictionary_of_levels_is_checked_and_a_plan_is_read_from_its_file(tmp_path) -> None:
+    (model,) = RELEASE.model("age ~ sex", collapse={"sex": "f|*"}, where="town=A")
+    assert model.n_records == 300
+    for collapse in ("sex", {"sex": ["f", "*"]}):
+        with pytest.raises(InputError, match=r"^collapse is a"):
+            RELEASE.model("age ~ sex", collapse=collapse)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="of"):
+        RELEASE.shares()  # type: ignore[call-arg]
+    (tmp_path / "plan.json").write_text(json.dumps(mechanism_to_plain(PLAN)))
+    (shares,) = deniable.open_release(TABLE, tmp_path / "plan.json").shares("sex")
+    assert shares.table() == RELEASE.shares("sex")[0].table()
