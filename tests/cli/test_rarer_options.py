@@ -108,14 +108,21 @@ def test_questions_that_contradict_themselves_are_refused(deniable, people, ques
 
 def test_of_rows_error_and_epsilon_any_two_give_the_third(deniable, people):
     ask = ("plan", "--schema", "people.toml", "--method", "kronecker", "--json")
-    error = deniable(*ask, "--rows", "5000", "--epsilon", "3").json["worth"]["median"]
-    found = deniable(*ask, "--epsilon", "3", "--error", f"{100 * error['standard_error']}pt").json
-    assert found["worth"]["rows"] == pytest.approx(5000, abs=1)
-    found = deniable(*ask, "--rows", "5000", "--error", str(error["standard_error"])).json
-    assert 3 <= found["epsilon"] <= 3.15  # an error up to 2 % smaller than asked for is found
+    (width,) = {
+        max(
+            t["half_width"]
+            for t in deniable(*ask, "--rows", "5000", "--epsilon", "3").json["tables"]
+        )
+    }
+    found = deniable(*ask, "--epsilon", "3", "--within", f"{100 * width}pt").json
+    assert found["rows"] == pytest.approx(5000, abs=1)
+    found = deniable(*ask, "--rows", "5000", "--error", str(width / 1.959964)).json
+    assert found["epsilon"] == pytest.approx(3, abs=0.011)  # to three digits
     said = deniable("plan", "--categories", "2,3", "--rows", "1000", "--error", "2%")
     assert "1,000 rows at ε = " in said.out
-    refused(deniable(*ask, "--rows", "5000"), "give two of --rows, --error and --epsilon")
+    assert "sampling error not included" in said.out
+    assert "--target population" in said.out
+    refused(deniable(*ask, "--rows", "5000"), "give two of --rows, --within")
     refused(deniable(*ask, "--rows", "5000", "--error", "few"), "'few' is not a number")
 
 
@@ -140,7 +147,7 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
     ask = ("plan", "--schema", "people.toml", "--rows", "5000", "--tables", "age,sex")
     least = deniable(*ask, "--within", "3pt", "--method", "kronecker", "--json").json
     assert 0.027 < least["tables"][0]["half_width"] <= 0.03
-    assert "is the smallest at which 5,000 rows" in deniable(*ask, "--within", "3pt").out
+    assert "the smallest at which every table" in deniable(*ask, "--within", "3pt").out
 
 
 @pytest.mark.parametrize(
@@ -152,14 +159,14 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
         ("design --rows 9 --tables age --assume a=1:0,a=0:1", "'a' is given twice"),
         ("design --rows 9 --tables age --assume a=b:0", "'b' is not a number"),
         ("design --epsilon 3 --within 2pt", "give --tables too"),
-        ("plan --rows 9 --tables age", "found from --tables, --rows and --within"),
+        ("plan --rows 9 --tables age", "give two of --rows, --within"),
         ("plan --rows 9 --error 2pt --assume uniform", "--assume says what is true"),
         ("plan --rows 9 --error 2pt --pairs 0.5", "method forms"),
         ("plan --rows 9 --error 2pt --broad never", "method forms"),
         ("plan --rows 9 --error 2pt --importance nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --at-most nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --pair-floor few", "'few' is not a number"),
-        ("plan --rows 9 --epsilon 2 --within 2pt", "without --error and --epsilon"),
+        ("plan --rows 9 --epsilon 2 --within 2pt", "give two of --rows, --within"),
     ],
 )
 def test_a_plan_that_cannot_be_made_is_refused(deniable, people, words, problem):
@@ -170,12 +177,12 @@ def test_a_design_says_whether_it_is_worth_anything_with_so_many_rows(deniable):
     words = ("design", "--categories", ",".join(["4"] * 20), "--epsilon", "2", "--rows", "500")
     words += ("--method", "kronecker")
     done = deniable(*words)
-    assert "WARNING: At ε = 2 with 20 attributes and 500 rows nothing can be read" in done.out
-    worth = deniable(*words, "--json").json["worth"]
-    assert not worth["median"]["readable"]
-    assert worth["rows_needed"] > 500
-    enough = deniable(*words[:-4], "--rows", str(worth["rows_needed"]), *words[-2:])
-    assert "WARNING" not in enough.out
+    assert "NOTHING CAN BE READ. 0 of 20 attributes readable; a1: 0 of 4 categories" in done.out
+    first = deniable(*words, "--json").json["readable"]["attributes"][0]
+    assert first["readable"] == 0
+    assert first["readable_from"] > 500
+    enough = deniable(*words[:-4], "--rows", str(first["readable_from"]), *words[-2:])
+    assert "20 of 20 attributes readable." in enough.out
     weak = deniable("design", "--categories", "4,4", "--epsilon", "12")
     assert "WARNING: ε = 12 hardly protects a row as a whole" in weak.out
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from deniable.cli.console import say, show_table
-from deniable.design.expected_accuracy import LARGEST_HALF_WIDTH
 from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
 from deniable.estimate.columns import SHOWN, Tabular, caption_of
@@ -191,15 +190,11 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield f"uncertain: not to be used by itself, {UNCERTAIN_TEXT}."
             if not answer.converged:
                 yield "EM stopped before it could certify its optimum; treat it as approximate."
-        case Difference(statistic="share"):
-            yield "Differences are in percentage points. An interval that holds 0 decides nothing."
+        case Difference():
+            if answer.statistic == "share":
+                yield "Differences are in percentage points."
             if uncertain:
-                yield (
-                    "uncertain: the interval holds 0, one of the shares is impossible, or two "
-                    f"standard errors are more than {100 * LARGEST_HALF_WIDTH:g} points."
-                )
-        case Difference() if uncertain:
-            yield "uncertain: the interval holds 0, so that it decides nothing."
+                yield "uncertain: the interval holds 0, so that it decides nothing."
         case Summary() if uncertain:
             yield (
                 "uncertain: not to be used. The subgroup's share is less than two standard errors "

@@ -143,6 +143,14 @@ Assume = Annotated[
         "@file; never read off the data."
     ),
 ]
+TargetOption = Annotated[
+    Literal["table", "population"],
+    SHOWN,
+    Parameter(
+        help="What is estimated: the shares of these rows (table), or of the population that they "
+        "are a sample of: then sampling error is included."
+    ),
+]
 AsJson = Annotated[bool, SHOWN, Parameter(name="--json", help="Print JSON for scripts.")]
 
 

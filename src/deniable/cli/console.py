@@ -456,23 +456,25 @@ def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
             )
 
 
-def show_worth(
-    worth: Mapping[str, Any] | None, epsilon: float | None, person: Mapping[str, Any] | None = None
+def show_readable(
+    expected: Mapping[str, Any] | None,
+    epsilon: float | None,
+    person: Mapping[str, Any] | None = None,
 ) -> None:
     """Print what can be read from a release, loudly if that, or what is protected, is nothing.
 
     Args:
-        worth: what the record says of it, if anything.
+        expected: what the record says of it, if anything.
         epsilon: of the record, in nats; None if unbounded.
         person: what the guarantee says of all rows of a person, if it says anything.
     """
-    from deniable.report import worth as words
+    from deniable.report import verdict as words
 
-    if worth is not None:
-        for line in words.lines(worth):
+    if expected is not None:
+        loud = "NOTHING CAN BE READ. " * words.nothing_readable(expected["attributes"])
+        first, *others = words.lines(expected)
+        for line in (loud + first, *others):
             say(line)
-        if verdict := words.verdict(worth, epsilon):
-            say(f"WARNING: {verdict}")
     if unprotected := words.unprotected(epsilon, None if person is None else person["epsilon"]):
         say(f"WARNING: {unprotected}")
 
@@ -481,6 +483,10 @@ def show_expected_tables(
     tables: Sequence[Mapping[str, Any]], independent: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
     """Print what to expect of tables, and under independent responses of the same ε, if known."""
+    from deniable.mechanism.readability import RULE
+    from deniable.report.verdict import headline, sampling_text
+
+    say(f"{headline(tables)}.")
 
     def points(table: Mapping[str, Any]) -> str:
         width = table["half_width"]
@@ -492,10 +498,10 @@ def show_expected_tables(
 
     beside = [points(table) for table in independent or ()] or [""] * len(tables)
     show_table(
-        ["table", "cells", "half-width", "too uncertain", "independent", "rows needed"],
+        ["table", "cells", "half-width", "readable", "independent", "rows needed"],
         [
             [
-                *(", ".join(t["attributes"]), str(t["cells"]), points(t), str(t["uncertain"])),
+                *(", ".join(t["attributes"]), str(t["cells"]), points(t), str(t["readable"])),
                 *(other, needed(t)),
             ]
             for t, other in zip(tables, beside, strict=True)
@@ -504,8 +510,8 @@ def show_expected_tables(
         framed=False,
     )
     say(
-        "Half-width: of an interval of 95 % of a cell, in points. Too uncertain: cells with twice "
-        "the standard error above 10 points or the share itself."
+        f"Half-width: of an interval of 95 % of a cell, in points, "
+        f"{sampling_text(tables[0]['target'])}. Readable: {RULE}."
         + (" Independent: the half-width by method kronecker at the same ε." if any(beside) else "")
     )
 

@@ -22,6 +22,7 @@ from deniable.cli.arguments import (
     Force,
     SchemaPath,
     ShowValues,
+    TargetOption,
     TotalOptions,
     check_inputs,
     collected,
@@ -48,6 +49,7 @@ def design(
     rows: Annotated[int | None, SHOWN] = None,
     tables: Annotated[list[str] | None, SHOWN] = None,
     assume: Assume = None,
+    target: TargetOption = "table",
     within: Annotated[str | None, SHOWN] = None,
     curve: Curve = False,
     output: Annotated[FileOrStream | None, SHOWN] = None,
@@ -85,6 +87,7 @@ def design(
             rows=rows,
             tables=tables or (),
             assume=assumed,
+            target=target,
             within=None if within is None else options.share(within, "--within"),
             curve=curve,
         )
@@ -94,7 +97,7 @@ def design(
         console.print_json(stated)
         return
     console.show_design(stated)
-    console.show_worth(stated.get("worth"), stated["epsilon"])
+    console.show_readable(stated.get("readable"), stated["epsilon"])
     if tables:
         console.show_expected_tables(stated["tables"], stated["independent_tables"])
     console.show_curve(stated)
@@ -146,6 +149,7 @@ def plan(
     tables: Annotated[list[str] | None, SHARED] = None,
     within: Annotated[str | None, SHARED] = None,
     assume: Assume = None,
+    target: TargetOption = "table",
     epsilon: Annotated[float | None, SHARED] = None,
     method: Annotated[str | None, SHARED] = None,
     request: TotalOptions | None = None,
@@ -155,17 +159,17 @@ def plan(
 ) -> None:
     """Find what a purpose takes: of rows, error and ε give two, and get the third.
 
-    With --tables: the smallest ε at which all of them are this accurate, from rows and --within.
+    Of all attributes, or of --tables. The smallest ε is found to three digits.
     With --trend: what a study of genotypes finds, from people, SNPs and ε.
 
-    Example: deniable plan --categories 5,5,3 --rows 10000 --error 2pt
+    Example: deniable plan --categories 5,5,3 --rows 10000 --within 3pt
 
     Args:
         categories: Numbers of categories, 5,5,3, when there is no schema yet.
         rows: How many rows there will be.
-        error: Wished standard error of a typical share: 2pt, which is 2% or 0.02.
-        tables: A table that is to be accurate, a or a,b or a,b,c; may be repeated.
-        within: Largest half-width of its intervals of 95 %, likewise.
+        error: Largest standard error of a share instead of --within: 2pt, which is 2% or 0.02.
+        tables: A table that is to be this exact, a or a,b or a,b,c; may be repeated.
+        within: Largest half-width of an interval of 95 %: 4pt.
         epsilon: Total for the whole record, in nats.
         method: How the law is found: one of those below.
         trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
@@ -194,54 +198,44 @@ def plan(
         asked = DesignOptions(epsilon=total, method=method, **asdict(request))
         return requested_design(declared, asked)
 
-    if tables or within is not None:
-        if not tables or within is None or rows is None or (error, epsilon) != (None, None):
-            raise InputError(
-                "the smallest ε for tables is found from --tables, --rows and --within, without "
-                "--error and --epsilon"
-            )
-        with console.progress("Trying totals") as advance:
-            found = sample_size.smallest_epsilon(
-                declared,
-                tables,
-                rows,
-                options.share(within, "--within"),
-                make=make,
-                assume=options.assumed(assume, tables),
-                progress=advance,
-            )
-        if as_json:
-            console.print_json(found.to_plain())
-            return
-        console.say(
-            f"ε = {console.six_digits(found.design.epsilon)} for the whole record "
-            f"(method {found.design.method}) is the smallest at which "
-            f"{count_text(rows, 'row', 'rows')} give every table intervals within "
-            f"{100 * found.within:g} points; {', '.join(found.deciding.attributes)} decides."
-        )
-        console.show_expected_tables(found.to_plain()["tables"])
-        return
-    options.assumed(assume, tables)
-    target_error = None if error is None else options.share(error, "--error")
     with console.progress("Trying totals") as advance:
         planned = sample_size.plan(
             declared,
             rows=rows,
-            error=target_error,
+            error=None if error is None else options.share(error, "--error"),
+            within=None if within is None else options.share(within, "--within"),
             epsilon=epsilon,
+            tables=tables or (),
+            assume=options.assumed(assume, tables),
+            target=target,
             make=make,
             progress=advance,
         )
+        if tables and epsilon is None:
+            sample_size.refuse_unreadable(planned)
     plain = planned.to_plain()
     if as_json:
         console.print_json(plain)
         return
+    total = planned.design.epsilon if epsilon is None else epsilon
     console.say(
-        f"{count_text(planned.rows, 'row', 'rows')} at ε = "
-        f"{console.six_digits(planned.design.epsilon)} for the whole record "
-        f"(method {planned.design.method}):"
+        f"{count_text(planned.rows, 'row', 'rows')} at ε = {console.six_digits(total)} for the "
+        f"whole record (method {planned.design.method})"
+        + (
+            f", {'the smallest at which' if epsilon is None else 'with which'} every "
+            f"{'table' if tables else 'attribute'} has half-widths within "
+            f"{100 * planned.within:.3g} points; {', '.join(planned.deciding.attributes)} decides."
+            if planned.within
+            else ":"
+        )
     )
-    console.show_worth(plain["worth"], planned.design.epsilon)
+    console.show_expected_tables(plain["tables"])
+    console.show_readable(None, planned.design.epsilon)
+    if target == "table":
+        console.say(
+            "For shares of a larger population that these rows are a sample of (a survey), say "
+            "--target population."
+        )
 
 
 def _plan_trend(

@@ -153,6 +153,7 @@ def estimate(
     if output is not None:
         write_answers(answers, output, level, wide=wide, force=force)
     write_plot(plot, picture, force=force)
+    _note_readable(answers)
 
 
 def _print_tables(
@@ -227,6 +228,16 @@ def print_answers(
     else:
         show_answers(answers, level)
     return answers
+
+
+def _note_readable(answers: Sequence[Any]) -> None:
+    """Say on standard error how much can be read of the tables among some answers."""
+    from deniable.estimate.shares import Estimate
+    from deniable.report.verdict import estimated
+
+    found = [answer.readability.to_plain() for answer in answers if isinstance(answer, Estimate)]
+    if found:
+        console.note(estimated(found))
 
 
 def _question(

@@ -80,7 +80,7 @@ def pram(
         return
     console.show_release(record)
     promised = record["guarantee"]
-    console.show_worth(record["worth"], promised["epsilon"], promised["person"])
+    console.show_readable(record["readable"], promised["epsilon"], promised["person"])
     console.show_standing(record, publication.population)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 

@@ -118,7 +118,7 @@ def share(
         account = account_of(result, curve=curve)
         processes.make(job, jobs, console.progress)
         record = finish(job, account, options.signer)
-    told = None if as_json else _alternatives(result, record, request)
+    told = [] if as_json else _advice(result, record, request, schema)
     _show(record, output, options.population, told, verbose=verbose, as_json=as_json)
 
 
@@ -181,47 +181,43 @@ def _tables(sources: list[str] | None) -> tuple[Any, list[Path] | None]:
     return (source if not single else str(single[0])), files
 
 
-def _alternatives(
-    result: "Design", record: dict[str, Any], request: DesignOptions | None
-) -> dict[str, Any]:
-    """Return what would make the release tell more; figures of other designs only where a total was
-    asked for, and nothing that other designs would have to keep."""
+def _advice(
+    result: "Design", record: dict[str, Any], request: DesignOptions | None, schema: Path | None
+) -> list[str]:
+    """Return what would make more of a release readable: forms, where nothing but a total and
+    importances were asked for, and the command that finds an ε."""
     from deniable.cli import options
-    from deniable.design.alternatives import alternatives
+    from deniable.design.alternatives import forms_instead
     from deniable.design.design import design
+    from deniable.report import verdict as words
 
+    expected, request = record["readable"], request or DesignOptions()
+    if all(one["readable"] for one in expected["attributes"]):
+        return []
     mechanism = result.mechanism
     names = [mechanism.schema.names[i] for i in mechanism.schema.protected]
-    request = request or DesignOptions()
     importance = options.numbers_by_name(request.importance, "--importance", names)
     plain = DesignOptions(
-        epsilon=request.epsilon,
-        method=request.method,
-        importance=request.importance,
-        pairs=request.pairs,
+        epsilon=request.epsilon, method=request.method, importance=request.importance
     )
 
-    def again(schema: Any, epsilon: float, method: str | None) -> "Design":
-        method = method or request.method
-        return design(
-            schema,
-            epsilon=epsilon,
-            method=method,
-            importance={n: v for n, v in importance.items() if n in schema.names},
-            pairs=request.pairs if method == "forms" else None,
-        )
+    def again(method: str) -> "Design":
+        return design(mechanism.schema, epsilon=result.budget, method=method, importance=importance)
 
     free = request == plain and result.budget is not None
-    with console.working("Looking for what would tell more"):
-        rows = record["worth"]["rows"]
-        return alternatives(result, rows, importance, again if free else None)
+    rows = record["release"]["rows"]
+    with console.working("Designing forms"):
+        forms = forms_instead(result, rows, again if free else None)
+    file = "SCHEMA" if schema is None else shlex.quote(str(schema))
+    plan = f"deniable plan --schema {file} --rows {rows} --tables {{table}} --within {{within}}pt"
+    return words.advice(expected, forms, plan)
 
 
 def _show(
     record: Any,
     output: Path,
     population: Any,
-    told: dict[str, Any] | None = None,
+    told: Sequence[str] = (),
     *,
     verbose: bool = False,
     as_json: bool,
@@ -230,19 +226,19 @@ def _show(
     if as_json:
         console.print_json(record)
         return
-    from deniable.report import worth as words
+    from deniable.report import verdict as words
     from deniable.schema import Schema
 
     console.show_release(record, briefly=not verbose)
     promised = record["guarantee"]
-    console.show_worth(record["worth"], promised["epsilon"], promised["person"])
+    console.show_readable(record["readable"], promised["epsilon"], promised["person"])
     if no_mean := words.without_mean(Schema.from_plain(record["mechanism"]["schema"])):
         console.say(no_mean)
     if verbose:
         console.show_saving(record)
         console.show_curve(record)
     console.show_standing(record, population)
-    for sentence in words.advice(told) if told else ():
+    for sentence in told:
         console.say(as_typed(sentence))
     if record["release"]["file"] == "data.bed":
         console.say(_people(record["release"]["columns"]))

@@ -8,7 +8,7 @@ from deniable.collect.scripts import read
 from deniable.collect.study import Study
 from deniable.collect.watching import BATCH, Batch, Shown
 from deniable.estimate.consistency import REFUSED_BELOW, WARNED_BELOW
-from deniable.report import wording
+from deniable.report import verdict
 from deniable.report.rendering import render
 
 STYLE = read("page.css") + read("steward.css")
@@ -75,17 +75,6 @@ def steward_page(
         problem=problem,
         refused_below=REFUSED_BELOW,
         warned_below=WARNED_BELOW,
-        about=_about,
-        points=wording.points_text,
+        verdict=verdict,
         within=lambda share: max(0.0, min(1.0, share)),
     ).encode()
-
-
-def _about(count: int) -> str:
-    """Say a number with two digits that count, rounded up.
-
-    >>> _about(7), _about(87_223)
-    ('about 7', 'about 88,000')
-    """
-    unit = 10 ** max(0, len(str(count)) - 2)
-    return f"about {-(-count // unit) * unit:,}"

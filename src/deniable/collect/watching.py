@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,13 @@ from deniable.collect.counting import Collected, collected_by
 from deniable.collect.folder import StudyFolder
 from deniable.collect.questionnaire import plain_labels
 from deniable.collect.store import Store, Totals
-from deniable.design.expected_accuracy import HALF_WIDTH_ERRORS, LARGEST_ERROR
 from deniable.errors import InputError
 from deniable.estimate.consistency import Origin, find_origin
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.shares import Estimate, Shares
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
+from deniable.mechanism.readability import Readability
 from deniable.strict_json import from_json
 
 BATCH = 10
@@ -66,11 +65,13 @@ class Shown:
         attributes: their names.
         n_records: records behind it.
         cells: in the order of their categories.
+        readability: how much of it can be read.
     """
 
     attributes: tuple[str, ...]
     n_records: int
     cells: tuple[Cell, ...]
+    readability: Readability
 
     def needed(self, margin: float) -> int:
         """Return about how many records make every interval reach at most so far to either side:
@@ -81,18 +82,6 @@ class Shown:
         """
         widest = max(cell.margin for cell in self.cells)
         return math.ceil(self.n_records * (widest / margin) ** 2)
-
-    @property
-    def error(self) -> float:
-        """The standard error of a typical share: their median."""
-        return median(cell.margin for cell in self.cells) / normal_quantile(0.95)
-
-    @property
-    def readable_from(self) -> int:
-        """About how many records it takes until a typical share can be read: until its standard
-        error is what a release's report calls readable."""
-        largest = min(LARGEST_ERROR, 1 / len(self.cells) / HALF_WIDTH_ERRORS)
-        return math.ceil(self.n_records * (self.error / largest) ** 2)
 
 
 def leverage(channel: Channel) -> NDArray[np.float64]:
@@ -162,7 +151,8 @@ class Batch:
                 f"this table has {prod(channel.n_categories):,} cells; deniable estimate writes it"
             )
         (estimate,) = Shares(tuple(names), target=target).ask(self._collected)
-        return Shown(tuple(names), estimate.n_records, tuple(_cells(estimate, channel)))
+        cells = tuple(_cells(estimate, channel))
+        return Shown(tuple(names), estimate.n_records, cells, estimate.readability)
 
     @cached_property
     def origin(self) -> Origin | None:

@@ -15,9 +15,8 @@ error of a share goes with one over the root of the number of rows.
 """
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -30,23 +29,12 @@ from deniable.errors import InputError
 from deniable.laws import PatternLaw
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.prediction import expected_error, expected_variance
+from deniable.mechanism.prediction import Target, expected_error, expected_variance
+from deniable.mechanism.privacy import finite_or_none
 from deniable.mechanism.published import channel_of
+from deniable.mechanism.readability import Readability, is_readable
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
-
-HALF_WIDTH_ERRORS = 2.0
-"""Standard errors to either side of an estimate that are an interval's half-width (of 95 %)."""
-
-LARGEST_HALF_WIDTH = 0.1
-"""Above this half-width, 10 percentage points, nothing is called readable; nor above the share
-itself. Estimates beyond either are marked as uncertain."""
-
-LARGEST_ERROR = LARGEST_HALF_WIDTH / HALF_WIDTH_ERRORS
-"""The standard error with that half-width, 5 percentage points."""
-
-FORMER_LARGEST_ERROR = 0.1
-"""What was called readable up to the first records of format 2, which stay what they are."""
 
 
 class Shares(NamedTuple):
@@ -62,28 +50,15 @@ class Shares(NamedTuple):
     cells: int
     variance: float
 
-    @property
-    def part(self) -> float:
-        """The standard error from one record over the size of an even share."""
-        return math.sqrt(self.variance) * self.cells
-
-    def largest_error(self, at_most: float = LARGEST_ERROR) -> float:
-        """Return the largest standard error with which such a share can be read."""
-        return min(at_most, 1 / self.cells / HALF_WIDTH_ERRORS)
-
-    def rows_for(self, error: float) -> float:
-        """Return with how many rows the standard error is this small."""
-        return self.variance / error**2
-
-    def to_plain(self, n_records: int, at_most: float = LARGEST_ERROR) -> dict[str, Any]:
-        """Return the share and its standard error from so many rows, as plain values."""
-        error = math.sqrt(self.variance / n_records)
-        return {
-            "attributes": list(self.attributes),
-            "share": 1 / self.cells,
-            "standard_error": error if math.isfinite(error) else None,
-            "readable": error <= self.largest_error(at_most),
-        }
+    def readability(self, n_records: int, target: Target = "table") -> Readability:
+        """Return how much can be read from so many rows, if all cells are equally frequent."""
+        sampled = (self.cells - 1) / self.cells**2 if target == "population" else 0.0
+        error = math.sqrt((self.variance + sampled) / n_records)
+        readable = self.cells if is_readable(1 / self.cells, error) else 0
+        return Readability(
+            *(self.attributes, self.cells, readable),
+            *(finite_or_none(error), n_records, target),
+        )
 
 
 @dataclass(frozen=True)
@@ -98,46 +73,21 @@ class ExpectedAccuracy:
     shares: tuple[Shares, ...]
     pairs: tuple[Shares, ...] | None
 
-    @property
-    def median(self) -> Shares:
-        """The share of median error against its size, among all shares of all attributes."""
-        return _median(self.shares)
-
-    @property
-    def median_pair(self) -> Shares | None:
-        """The same among all cells of tables of two; None if nothing is known of them."""
-        return _median(self.pairs) if self.pairs else None
-
-    @property
-    def rows_needed(self) -> float:
-        """From how many rows on the median share can be read; inf if from none."""
-        return self._rows_needed(LARGEST_ERROR)
-
-    def _rows_needed(self, at_most: float) -> float:
-        return self.median.rows_for(self.median.largest_error(at_most))
-
-    def to_plain(self, n_records: int, at_most: float = LARGEST_ERROR) -> dict[str, Any]:
-        """Return what is expected with so many rows, as plain values; None for what has no bound.
-
-        Args:
-            n_records: rows.
-            at_most: the largest standard error that is called readable.
+    def to_plain(self, n_records: int, target: Target = "table") -> dict[str, Any]:
+        """Return as plain values how much can be read from so many rows: ``attributes``, and of how
+        many tables of two attributes at least half of the cells (``pairs``; None if not known).
 
         Raises:
             InputError: if there are no rows.
         """
         if n_records < 1:
             raise InputError("the number of rows must be at least 1")
-        needed = self._rows_needed(at_most)
-        return {
-            "rows": n_records,
-            "attributes": len(self.shares),
-            "median": self.median.to_plain(n_records, at_most),
-            "worst": _worst(self.shares).to_plain(n_records, at_most),
-            "median_pair": self.median_pair and self.median_pair.to_plain(n_records, at_most),
-            "worst_pair": _worst(self.pairs).to_plain(n_records, at_most) if self.pairs else None,
-            "rows_needed": max(1, math.ceil(needed)) if math.isfinite(needed) else None,
-        }
+        pairs = None
+        if self.pairs:
+            found = [one.readability(n_records, target).is_readable for one in self.pairs]
+            pairs = {"tables": len(found), "readable": sum(found)}
+        shares = [one.readability(n_records, target).to_plain() for one in self.shares]
+        return {"attributes": shares, "pairs": pairs}
 
 
 @dataclass(frozen=True)
@@ -231,11 +181,9 @@ def expected_accuracy(account: Account) -> ExpectedAccuracy:
 
     >>> from deniable import Schema, design
     >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")
-    >>> expected = expected_accuracy(made.account)
-    >>> expected.median.attributes, math.ceil(expected.rows_needed)
-    (('a1',), 369)
-    >>> round(expected.to_plain(369)["median"]["standard_error"], 3)
-    0.05
+    >>> one = expected_accuracy(made.account).shares[0].readability(1000)
+    >>> one.readable, round(one.half_width, 3), one.readable_from
+    (2, 0.059, 369)
     """
     mechanism = account.design.mechanism
     names, tables = mechanism.schema.names, EvenTables(account)
@@ -269,20 +217,6 @@ def expected_accuracy_of_strata(designs: Designs) -> ExpectedAccuracy:
     return ExpectedAccuracy(tuple(shares), None)
 
 
-def _median(shares: Iterable[Shares]) -> Shares:
-    ordered = sorted(shares, key=lambda one: one.part)
-    middle = sum(one.cells for one in ordered) / 2
-    for one in ordered:
-        middle -= one.cells
-        if middle <= 0:
-            return one
-    return ordered[-1]
-
-
-def _worst(shares: Sequence[Shares]) -> Shares:
-    return max(shares, key=lambda one: one.part)
-
-
 def outlook_to_plain(design: Design) -> dict[str, Any]:
     """Return what one row will tell, and what it could at most, as plain values.
 
@@ -312,35 +246,3 @@ def outlook_to_plain(design: Design) -> dict[str, Any]:
         "expected": expected.to_plain() | {"form_count": forms and len(forms.forms)},
         "limit": limit,
     }
-
-
-FORMS_UP_TO = 40
-"""Attributes up to which it is worked out what forms would buy, in half a second or so."""
-
-
-def rows_saved_by_forms(design: Design) -> float | None:
-    """Return how many times fewer rows forms of the same ε would need for shares; None if they
-    would not save a tenth, the design has forms, or nothing is known."""
-    from deniable.design.split_questionnaire import breadths_that_gain
-
-    mechanism = design.mechanism
-    protected = mechanism.schema.protected
-    bounded = 0 < mechanism.epsilon <= MAX_LEVEL
-    if mechanism.forms is not None or not bounded or not 1 < len(protected) <= FORMS_UP_TO:
-        return None
-    shares = expected_variance(mechanism).shares
-    attributes = [mechanism.schema.attributes[i] for i in protected]
-    sizes = tuple(attribute.n_categories for attribute in attributes)
-    broad = tuple(tuple(breadths_that_gain(a, mechanism.epsilon)[:1]) for a in attributes)
-    times = None if shares is None else shares / _shares_of_forms(sizes, mechanism.epsilon, broad)
-    return times if times is not None and times > 1.1 else None
-
-
-@lru_cache(maxsize=64)
-def _shares_of_forms(
-    n_categories: tuple[int, ...], epsilon: float, broad: tuple[tuple[int, ...], ...]
-) -> float:
-    from deniable.solvers.patterns import forms
-
-    # A per cent too much at most, or so; it is told to two digits.
-    return forms.solve(n_categories, epsilon, pairs=0.0, patience=1, broad=broad).shares

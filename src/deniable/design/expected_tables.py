@@ -1,27 +1,25 @@
 """What to expect of the tables that people want, before there are data.
 
-As in :mod:`deniable.design.expected_accuracy` what is estimated are the shares in the very table
-that is randomized (target ``table``), so that for even shares the figures are those that ``design
---rows`` prints. Under a pattern law the mean square error of a table does not depend on the truth;
-which of its cells can be used does.
+For even shares the figures are those of :mod:`deniable.design.expected_accuracy`. Under a pattern
+law the mean square error of a table does not depend on the truth; which of its cells can be read
+does.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
-from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import typed
 from deniable.design.account import Design
-from deniable.design.expected_accuracy import HALF_WIDTH_ERRORS, LARGEST_ERROR, EvenTables
+from deniable.design.expected_accuracy import EvenTables, Shares
 from deniable.errors import InputError
-from deniable.mechanism.prediction import cell_variances, expected_error
+from deniable.mechanism.prediction import Target, cell_variances, expected_error
 from deniable.mechanism.published import channel_of
+from deniable.mechanism.readability import HALF_WIDTH_ERRORS, Readability
 from deniable.schema import Schema
 from deniable.schema.names import split_names
 
@@ -31,55 +29,8 @@ MOST_CELLS = 10**6
 Assumed = Literal["uniform", "worst"] | Mapping[str, Sequence[float]]
 """What is taken to be true: even shares, the worst of all tables, or shares by attribute."""
 
-_Z = NormalDist().inv_cdf(0.975)
-"""Standard errors to either side of an estimate that hold 95 %."""
-
 _SUM = 1e-6
 """By how much shares may miss 1 together."""
-
-
-@dataclass(frozen=True)
-class ExpectedTable:
-    """What to expect of one table.
-
-    Args:
-        attributes: their names, or those of parts of merged ones.
-        cells: how many shares it has.
-        n_records: rows that it is estimated from.
-        standard_error: of a cell, as a fraction of 1: the root of the mean square over cells, or
-            the largest where the worst was assumed; None if the randomization wipes something out.
-        uncertain: how many cells are too uncertain to use: twice their standard error is more than
-            10 points, or than the share itself; the share is even where the worst was assumed.
-    """
-
-    attributes: tuple[str, ...]
-    cells: int
-    n_records: int
-    standard_error: float | None
-    uncertain: int
-
-    @property
-    def half_width(self) -> float | None:
-        """Of an interval of 95 %, as a fraction of 1: 1.96 standard errors."""
-        return None if self.standard_error is None else _Z * self.standard_error
-
-    def rows_for(self, half_width: float) -> int | None:
-        """Return from how many rows on the half-width is at most this; None if from none."""
-        if self.half_width is None:
-            return None
-        return max(1, math.ceil(self.n_records * (self.half_width / half_width) ** 2))
-
-    def to_plain(self, within: float | None = None) -> dict[str, Any]:
-        """Return plain values; with a wished half-width also the rows that it takes."""
-        needed = {} if within is None else {"rows_needed": self.rows_for(within)}
-        return {
-            "attributes": list(self.attributes),
-            "cells": self.cells,
-            "standard_error": self.standard_error,
-            "half_width": self.half_width,
-            "uncertain": self.uncertain,
-            **needed,
-        }
 
 
 @typed
@@ -88,7 +39,8 @@ def expected_tables(
     tables: Sequence[str | Sequence[str]],
     n_records: int,
     assume: Assumed = "uniform",
-) -> tuple[ExpectedTable, ...]:
+    target: Target = "table",
+) -> tuple[Readability, ...]:
     """Return how accurate tables from a release by a design will be.
 
     Args:
@@ -99,6 +51,8 @@ def expected_tables(
         assume: what the true table is: ``uniform``, all cells equally frequent; ``worst``, the one
             with the largest standard error of a cell; or shares by attribute, from elsewhere and
             not from the data, whose product it is. Attributes that are not named are uniform.
+        target: whether sampling error counts: not for the shares of these rows (``table``), but for
+            those of the ``population`` that they are a sample of.
 
     Raises:
         InputError: if there are no rows, a table cannot be asked for, or shares are none.
@@ -107,10 +61,10 @@ def expected_tables(
         >>> import deniable
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 3)), epsilon=3, method="kronecker")
         >>> tables = deniable.expected_tables(plan, ["a1", "a1,a2"], 1000)
-        >>> [(t.cells, round(t.half_width, 3), t.uncertain) for t in tables]
-        [(2, 0.038, 0), (6, 0.048, 0)]
+        >>> [(t.cells, round(t.half_width, 3), t.readable) for t in tables]
+        [(2, 0.038, 2), (6, 0.048, 6)]
         >>> rare = {"a1": [0.98, 0.02]}
-        >>> deniable.expected_tables(plan, ["a1"], 1000, rare)[0].uncertain
+        >>> deniable.expected_tables(plan, ["a1"], 1000, rare)[0].readable
         1
     """
     if n_records < 1:
@@ -123,7 +77,14 @@ def expected_tables(
     typed = {} if isinstance(assume, str) else checked_shares(schema, assume)
     even = EvenTables(design.account)
     return tuple(
-        _expected(even, checked_names(schema, table), n_records, typed, worst=assume == "worst")
+        _expected(
+            even,
+            checked_names(schema, table),
+            n_records,
+            typed,
+            target,
+            worst=assume == "worst",
+        )
         for table in tables
     )
 
@@ -189,37 +150,48 @@ def _expected(
     names: tuple[str, ...],
     n_records: int,
     typed: Mapping[str, NDArray[np.float64]],
+    target: Target,
     *,
     worst: bool,
-) -> ExpectedTable:
+) -> Readability:
     mechanism = even.account.design.mechanism
     sizes = [each.attribute.n_categories for each in mechanism.schema.variables(names)]
     cells = math.prod(sizes)
     alike = not worst and not any(name in typed for name in names)
-    variances: float | NDArray[np.float64]
-    share: float | NDArray[np.float64] = 1 / cells
     if alike and all(even.singles.get(name) is not None for name in names):
-        variances = even.of(*names).variance
-    else:
-        channel = channel_of(mechanism, names)
-        shares = [typed.get(name, np.full(n, 1 / n)) for name, n in zip(names, sizes, strict=True)]
-        try:
-            channel.check(math.inf)
-        except InputError:  # wiped out
-            variances = math.inf
-        else:
-            if worst:
-                variances = expected_error(channel, 1).worst ** 2
-            else:
-                variances = cell_variances(channel, shares)
-                share = reduce(np.multiply.outer, shares)
-    errors = np.sqrt(np.asarray(variances) / n_records)
-    unsure = errors > np.minimum(LARGEST_ERROR, np.asarray(share) / HALF_WIDTH_ERRORS)
-    error = math.sqrt(float(np.mean(variances)) / n_records)
-    return ExpectedTable(
-        names,
-        cells,
-        n_records,
-        error if math.isfinite(error) else None,
-        round(float(unsure.mean()) * cells),
+        return even.of(*names).readability(n_records, target)
+    channel = channel_of(mechanism, names)
+    shares = [typed.get(name, np.full(n, 1 / n)) for name, n in zip(names, sizes, strict=True)]
+    try:
+        channel.check(math.inf)
+    except InputError:
+        return Shares(names, cells, math.inf).readability(n_records, target)
+    even_share = np.full(sizes, 1 / cells)
+    if worst:
+        error = expected_error(channel, n_records, target).worst
+        return Readability.of(names, even_share, np.full(sizes, error), n_records, target)
+    share = reduce(np.multiply.outer, shares)
+    variances = cell_variances(channel, shares)
+    sampled = share * (1 - share) if target == "population" else 0.0
+    return Readability.of(
+        names, share, np.sqrt((variances + sampled) / n_records), n_records, target
     )
+
+
+def sampling_half_width(
+    schema: Schema, table: str | Sequence[str], n_records: int, assume: Assumed
+) -> float:
+    """Return the half-width that drawing rows from a population gives a table by itself, as a
+    fraction of 1: below it no randomization is.
+
+    >>> round(sampling_half_width(Schema.anonymous((2, 3)), "a1", 800, "uniform"), 4)
+    0.0346
+    """
+    if assume == "worst":
+        return HALF_WIDTH_ERRORS * math.sqrt(0.25 / n_records)
+    named = {} if isinstance(assume, str) else checked_shares(schema, assume)
+    names, share = checked_names(schema, table), np.ones(())
+    for name, each in zip(names, schema.variables(names), strict=True):
+        n = each.attribute.n_categories
+        share = np.multiply.outer(share, named.get(name, np.full(n, 1 / n)))
+    return HALF_WIDTH_ERRORS * math.sqrt(float(np.mean(share * (1 - share))) / n_records)

@@ -1,36 +1,37 @@
-"""The sample size of a study, or the error or ε of one: of the three the third from two.
+"""The sample size of a study, or the half-width or ε of one: of the three the third from two.
 
-The standard error of the median share falls as ε rises. The search starts between what independent
-randomization gives: the largest level that the error asks of one attribute, and the sum of these
-levels. Who randomizes attributes together needs something between the two.
+The half-widths of shares fall as ε rises. The search starts between what independent randomization
+gives: the largest level that the half-width asks of one attribute, and the sum of these levels.
+Who randomizes attributes together needs something between the two.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from deniable._checks import typed
 from deniable.design.account import Design
 from deniable.design.design import design, schema_of
-from deniable.design.expected_accuracy import expected_accuracy
-from deniable.design.expected_tables import Assumed, ExpectedTable, expected_tables
+from deniable.design.expected_tables import Assumed, expected_tables, sampling_half_width
 from deniable.errors import InputError
+from deniable.mechanism.prediction import Target
+from deniable.mechanism.readability import (
+    HALF_WIDTH_ERRORS,
+    LARGEST_READABLE,
+    RULE,
+    Readability,
+)
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 
-CLOSE = 0.02
-"""A total is found if its error is below the wished one by no more than this part of it."""
-
-_DESIGNS = 16
+_DESIGNS = 24
+"""Designs after which a search ends with the smallest total that it has found."""
 _HALVED = 6
 """After so many designs a total is looked for in the middle."""
-_FINE = math.log(1.01)
-"""Of the logarithm of a total that is called the smallest."""
-_LARGEST = math.log(MAX_LEVEL)
-"""Of the logarithm of a total."""
+_PER_DECADE = 900
+"""Totals of three digits between a power of ten and the next."""
 
 Progress = Callable[[float | None], None]
 Make = Callable[[float], Design]
@@ -39,165 +40,126 @@ Make = Callable[[float], Design]
 
 @dataclass(frozen=True)
 class Plan:
-    """A design, and the rows that it is for.
+    """A design, and what can be read of tables with the rows that it is for.
 
     Args:
         design: the design.
-        rows: how many rows there will be, or are needed.
+        tables: what to expect of them, in the order of the request.
+        within: the wished half-width, as a fraction of 1; None if rows and ε were given.
     """
 
     design: Design
-    rows: int
+    tables: tuple[Readability, ...]
+    within: float | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there will be, or are needed."""
+        return self.tables[0].n_records
+
+    @property
+    def deciding(self) -> Readability:
+        """The table with the largest half-width, which decides."""
+        return max(self.tables, key=_width)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return ε of the record in nats, the method, and what is expected of estimates
-        (:meth:`deniable.design.expected_accuracy.ExpectedAccuracy.to_plain`), as plain values."""
+        """Return ε of the record in nats, the method, the rows and the tables
+        (:meth:`deniable.mechanism.readability.Readability.to_plain`) as plain values."""
         return {
             "epsilon": self.design.epsilon,
             "method": self.design.method,
-            "worth": expected_accuracy(self.design.account).to_plain(self.rows),
+            "rows": self.rows,
+            "within": self.within,
+            "deciding": list(self.deciding.attributes),
+            "tables": [table.to_plain() for table in self.tables],
         }
 
 
+@typed
 def plan(
     schema: Schema | str | Path,
     *,
     rows: int | None = None,
     error: float | None = None,
+    within: float | None = None,
     epsilon: float | None = None,
+    tables: Sequence[str | Sequence[str]] = (),
+    assume: Assumed = "uniform",
+    target: Target = "table",
     method: str | None = None,
     progress: Progress = lambda _fraction: None,
     make: Make | None = None,
 ) -> Plan:
-    """Find what a purpose takes: of rows, error and ε give two, and get the third.
+    """Find what a purpose takes: of rows, exactness and ε give two, and get the third.
+
+    The smallest ε is one of three digits: that design meets the wish, and the one with the next
+    smaller total of three digits was tried and does not. Where a method's errors do not fall
+    steadily with ε, a still smaller total may meet it too.
 
     Args:
         schema: the attributes, or the file that declares them; levels must not be written in it.
         rows: how many rows there will be.
-        error: wished standard error of the median share, as a fraction of 1: 0.02 is two points.
+        error: largest standard error of a share, as a fraction of 1: 0.02 is two points. The same
+            as ``within``, divided by 1.96.
+        within: largest half-width of an interval of 95 %, as a fraction of 1.
         epsilon: total for the whole record, in nats.
+        tables: that are to be this exact, as for :func:`deniable.expected_tables`; by default every
+            attribute by itself.
+        assume: what the true tables are, as in ``expected_tables``.
+        target: whether sampling error counts: not if the rows are everybody (``table``), but in a
+            survey of a larger ``population``.
         method: as in :func:`deniable.design.design.design`.
         progress: called after every design that was tried.
         make: designs for a total in nats, if that takes more than a method.
 
     Returns:
-        The design, and the rows that it is for: ``.design.epsilon``, ``.rows``, ``.to_plain()``.
+        The design, and what can be read: ``.design.epsilon``, ``.rows``, ``.tables``.
 
     Raises:
-        InputError: if not two are given, one of them is impossible, or no total is found.
+        InputError: if not two are given, one of them is impossible, sampling alone is less exact,
+            or no total is found.
 
     Examples:
         >>> import deniable
         >>> schema = deniable.Schema.anonymous((5, 5, 3))
-        >>> print(deniable.plan(schema, epsilon=3, error=0.02, method="kronecker").rows)
-        5715
-        >>> planned = deniable.plan(schema, rows=10_000, error=0.02, method="kronecker")
-        >>> round(planned.design.epsilon, 1)
-        2.4
-        >>> planned.to_plain()["worth"]["median"]["standard_error"] <= 0.02
-        True
+        >>> print(deniable.plan(schema, epsilon=3, within=0.04, method="kronecker").rows)
+        7152
+        >>> planned = deniable.plan(schema, rows=10_000, within=0.04, method="kronecker")
+        >>> round(planned.design.epsilon, 2), planned.deciding.half_width <= 0.04
+        (2.64, True)
     """
-    if sum(given is None for given in (rows, error, epsilon)) != 1:
-        raise InputError("give two of `rows`, `error` and `epsilon`; the third is what is found")
-    for name, given in (("rows", rows), ("error", error), ("epsilon", epsilon)):
-        if given is not None and not isinstance(given, Real):
-            raise InputError(f"{name} is a number, not {given!r}; an error of two points is 0.02")
-    schema = schema_of(schema, "a plan")
-    if error is not None and not 0 < error < 1:
-        raise InputError(f"a wished error is between 0 and 1 (100 points), not {error:g}")
+    within = _wished(error, within)
+    if sum(given is None for given in (rows, within, epsilon)) != 1:
+        raise InputError(
+            "give two of `rows`, `within` (or `error`) and `epsilon`; the third is what is found"
+        )
     if rows is not None and rows < 1:
         raise InputError("the number of rows must be at least 1")
+    schema = schema_of(schema, "a plan")
+    named = tables or [(schema.names[i],) for i in schema.protected]
+    make = make or (lambda total: design(schema, epsilon=total, method=method))
     if epsilon is None:
         assert rows is not None
-        assert error is not None
-        made = design_for_error(schema, rows, error, method=method, progress=progress, make=make)
-        return Plan(made, rows)
-    made = design(schema, epsilon=epsilon, method=method) if make is None else make(epsilon)
+        assert within is not None
+        return _smallest(schema, named, rows, within, make, assume, target, progress)
+    made = make(epsilon)
     if rows is None:
-        assert error is not None
-        needed = expected_accuracy(made.account).median.rows_for(error)
-        if not math.isfinite(needed):
-            raise InputError("the randomization leaves nothing of a typical share to estimate")
-        rows = max(1, math.ceil(needed))
-    return Plan(made, rows)
+        assert within is not None
+        needed = [t.rows_for(within) for t in expected_tables(made, named, 1, assume, target)]
+        if None in needed:
+            raise InputError("the randomization leaves nothing of a table to estimate")
+        rows = max(each for each in needed if each is not None)
+    return Plan(made, expected_tables(made, named, rows, assume, target), within)
 
 
-def design_for_error(
-    schema: Schema,
-    n_records: int,
-    error: float,
-    *,
-    method: str | None = None,
-    progress: Progress = lambda _fraction: None,
-    make: Make | None = None,
-    start: float | None = None,
-    close: float = CLOSE,
-) -> Design:
-    """Return a design whose median share has this standard error, or up to 2 % less.
-
-    Args:
-        schema: the attributes; levels must not be written in it.
-        n_records: rows there will be.
-        error: wished standard error of the median share, as a fraction of 1.
-        method: as in :func:`deniable.design.design.design`.
-        progress: called after every design that was tried.
-        make: designs for a total in nats, if that takes more than a method.
-        start: the total to begin with, in nats.
-        close: by which part of it the error may be below the wished one.
-
-    Raises:
-        InputError: if no total is found.
-
-    >>> made = design_for_error(Schema.anonymous((2, 3)), 1000, 0.02, method="kronecker")
-    >>> 0.0196 <= expected_accuracy(made.account).to_plain(1000)["median"]["standard_error"] <= 0.02
-    True
-    """
-    make = make or (lambda epsilon: design(schema, epsilon=epsilon, method=method))
-
-    def off(made: Design) -> float:
-        variance = expected_accuracy(made.account).median.variance
-        return _log(math.sqrt(variance / n_records) / error)
-
-    variance = n_records * error**2
-    levels = [_level(schema.n_categories[i], variance) for i in schema.protected]
-    made = _search(make, off, start or _start(levels), progress, close=close)
-    if made is None:
-        raise InputError(
-            f"no total was found at which {n_records} rows give a standard error of "
-            f"{100 * error:g} points; ask for another error, or for levels per attribute"
-        )
-    return made
-
-
-@dataclass(frozen=True)
-class SmallestEpsilon:
-    """The smallest ε for tables.
-
-    Args:
-        design: that has it.
-        within: the wished half-width, as a fraction of 1.
-        tables: what to expect of them, in the order of the request.
-    """
-
-    design: Design
-    within: float
-    tables: tuple[ExpectedTable, ...]
-
-    @property
-    def deciding(self) -> ExpectedTable:
-        """The table with the largest half-width, which decides."""
-        return max(self.tables, key=_width)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return ε of the record in nats, the method and the tables as plain values."""
-        return {
-            "epsilon": self.design.epsilon,
-            "method": self.design.method,
-            "within": self.within,
-            "rows": self.tables[0].n_records,
-            "deciding": list(self.deciding.attributes),
-            "tables": [table.to_plain() for table in self.tables],
-        }
+def _wished(error: float | None, within: float | None) -> float | None:
+    """Return the wished half-width, as a fraction of 1."""
+    if error is not None and within is not None:
+        raise InputError("`within` is 1.96 times `error`; give one of them")
+    for name, given in (("standard error", error), ("half-width", within)):
+        if given is not None and not 0 < given < 1:
+            raise InputError(f"a wished {name} is between 0 and 1 (100 points), not {given:g}")
+    return within if error is None else HALF_WIDTH_ERRORS * error
 
 
 @typed
@@ -209,12 +171,10 @@ def smallest_epsilon(
     *,
     make: Make | None = None,
     assume: Assumed = "uniform",
+    target: Target = "table",
     progress: Progress = lambda _fraction: None,
-) -> SmallestEpsilon:
-    """Return the smallest ε of the record at which every table is this accurate.
-
-    The design meets the wish, and one with a total 1 % smaller was tried and does not. Where a
-    method's errors do not fall steadily with ε, a still smaller total may meet it too.
+) -> Plan:
+    """Return the smallest ε of the record at which every table is this exact, as :func:`plan` does.
 
     Args:
         schema: the attributes, or the file that declares them; levels must not be written in it.
@@ -223,10 +183,12 @@ def smallest_epsilon(
         within: largest half-width of an interval of 95 %, as a fraction of 1: 0.02 is two points.
         make: designs for a total in nats; by default by the default method.
         assume: what the true tables are, as in ``expected_tables``.
+        target: whether sampling error counts, as in ``expected_tables``.
         progress: called after every design that was tried.
 
     Raises:
-        InputError: if a table cannot be asked for, or no total is enough for it.
+        InputError: if a table cannot be asked for, no total is enough for it, or nothing of it can
+            be read then.
 
     Examples:
         >>> import deniable
@@ -235,34 +197,79 @@ def smallest_epsilon(
         >>> found.deciding.attributes, round(found.deciding.half_width, 3), len(found.tables)
         (('a1',), 0.05, 2)
     """
-    schema = schema_of(schema, "the smallest ε")
     if not tables:
-        raise InputError("name at least one table that is to be this accurate")
-    if not 0 < within < 1:
-        raise InputError(f"a wished half-width is between 0 and 1 (100 points), not {within:g}")
-    make = make or (lambda epsilon: design(schema, epsilon=epsilon))
-    expected: tuple[ExpectedTable, ...] = ()
+        raise InputError("name at least one table that is to be this exact")
+    planned = plan(
+        schema,
+        rows=n_records,
+        within=within,
+        tables=tables,
+        assume=assume,
+        target=target,
+        progress=progress,
+        make=make,
+    )
+    refuse_unreadable(planned)
+    return planned
+
+
+def refuse_unreadable(planned: Plan) -> None:
+    """Refuse a plan for tables of which one cannot be read at all.
+
+    Raises:
+        InputError: if no cell of a table can be read, though it is as exact as wished.
+    """
+    for table in planned.tables:
+        if not table.readable and table.half_width is not None:
+            limit = 100 * min(LARGEST_READABLE, 1 / table.cells)
+            raise InputError(
+                f"within {100 * table.half_width:.2g} points nothing of the table of "
+                f"{', '.join(table.attributes)} could be read, 0 of {table.cells} cells: {RULE}; "
+                f"ask for {limit:.2g} points or less, or for tables with fewer cells"
+            )
+
+
+def _smallest(
+    schema: Schema,
+    tables: Sequence[str | Sequence[str]],
+    rows: int,
+    within: float,
+    make: Make,
+    assume: Assumed,
+    target: Target,
+    progress: Progress,
+) -> Plan:
+    """Return the plan with the smallest total of three digits."""
+    if target == "population":
+        alone = max(sampling_half_width(schema, table, rows, assume) for table in tables)
+        if alone >= within:
+            raise InputError(
+                f"no ε is enough: drawing {rows:,} people from a population gives intervals of "
+                f"± {100 * alone:.3g} points by itself, and {100 * within:g} were asked for; "
+                "ask for more rows or a larger half-width"
+            )
+    expected: tuple[Readability, ...] = ()
 
     def off(made: Design) -> float:
         nonlocal expected
-        expected = expected_tables(made, tables, n_records, assume)
+        expected = expected_tables(made, tables, rows, assume, target)
         return _log(max(map(_width, expected)) / within)
 
-    variance = n_records * (within / 2) ** 2
-    start = _start([_level(schema.n_categories[i], variance) for i in schema.protected])
-    made = _search(make, off, start, progress, fine=_FINE)
+    variance = rows * (within / HALF_WIDTH_ERRORS) ** 2
+    levels = [_level(schema.n_categories[i], variance) for i in schema.protected]
+    made = _search(make, off, math.sqrt(max(levels) * math.fsum(levels)), progress)
     if made is None:
         worst = max(expected, key=_width)
         least = "has no bound" if worst.half_width is None else f"is {100 * worst.half_width:.2g}"
         raise InputError(
-            f"no total was found at which {n_records} rows give the table of "
+            f"no total was found at which {rows:,} rows give the table of "
             f"{', '.join(worst.attributes)} a half-width of {100 * within:g} points: the last that "
             f"was tried {least}; ask for more rows, a larger half-width or other tables"
         )
-    return SmallestEpsilon(made, within, expected_tables(made, tables, n_records, assume))
+    return Plan(made, expected_tables(made, tables, rows, assume, target), within)
 
 
-def _width(table: ExpectedTable) -> float:
+def _width(table: Readability) -> float:
     return math.inf if table.half_width is None else table.half_width
 
 
@@ -271,59 +278,65 @@ def _log(ratio: float) -> float:
     return math.log(min(max(ratio, 1e-150), 1e22))
 
 
-def _start(levels: Sequence[float]) -> float:
-    return math.sqrt(max(levels) * math.fsum(levels))
+def _total(place: int) -> float:
+    """Return a total of three digits by its place among them.
+
+    >>> [_total(place) for place in (0, 1, 899, 900, 2600)]
+    [0.01, 0.0101, 0.0999, 0.1, 9.0]
+    """
+    decade, digits = divmod(place, _PER_DECADE)
+    return float(f"{digits + 100}e{decade - 4}")
+
+
+def _place(total: float) -> int:
+    """Return the place of the smallest total of three digits that is no less.
+
+    >>> _place(0.01), _place(8.991), _place(9.0)
+    (0, 2600, 2600)
+    """
+    decade = math.floor(math.log10(total))
+    digits = math.ceil(round(total / 10.0 ** (decade - 2), 9))
+    return (decade + 2) * _PER_DECADE + digits - 100
+
+
+_LAST = _place(MAX_LEVEL)
 
 
 def _search(
-    make: Make,
-    off: Callable[[Design], float],
-    start: float,
-    progress: Progress,
-    *,
-    close: float = 0.0,
-    fine: float = 0.0,
+    make: Make, off: Callable[[Design], float], start: float, progress: Progress
 ) -> Design | None:
-    """Return the design of the smallest total that is found at which something is small enough;
-    None if none is.
+    """Return the design of the smallest total of three digits at which something is small enough;
+    None if none is found.
 
     Args:
         make: designs for a total.
         off: the logarithm of what is to be small, over the wish.
-        start: the first total.
+        start: about the first total.
         progress: called after every design.
-        close: that it may be below the wish by this part.
-        fine: that the logarithm of the total may be above the smallest by this much.
     """
+    low, high, found = -1, _LAST + 1, None  # places, and the design at the upper one
     # What is followed is `off` over log ε, which falls nearly along a line.
-    at, slope, before = math.log(start), -1.0, None
-    low, high, found = -math.inf, math.inf, None
+    slope, before = -1.0, None
+    place = min(max(_place(start), 0), _LAST)
     for tried in range(_DESIGNS):
-        made = make(min(math.exp(at), MAX_LEVEL))
+        at = math.log(_total(place))
+        made = make(_total(place))
         progress((tried + 1) / _DESIGNS)
         now = off(made)
         if now > 0:
-            low = max(low, at)
-        elif at < high:
-            high, found = at, made
-        if -close <= now <= 0:
-            return made
-        if fine and high - low <= fine:
-            return found
+            low = place
+        else:
+            high, found = place, made
+        if high - low <= 1:
+            break
         if before is not None:
             slope = min(max((now - before[1]) / (at - before[0]), -4.0), -0.25)
         before = (at, now)
-        if now > 0 and at == _LARGEST:
-            return None
-        step = min(max(-(now + close / 2) / slope, -1.5), 1.5)
-        at += step + fine / 2
-        if fine:  # next to an end, if it is beyond it; halved, if that does not end soon
-            near = 0.99 * fine
-            at = min(max(at, low + near), high - near)
-            if tried >= _HALVED and math.isfinite(high - low):
-                at = (low + high) / 2
-        at = min(at, _LARGEST)
-    return found if fine else None
+        place = _place(math.exp(at + min(max(-now / slope, -1.5), 1.5)))
+        if tried >= _HALVED and found is not None:
+            place = (low + high) // 2
+        place = min(max(place, low + 1), high - 1)
+    return found
 
 
 def _level(n_categories: int, variance: float) -> float:

@@ -12,6 +12,7 @@ from deniable.design.expected_tables import Assumed, expected_tables
 from deniable.design.observers import observers
 from deniable.design.record import design_to_plain, proof_to_plain
 from deniable.errors import InputError
+from deniable.mechanism.prediction import Target
 from deniable.solvers.problem import MAX_LEVEL
 
 
@@ -21,6 +22,7 @@ def design_statements(
     rows: int | None = None,
     tables: Sequence[str | Sequence[str]] = (),
     assume: Assumed = "uniform",
+    target: Target = "table",
     within: float | None = None,
     curve: bool = False,
 ) -> dict[str, Any]:
@@ -28,10 +30,11 @@ def design_statements(
 
     Args:
         result: the design.
-        rows: how many rows there will be; ``worth`` then says what can be read from them.
+        rows: how many rows there will be; ``readable`` then says what can be read from them.
         tables: ``tables`` then says what to expect of these, and ``independent_tables`` what to
             expect under method kronecker at the same ε of the record (None without one).
         assume: what the true tables are (:func:`deniable.design.expected_tables.expected_tables`).
+        target: whether sampling error counts (likewise).
         within: half-width as a fraction of 1; ``tables`` then also say how many rows it takes.
         curve: whether ``comparison`` says what other caps would cost.
 
@@ -56,11 +59,13 @@ def design_statements(
     if result.budget is not None:
         stated |= outlook_to_plain(result)
     if rows is not None:
-        stated["worth"] = expected_accuracy(result.account).to_plain(rows)
+        stated["readable"] = expected_accuracy(result.account).to_plain(rows, target)
         if tables:
             independent = _independent(result)
             for key, made in (("tables", result), ("independent_tables", independent)):
-                found = None if made is None else expected_tables(made, tables, rows, assume)
+                found = (
+                    None if made is None else expected_tables(made, tables, rows, assume, target)
+                )
                 stated[key] = None if found is None else [t.to_plain(within) for t in found]
     return stated
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from deniable.design.expected_accuracy import LARGEST_ERROR
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, rows_text, target_text
 from deniable.estimate.inference import Inference, normal_quantile
@@ -83,8 +82,6 @@ class Difference(Presented):
         useless = not known or low <= 0 <= high
         if self.statistic == "share":
             low, high = (min(max(end, -1.0), 1.0) for end in (low, high))
-            useless |= self.standard_error > LARGEST_ERROR
-            useless |= not all(-1e-9 <= side <= 1 + 1e-9 for side in self.estimates)
         row: dict[str, Any] = {
             **dict(self.group),
             **{name: value for name, value in self.of if value},

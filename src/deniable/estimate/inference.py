@@ -30,20 +30,15 @@ from statistics import NormalDist
 from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.design.expected_accuracy import (
-    HALF_WIDTH_ERRORS,
-    LARGEST_ERROR,
-    LARGEST_HALF_WIDTH,
-)
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Counts, Floats, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target, cell_variance_range
 from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.mechanism.readability import LARGEST_READABLE, READABLE_ERRORS
 
-UNCERTAIN_ERRORS = HALF_WIDTH_ERRORS
+UNCERTAIN_ERRORS = READABLE_ERRORS
 """An estimated frequency that is not this many of its standard errors above zero (a relative
 standard error above 50 %, or a negative estimate) is marked as uncertain."""
 
@@ -52,7 +47,7 @@ Linear = Callable[[Floats], Floats]
 
 UNCERTAIN_TEXT = (
     "less than two standard errors above 0 %, more than two above 100 %, or two standard errors "
-    f"are more than {100 * LARGEST_HALF_WIDTH:g} points"
+    f"are more than {100 * LARGEST_READABLE:g} points"
 )
 
 
@@ -417,13 +412,6 @@ def less_known(around_zero: Floats, known: Floats) -> Floats:
     rounding = 1e-12 * np.abs(around_zero)
     limited = np.where(difference < -rounding, around_zero, np.maximum(difference, 0.0))
     return np.asarray(np.where(np.abs(difference) <= rounding, 0.0, limited))
-
-
-def uncertain(shares: Floats, standard_errors: Floats) -> NDArray[np.bool_]:
-    """Return which estimated shares are not to be used by themselves: those that are hardly above
-    zero for their errors, far above one, or with an error so large that nothing can be read."""
-    far = UNCERTAIN_ERRORS * standard_errors
-    return (shares < far) | (shares > 1 + far) | (standard_errors > LARGEST_ERROR)
 
 
 TARGETS: tuple[Target, ...] = get_args(Target)

@@ -16,7 +16,6 @@ from deniable.estimate.inference import (
     Inference,
     normal_quantile,
     one_of,
-    uncertain,
 )
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.estimate.known import Margins, imposed, margin_members
@@ -25,6 +24,7 @@ from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.privacy import finite_or_none
+from deniable.mechanism.readability import Readability, is_readable
 
 Method = Literal["inversion", "em", "projected"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -65,9 +65,11 @@ class Estimate(Presented):
             estimated size is not positive.
         unbiased: the inversion estimates, which the intervals are about.
         standard_error: of the inversion estimates; score intervals are not made from it.
-        uncertain: the cells not to be used by themselves: the inversion estimate, or the size of
-            the subgroup it is a share of, is less than two of its standard errors above zero; or
-            the estimate is more than two above one, or two of its standard errors are above 0.1.
+        uncertain: the cells that cannot be read by themselves
+            (:func:`deniable.mechanism.readability.is_readable`): the inversion estimate, or the
+            size of the subgroup that it is a share of, is less than two of its standard errors
+            above zero; or the estimate is more than two above one, or two of its standard errors
+            are above 0.1.
         converged: False if EM stopped before it could certify the optimum; True otherwise.
         group: columns released as they are and the values that the rows were selected by.
         total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
@@ -183,6 +185,14 @@ class Estimate(Presented):
             weights = (weights - shares * same) / below
         return self.inference.covariance(weights)
 
+    @cached_property
+    def readability(self) -> Readability:
+        """How much of the table can be read."""
+        found = Readability.of(
+            *(self.attributes, self.unbiased, self.standard_error, self.n_records, self.target)
+        )
+        return replace(found, readable=int((~self.uncertain).sum()))
+
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what the shares are of, and how they were made."""
         level = self._level(level)
@@ -234,6 +244,7 @@ class Estimate(Presented):
             "interval_method": self.interval_method,
             "condition": self.condition,
             "converged": self.converged,
+            "readable": self.readability.to_plain(),
             "cells": [{"values": list(labels)} | numbers for labels, numbers in self._rows(level)],
         }
 
@@ -297,14 +308,14 @@ class Shares(Question[Estimate]):
             values, converged = _most_likely(inference)
         rows = values * counts.total
         unbiased, standard_error = inference.values, inference.standard_error
-        marked = uncertain(unbiased, standard_error)
+        marked = ~is_readable(unbiased, standard_error)
         if by:
             unbiased, standard_error, margin = inference.within(len(by))
             size = values.sum(axis=tuple(range(len(self.of))))
             values = values / np.where(size > 0, size, np.nan)
             few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
             # Comparisons with NaN are False: where a share is undefined its size is uncertain too.
-            marked = uncertain(unbiased, standard_error) | few
+            marked = ~is_readable(unbiased, standard_error) | few
             marked |= ~np.isfinite(values) | ~np.isfinite(unbiased)
         estimate = Estimate(
             attributes=channel.attributes,
@@ -350,7 +361,7 @@ class Shares(Question[Estimate]):
             values=values,
             unbiased=values,
             standard_error=errors,
-            uncertain=uncertain(values, errors),
+            uncertain=~is_readable(values, errors),
             counts=values * estimate.total,
             known=known.applied(estimate.attributes),
             covariances=covariances,
@@ -384,7 +395,7 @@ def _of_answered(estimate: Estimate, inference: Inference, n_of: int) -> Estimat
     rows = np.asarray(estimate.counts)[kept]
     below = rows.sum(axis=tuple(range(n_of)))
     values = rows / np.where(below > 0, below, np.nan)
-    marked = uncertain(unbiased, standard_error) | np.array(few).reshape(shape)
+    marked = ~is_readable(unbiased, standard_error) | np.array(few).reshape(shape)
     return replace(
         estimate,
         categories=tuple(

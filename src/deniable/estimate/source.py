@@ -23,7 +23,6 @@ from deniable.estimate.counting import (
 )
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
-from deniable.report.worth import verdict
 from deniable.tables import Column, Forms, is_fileset
 from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of, files_of
@@ -43,7 +42,6 @@ class Release:
             :func:`~deniable.estimate.counting.count_tables`.
         show_values: let error messages show the offending value.
         n_released: rows that were released, if the record says so: fewer were selected by somebody.
-        unreadable: the sentence that nothing can be read from it, if the record says so.
     """
 
     strata: Strata
@@ -51,7 +49,6 @@ class Release:
     counts: Path | None = None
     show_values: bool = False
     n_released: int | None = None
-    unreadable: str = ""
 
     def count(
         self,
@@ -99,8 +96,6 @@ class Release:
             counted=self.counts is not None,
             by_form=by_form,
         )
-        if self.unreadable:
-            warnings.warn(self.unreadable, Notice, stacklevel=2)
         if not where:
             left_out = sum(count for _, count in counted[0][0].selection.left_out)
             self._warn_of_selection(left_out + sum(counts.n_records for counts in counted[0]))
@@ -218,30 +213,18 @@ def open_release(
     record = file / "record.json" if file.is_dir() else file
     plain = read_json(record)
     check_columns(plain, strata, record)
-    unreadable = _verdict(plain, record)
     if mechanism is not None or counts is not None:
         n_released = released_rows(record)
     if counts is not None:
         if source is not None and folder is None:
             raise InputError("give either rows or counts, not both")
-        return Release(strata, None, counts, show_values, n_released, unreadable)
+        return Release(strata, None, counts, show_values, n_released)
     if source is None:
         raise InputError(
             "name the randomized table, or a file of counts with `deniable estimate --counts`"
         )
     rows = source if folder is None else released_files(folder, strata)
-    return Release(strata, rows, None, show_values, n_released, unreadable)
-
-
-def _verdict(stated: Mapping[str, Any], record: Path) -> str:
-    """Return the sentence that nothing can be read from a release, by what its record expects."""
-    worth, guarantee = stated.get("worth"), stated.get("guarantee")
-    if not isinstance(worth, dict) or not isinstance(guarantee, dict):
-        return ""  # of a mechanism: how many rows there are is not known
-    try:
-        return verdict(worth, guarantee.get("epsilon"))
-    except (KeyError, TypeError):
-        raise InputError(f"{record}: the record has been altered: its worth is not whole") from None
+    return Release(strata, rows, None, show_values, n_released)
 
 
 def layout_of(strata: Strata, numeric: Sequence[str] = ()) -> tuple[Column, ...]:

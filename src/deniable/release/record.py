@@ -19,7 +19,6 @@ import numpy as np
 
 from deniable.design.account import Account
 from deniable.design.expected_accuracy import (
-    FORMER_LARGEST_ERROR,
     expected_accuracy_of_strata,
     outlook_to_plain,
 )
@@ -29,7 +28,6 @@ from deniable.design.stored import FORMAT as MECHANISM_FORMAT
 from deniable.design.stored import (
     Digest,
     Level,
-    Probability,
     Rows,
     Software,
     check_version,
@@ -210,7 +208,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
         "guarantee": _guarantee(strata, released),
         "attenuation": _attenuations(designs),
         "expected_error": expected_errors(strata, designs.sizes or {"": released.n_rows}),
-        "worth": expected_accuracy_of_strata(designs).to_plain(released.n_rows),
+        "readable": expected_accuracy_of_strata(designs).to_plain(released.n_rows),
     }
     if designs.column is None:
         (design,) = designs.designs.values()
@@ -291,6 +289,7 @@ UNCHECKED = {
     "release.randomness": "where random bits came from",
     "guarantee.person": "how many rows a person has",
     "title": UNCHECKED_MECHANISM["schema"],
+    "worth": "what an older version expected to be readable",
     "population": "other releases of the population, which its ledger knows (ledger check)",
 }
 """What a record states and only its maker can know, in words."""
@@ -337,10 +336,9 @@ def verify(path: Path) -> dict[str, str]:
     _refuse_understated(stored, designs.strata, file)
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
-        if not (
-            _agree(current[key], true)
-            or (key == "worth" and _is_former(current[key], designs, released.n_rows))
-        ):
+        if key == "readable" and stored.readable is None:
+            continue  # of an older version, which said it otherwise
+        if not _agree(current[key], true):
             raise InputError(
                 f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
                 "released rows give"
@@ -442,12 +440,6 @@ def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> N
 
 def _finite_or_infinite(level: float | None) -> float:
     return math.inf if level is None else level
-
-
-def _is_former(worth: Any, designs: Designs, n_rows: int) -> bool:
-    """Whether this was told of what can be read when more was called readable."""
-    former = expected_accuracy_of_strata(designs).to_plain(n_rows, FORMER_LARGEST_ERROR)
-    return _agree(worth, former)
 
 
 def _has(current: Any, place: str) -> bool:
@@ -614,25 +606,31 @@ class StoredSaving(msgspec.Struct, forbid_unknown_fields=True):
     saving: Saving | None
 
 
-class StoredShare(msgspec.Struct, forbid_unknown_fields=True):
-    """A share of that size, its standard error, and whether anything can be read from it."""
+class StoredReadability(msgspec.Struct, forbid_unknown_fields=True):
+    """How much of a table can be read from the released rows."""
 
     attributes: list[str]
-    share: Probability
+    cells: Rows
+    readable: int
     standard_error: float | None
-    readable: bool
-
-
-class StoredWorth(msgspec.Struct, forbid_unknown_fields=True):
-    """What can be expected of estimates from the released rows."""
-
+    half_width: float | None
     rows: Rows
-    attributes: int
-    median: StoredShare
-    worst: StoredShare
-    median_pair: StoredShare | None
-    worst_pair: StoredShare | None
-    rows_needed: int | None
+    readable_from: int | None
+    target: Literal["table", "population"]
+
+
+class StoredPairs(msgspec.Struct, forbid_unknown_fields=True):
+    """Tables of two attributes, and of how many of them at least half of the cells can be read."""
+
+    tables: Rows
+    readable: int
+
+
+class StoredReadabilities(msgspec.Struct, forbid_unknown_fields=True):
+    """What can be read from the released rows."""
+
+    attributes: list[StoredReadability]
+    pairs: StoredPairs | None
 
 
 class StoredPopulation(msgspec.Struct, forbid_unknown_fields=True):
@@ -661,7 +659,8 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
     attenuation: Attenuation
     expected_error: list[ExpectedError]
     command: Annotated[str, msgspec.Meta(max_length=1 << 16)]
-    worth: StoredWorth
+    readable: StoredReadabilities | None = None
+    worth: dict[str, Any] | None = None
     comparison: StoredSaving | None = None
     expost: StoredExPost | None = None
     mechanism: dict[str, Any] | None = None

@@ -1,7 +1,6 @@
 """The parts of a release's record that are shown to people, with their types."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import sqrt
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -272,7 +271,7 @@ class Contents(msgspec.Struct, frozen=True):
     comparison: Comparison | None = None
     expost: ExPost | None = None
     population: Population | None = None
-    worth: dict[str, Any] | None = None
+    readable: dict[str, Any] | None = None
     outlook: Outlook | None = None
 
     def schema(self) -> Schema:
@@ -362,28 +361,10 @@ class Contents(msgspec.Struct, frozen=True):
                 return Forms(str(block.law["column"]), forms, sets)
         return None
 
-    def standard_errors(self) -> dict[str, float]:
-        """Return the expected standard error of a share per attribute, as a fraction of 1.
-
-        Of the shares of this table, if all categories were equally frequent, as the record's
-        ``worth``: √((a − 1)(1/φ² − 1)/n)/a (docs/proofs/estimation.md); where there is no
-        φ for all rows, the largest for any truth, which the record states.
-        """
-        sizes = {a.name: a.categories for a in self.mechanism.attributes}
-        errors = {row.attribute: row.standard_error for row in self.expected_error}
-        if self.forms() is not None or not self.release.rows:
-            return errors
-        return errors | {
-            name: sqrt((sizes[name] - 1) * (phi**-2 - 1) / self.release.rows) / sizes[name]
-            for name, phi in self.attenuation.single.items()
-            if phi and name in errors
-        }
-
-    def has_largest_errors(self) -> bool:
-        """Whether some of these are the largest for any truth."""
-        errors = {row.attribute for row in self.expected_error}
-        known = {name for name, phi in self.attenuation.single.items() if phi}
-        return bool(errors) and (self.forms() is not None or not errors <= known)
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Return how much of each attribute can be read, as the record says."""
+        found = (self.readable or {}).get("attributes", [])
+        return {one["attributes"][0]: one for one in found}
 
     def randomized_together(self) -> bool:
         """Whether some attributes have a joint law that is not a product of independent ones."""

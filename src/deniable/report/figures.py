@@ -47,8 +47,9 @@ def level_plot(contents: Contents) -> Plot | None:
 
 
 def error_plot(contents: Contents) -> Plot | None:
-    """Return the expected standard error of a share of each attribute."""
-    shown = list(contents.standard_errors().items())
+    """Return the expected half-width of a share of each attribute."""
+    widths = {name: one["half_width"] for name, one in contents.tables().items()}
+    shown = [(name, width) for name, width in widths.items() if width is not None]
     groups = [
         Group(name, (Bar(100 * error, points_text(error), "error"),))
         for name, error in _with_the_largest(shown, lambda row: row[1])

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from deniable.report import estimating, figures, wording, worth
+from deniable.report import estimating, figures, verdict, wording
 from deniable.report.contents import UNKNOWN, Method, largest, read_contents
 from deniable.report.rendering import read, render
 from deniable.schema import Attribute, Schema
@@ -43,11 +43,11 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         contents=contents,
         schema=schema,
         method=method,
-        worth=worth,
+        verdict=verdict,
         largest=largest,
         range_text=range_text,
         contents_mark=_CONTENTS,
-        no_mean=worth.without_mean(schema),
+        no_mean=verdict.without_mean(schema),
         questions={a.name: a.question for a in schema.attributes},
         spelled=spelled(schema),
         level_plot=figures.level_plot(contents),

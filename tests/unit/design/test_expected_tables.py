@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.expected_accuracy import expected_accuracy
-from deniable.design.expected_tables import ExpectedTable, expected_tables
+from deniable.design.expected_tables import expected_tables, sampling_half_width
 from deniable.design.matrices import with_responses
 from deniable.errors import InputError
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.prediction import expected_error
+from deniable.mechanism.prediction import Target, expected_error
 from deniable.mechanism.published import channel_of
+from deniable.mechanism.readability import Readability
 from deniable.schema import Attribute, Schema
 from unit.dense import (
     MECHANISMS,
@@ -46,9 +48,9 @@ def error(variances: NDArray[np.float64]) -> float:
     return math.sqrt(float(variances.mean()) / ROWS)
 
 
-def uncertain(variances: NDArray[np.float64], shares: NDArray[np.float64]) -> int:
+def readable(variances: NDArray[np.float64], shares: NDArray[np.float64]) -> int:
     half = 2 * np.sqrt(variances / ROWS)
-    return int(((half > 0.1) | (half > shares)).sum())
+    return int(((half <= 0.1) & (half <= shares * (1 + 1e-12))).sum())
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
@@ -71,7 +73,7 @@ def test_errors_are_those_of_all_outputs(mechanism: Mechanism) -> None:
                 points = np.array([enumerated(channel, inverse, x) for x in np.eye(cells)])
                 largest = np.full(cells, points.max())
                 assert found.standard_error == pytest.approx(error(largest))
-                assert found.uncertain == uncertain(largest, np.full(cells, 1 / cells))
+                assert found.readable == readable(largest, np.full(cells, 1 / cells))
                 continue
             truth = np.ones(1)
             for name in names_of:
@@ -80,7 +82,7 @@ def test_errors_are_those_of_all_outputs(mechanism: Mechanism) -> None:
                 truth = np.kron(truth, even if assume == "uniform" else typed.get(name, even))
             variances = enumerated(channel, inverse, truth)
             assert found.standard_error == pytest.approx(error(variances))
-            assert found.uncertain == uncertain(variances, truth)
+            assert found.readable == readable(variances, truth)
 
 
 @pytest.mark.parametrize("names", [("a1",), ("a2", "a1"), ("a3", "a2")])
@@ -98,23 +100,44 @@ def test_under_forms_too_every_answer_is_counted(names: tuple[str, ...]) -> None
     variances = inverse**2 @ released - truth.ravel()
     (found,) = expected_tables(made, [names], ROWS, {"a2": share.tolist()})
     assert found.standard_error == pytest.approx(error(variances))
-    assert found.uncertain == uncertain(variances, truth.ravel())
+    assert found.readable == readable(variances, truth.ravel())
     # Under pattern laws the mean square error does not depend on the truth.
     (even,) = expected_tables(made, [names], ROWS)
     assert even.standard_error == pytest.approx(found.standard_error)
 
 
-def test_even_shares_are_those_that_a_design_is_said_to_be_worth() -> None:
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_even_shares_are_those_that_a_design_is_said_to_have(target: Target) -> None:
     made = design(Schema.anonymous((2, 3, 5)), epsilon=2)
-    worth = expected_accuracy(made.account)
-    assert worth.pairs is not None
-    both = (*worth.shares, *worth.pairs)
-    found = expected_tables(made, [one.attributes for one in both], ROWS)
-    for one, table in zip(both, found, strict=True):
-        plain = one.to_plain(ROWS)
-        assert table.standard_error == plain["standard_error"]
-        assert table.uncertain == (0 if plain["readable"] else one.cells)
-        assert table.half_width == pytest.approx(1.96 * plain["standard_error"], rel=1e-4)
+    expected = expected_accuracy(made.account)
+    assert expected.pairs is not None
+    both = (*expected.shares, *expected.pairs)
+    found = expected_tables(made, [one.attributes for one in both], ROWS, target=target)
+    assert found == tuple(one.readability(ROWS, target) for one in both)
+    plain = expected.to_plain(ROWS, target)
+    assert plain["attributes"] == [table.to_plain() for table in found[:3]]
+    assert plain["pairs"] == {"tables": 3, "readable": sum(t.is_readable for t in found[3:])}
+
+
+@pytest.mark.parametrize("assume", ["uniform", "worst", {"a2": [0.7, 0.2, 0.1]}])
+def test_sampling_adds_what_a_table_drawn_at_random_varies(assume: Any) -> None:
+    """The unbiased estimate of a share of a population is that of the table's share, which varies
+    by p(1 − p)/n around it."""
+    made = design(Schema.anonymous((2, 3)), epsilon=2)
+    for names in ("a2", "a1,a2"):
+        (table,) = expected_tables(made, [names], ROWS, assume)
+        (population,) = expected_tables(made, [names], ROWS, assume, "population")
+        alone = sampling_half_width(made.mechanism.schema, names, ROWS, assume) / 1.959964
+        assert table.standard_error is not None
+        assert population.standard_error is not None
+        both = math.hypot(table.standard_error, alone)
+        if assume == "worst":  # the shares with the largest errors of either kind are not the same
+            assert table.standard_error <= population.standard_error <= both * (1 + 1e-6)
+        else:
+            assert population.standard_error == pytest.approx(both)
+    assert sampling_half_width(Schema.anonymous((2,)), "a1", 800, "uniform") == pytest.approx(
+        0.0346, abs=1e-4
+    )
 
 
 def test_parts_of_a_merged_attribute_have_tables() -> None:
@@ -144,13 +167,13 @@ def test_what_is_wiped_out_has_no_error_and_no_number_of_rows() -> None:
     made = design(Schema.anonymous((2, 3, 4, 5)), epsilon=1, method="forms", pairs=0)
     lost = expected_tables(made, ["a2,a4"], ROWS)[0]
     assert lost.standard_error is lost.half_width is lost.rows_for(0.02) is None
-    assert lost.uncertain == lost.cells == 15
+    assert (lost.readable, lost.cells) == (0, 15)
     for assume in ("worst", {"a2": [0.2, 0.3, 0.5]}):
         assert expected_tables(made, ["a2,a4"], ROWS, assume) == (lost,)
 
 
 def test_rows_reach_a_half_width() -> None:
-    table = ExpectedTable(("a",), 2, 1000, 0.02, 0)
+    table = Readability(("a",), 2, 2, 0.02, 1000, "table")
     assert table.half_width == pytest.approx(0.0392, abs=1e-4)
     assert table.rows_for(0.0392) == pytest.approx(1000, abs=1)
     assert table.to_plain()["half_width"] == table.half_width
@@ -164,7 +187,7 @@ def test_every_pair_of_a_hundred_attributes_is_looked_at_at_once() -> None:
     assert_same_by_channel(made, names[-2:], found[-1])
 
 
-def assert_same_by_channel(made: Design, names: Sequence[str], found: ExpectedTable) -> None:
+def assert_same_by_channel(made: Design, names: Sequence[str], found: Readability) -> None:
     predicted = expected_error(channel_of(made.mechanism, names), found.n_records)
     assert found.standard_error == pytest.approx(predicted.uniform)
 

@@ -7,10 +7,11 @@ import pytest
 from deniable.design import sample_size
 from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.expected_accuracy import Shares, expected_accuracy
-from deniable.design.expected_tables import ExpectedTable, expected_tables
-from deniable.design.sample_size import CLOSE, design_for_error, plan, smallest_epsilon
+from deniable.design.expected_tables import expected_tables
+from deniable.design.sample_size import plan, smallest_epsilon
 from deniable.errors import InputError
+from deniable.mechanism.prediction import Target
+from deniable.mechanism.readability import Readability
 from deniable.schema import Schema
 
 
@@ -22,18 +23,43 @@ from deniable.schema import Schema
         ((5,), 1000, 0.01, None),
         ((2, 3), 10**6, 0.001, "kronecker"),
         ((2, 3), 100, 0.3, "kronecker"),
+        ((18, 2, 430, 13), 120_000, 0.0011, None),  # failed before: no total was found
     ],
 )
-def test_the_median_share_has_the_wished_error(
+def test_every_attribute_has_the_wished_error_at_the_smallest_total_of_three_digits(
     categories: tuple[int, ...], rows: int, error: float, method: str | None
 ) -> None:
     tried: list[float | None] = []
-    made = design_for_error(
-        Schema.anonymous(categories), rows, error, method=method, progress=tried.append
-    )
-    found = expected_accuracy(made.account).to_plain(rows)["median"]["standard_error"]
-    assert error * (1 - CLOSE) - 1e-9 <= found <= error + 1e-9
-    assert len(tried) <= 5
+    schema = Schema.anonymous(categories)
+    found = plan(schema, rows=rows, error=error, method=method, progress=tried.append)
+
+    def largest(epsilon: float) -> float:
+        made = design(schema, epsilon=epsilon, method=method)
+        errors = [t.standard_error for t in expected_tables(made, schema.names, rows)]
+        return max(e for e in errors if e is not None)
+
+    total = float(f"{found.design.epsilon:.3g}")
+    assert largest(total) <= error * (1 + 1e-9)
+    digit = 10.0 ** (math.floor(math.log10(total)) - 2)
+    assert largest(total - (digit if total > 1.0001 * 100 * digit else digit / 10)) > error
+    assert found.deciding.standard_error == max(t.standard_error or 0 for t in found.tables)
+    assert len(tried) <= 16
+
+
+def test_a_survey_counts_sampling_and_what_sampling_forbids_is_refused() -> None:
+    """Failed before: ± 3 points for 800 respondents were promised at ε = 6.744, and sampling alone
+    gives ± 3.46."""
+    schema = Schema.anonymous((2,) * 8)
+    with pytest.raises(InputError, match=r"no ε is enough: .* ± 3\.46 points by itself"):
+        plan(schema, rows=800, within=0.03, target="population")
+    survey = plan(schema, rows=1600, within=0.03, target="population")
+    everybody = plan(schema, rows=1600, within=0.03)
+    assert survey.design.epsilon > everybody.design.epsilon + 1
+    assert {table.target for table in survey.tables} == {"population"}
+    assert survey.deciding.half_width is not None
+    assert survey.deciding.half_width <= 0.03
+    # The smallest to the digits that are shown: 6.74 was answered where 6.69 works.
+    assert plan(schema, rows=800, within=0.03).design.epsilon <= 6.70
 
 
 def test_impossible_wishes_are_refused() -> None:
@@ -41,42 +67,57 @@ def test_impossible_wishes_are_refused() -> None:
     for words, given in (
         ("between 0 and 1", {"rows": 1000, "error": 2.0}),
         ("at least 1", {"rows": 0, "error": 0.1}),
-        ("give two of `rows`, `error` and `epsilon`", {"rows": 1000}),
-        ("give two of `rows`, `error` and `epsilon`", {"rows": 1000, "error": 0.1, "epsilon": 1}),
+        ("give two of `rows`, `within`", {"rows": 1000}),
+        ("give two of `rows`, `within`", {"rows": 1000, "error": 0.1, "epsilon": 1}),
+        ("give one of them", {"rows": 1000, "error": 0.1, "within": 0.1}),
     ):
         with pytest.raises(InputError, match=words):
             plan(schema, **given)
     with pytest.raises(InputError, match=r"nowhere.toml: the schema cannot be read"):
         plan("nowhere.toml", rows=1000, error=0.1)
-    with pytest.raises(InputError, match="no total was found"):
-        design_for_error(schema, 10, 1e-300, method="kronecker")
 
 
-def test_of_rows_error_and_epsilon_two_give_the_third() -> None:
+def test_of_rows_exactness_and_epsilon_two_give_the_third() -> None:
     schema = Schema.anonymous((2, 3))
-    by_error = plan(schema, rows=5000, error=0.02, method="kronecker")
-    epsilon = by_error.design.epsilon
-    # The same three numbers, whichever is asked for; the error is met within its 2 %.
+    by_width = plan(schema, rows=5000, within=0.04, method="kronecker")
+    epsilon = by_width.design.epsilon
+    # The same three numbers, whichever is asked for.
     by_epsilon = plan(schema, rows=5000, epsilon=epsilon, method="kronecker")
-    error = by_epsilon.to_plain()["worth"]["median"]["standard_error"]
-    assert 0.0196 <= error <= 0.02
-    by_rows = plan(schema, error=error, epsilon=epsilon, method="kronecker")
-    assert 4990 <= by_rows.rows <= 5000
-    assert by_rows.to_plain()["epsilon"] == pytest.approx(epsilon)
-    assert by_rows.to_plain()["method"] == "kronecker"
+    width = by_epsilon.deciding.half_width
+    assert width is not None
+    assert 0.0395 <= width <= 0.04
+    by_rows = plan(schema, within=width, epsilon=epsilon, method="kronecker")
+    assert 4999 <= by_rows.rows <= 5001
+    plain = by_rows.to_plain()
+    assert plain["epsilon"] == pytest.approx(epsilon)
+    assert (plain["method"], plain["rows"], plain["within"]) == ("kronecker", by_rows.rows, width)
+    assert [table["attributes"] for table in plain["tables"]] == [["a1"], ["a2"]]
 
 
-def test_rows_do_not_help_where_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Nothing:
-        median = Shares(("a1",), 2, math.inf)
+def test_rows_do_not_help_where_nothing_is_left() -> None:
+    schema = Schema.anonymous((2, 3, 4, 5))
+    lost = design(schema, epsilon=1, method="forms", pairs=0)
+    with pytest.raises(InputError, match="leaves nothing of a table"):
+        plan(schema, error=0.02, epsilon=1, tables=["a2,a4"], make=lambda _: lost)
 
-    monkeypatch.setattr(sample_size, "expected_accuracy", lambda _account: Nothing)
-    with pytest.raises(InputError, match="leaves nothing of a typical share"):
-        plan(Schema.anonymous((2, 3)), error=0.02, epsilon=1, method="kronecker")
+
+def test_tables_of_which_nothing_could_be_read_are_no_success() -> None:
+    """Failed before: the smallest ε was found for a table of 120 cells that were all too uncertain
+    to use."""
+    schema = Schema.anonymous((10, 12))
+    with pytest.raises(InputError, match=r"0 of 120 cells.*ask for 0\.83 points or less"):
+        smallest_epsilon(schema, ["a1", "a1,a2"], 5000, 0.05)
+    assert smallest_epsilon(schema, ["a1,a2"], 50_000, 0.008).tables[0].readable == 120
+
+
+def test_totals_of_three_digits_are_found_by_their_places() -> None:
+    places = range(4600)
+    assert [sample_size._place(sample_size._total(place)) for place in places] == list(places)
+    assert sample_size._place(0.010001) == 1
 
 
 @pytest.mark.parametrize("assume", ["uniform", "worst"])
-def test_the_smallest_epsilon_meets_the_wish_and_one_per_cent_less_does_not(assume: str) -> None:
+def test_the_smallest_epsilon_meets_the_wish_and_the_total_below_does_not(assume: str) -> None:
     schema, tables = Schema.anonymous((2, 5, 3)), ["a1", "a1,a2", "a2,a3"]
     tried: list[float | None] = []
 
@@ -93,21 +134,23 @@ def test_the_smallest_epsilon_meets_the_wish_and_one_per_cent_less_does_not(assu
 
     assert found.deciding.half_width == pytest.approx(widest(found.design.epsilon))
     assert widest(found.design.epsilon) <= 0.04
-    assert widest(found.design.epsilon / 1.01) > 0.04
+    assert widest(found.design.epsilon - 0.01) > 0.04
     low, high = 0.1, 50.0  # brute force
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (low, middle) if widest(middle) <= 0.04 else (middle, high)
-    assert high <= found.design.epsilon * (1 + 1e-9) <= 1.01 * high
-    assert len(tried) <= 8
+    assert high <= found.design.epsilon * (1 + 1e-9) <= high + 0.01
+    assert len(tried) <= 10
     plain = found.to_plain()
     assert plain["deciding"] == ["a2", "a3"]
     assert [table["attributes"] for table in plain["tables"]][1] == ["a1", "a2"]
 
 
 def test_a_step_in_the_errors_is_found_by_halving(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stepped(made: float, _tables: object, n_records: int, _assume: str) -> tuple[object, ...]:
-        return (ExpectedTable(("a",), 2, n_records, 0.001 if made >= 7 else 0.2, 0),)
+    def stepped(
+        made: float, _tables: object, n_records: int, _assume: str, target: Target
+    ) -> tuple[object, ...]:
+        return (Readability(("a",), 2, 2, 0.001 if made >= 7 else 0.2, n_records, target),)
 
     monkeypatch.setattr(sample_size, "expected_tables", stepped)
     found = smallest_epsilon(
@@ -117,7 +160,7 @@ def test_a_step_in_the_errors_is_found_by_halving(monkeypatch: pytest.MonkeyPatc
         0.05,
         make=lambda epsilon: epsilon,  # type: ignore[arg-type,return-value]
     )
-    assert 7 <= found.design <= 7.07  # type: ignore[operator]
+    assert found.design == 7  # type: ignore[comparison-overlap]
 
 
 def test_a_table_that_is_never_accurate_is_named() -> None:

@@ -14,7 +14,7 @@ SCHEMA = Schema.anonymous((2, 3))
 def test_what_is_not_asked_is_not_stated() -> None:
     made = design(SCHEMA, attribute_epsilon=[1, 2])
     stated = design_statements(made)
-    assert not {"worth", "tables", "independent_tables", "comparison", "limit"} & set(stated)
+    assert not {"readable", "tables", "independent_tables", "comparison", "limit"} & set(stated)
     assert stated["observers"][0]["key"] == "anyone"
     with pytest.raises(InputError, match="number of `rows`"):
         design_statements(made, tables=["a1"])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.estimate.inference import uncertain
 from deniable.estimate.shares import Method, Shares
 from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.laws import Identity, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.readability import is_readable
 from deniable.schema import Schema
 from unit.dense import MECHANISMS, NAMES, dense_channel
 
@@ -73,7 +73,7 @@ def test_a_share_that_cannot_be_or_whose_half_width_is_above_ten_points_is_uncer
     shares = np.array([1.5, 1.5, 1.05, 0.4, 0.4, 0.1, -0.2, np.nan])
     errors = np.array([0.6, 0.1, 0.04, 0.051, 0.05, 0.06, 0.01, np.nan])
     np.testing.assert_array_equal(
-        uncertain(shares, errors), [True, True, False, True, False, True, True, False]
+        ~is_readable(shares, errors), [True, True, False, True, False, True, True, True]
     )
     # A hundred people and strong noise: nothing can be read, whatever the estimate.
     law = ProductLaw.from_levels((2, 3, 2), (0.5, 0.5, 0.5))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from deniable.design.design import design
-from deniable.design.expected_accuracy import expected_accuracy
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError, Notice
 from deniable.estimate.source import Release, open_release, released_files
@@ -98,24 +97,3 @@ def test_counts_of_fewer_rows_than_were_released_are_warned_of(tmp_path: Path) -
     for source, stated in ((None, record), (record.parent, None)):
         with pytest.warns(Notice, match="the table has 1 of the 3 rows that were released"):
             open_release(source, stated, path).count(["a"])
-
-
-def test_what_the_record_says_cannot_be_read_is_said_when_it_is_read(tmp_path: Path) -> None:
-    made = folder(tmp_path / "release")
-    stated = json.loads((made / "record.json").read_text())
-    expected = expected_accuracy(DESIGN.account).to_plain(3)
-    stated |= {"guarantee": {"epsilon": 1.0, "unprotected": []}, "worth": expected}
-    (made / "record.json").write_text(json.dumps(stated))
-    release = open_release(made)
-    with pytest.warns(Notice, match="nothing can be read from this release"):
-        release.count(["a"])
-    table = open_release(made / "data.csv", made / "record.json")
-    with pytest.warns(Notice, match="1 attribute and 3 rows nothing can be read"):
-        table.count(["a"])
-    stated["worth"] = expected_accuracy(DESIGN.account).to_plain(100_000)
-    (made / "record.json").write_text(json.dumps(stated))
-    assert open_release(made).count(["a"])[0].n_records == 3
-    stated["worth"] = {"median": 3}
-    (made / "record.json").write_text(json.dumps(stated))
-    with pytest.raises(InputError, match="worth is not whole"):
-        open_release(made)

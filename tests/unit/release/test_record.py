@@ -79,7 +79,7 @@ def test_a_number_of_rows_that_is_false_throughout_does_not_verify(tmp_path):
     record = json.loads((folder / "record.json").read_text())
     record["release"]["rows"] = 40_000
     record["expected_error"] = expected_errors(Strata.one(DESIGN.mechanism), {"": 40_000})
-    record["worth"] = expected_accuracy(DESIGN.account).to_plain(40_000)
+    record["readable"] = expected_accuracy(DESIGN.account).to_plain(40_000)
     (folder / "record.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="number of rows"):
         verify(folder)

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.estimate.inference import Inference, normal_quantile, uncertain
+from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.intervals import STEPS_ALLOWED, share_variance
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.randomizer import Randomizer
+from deniable.mechanism.readability import is_readable
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
 from deniable_studies.beyond.releases import OURS, mechanism_for
@@ -184,7 +185,7 @@ class _Tally:
             self.plain[place, release] = self._hold(values - z * error, values + z * error)
             self.width[release] = (high - low).ravel()
             self.plain_width[release] = (2 * z * error).ravel()
-        self.uncertain[release] = uncertain(values, error).ravel()
+        self.uncertain[release] = ~is_readable(values, error).ravel()
         if inference.target == "table":
             other = share_variance(replace(inference, target="population"))
             self.mistaken[release] = self._hold(*other.interval(values, LEVELS[-1]))

@@ -1,0 +1,122 @@
+"""Whether estimated shares can be read: one rule, and one statement of it for a table.
+
+Plans, designs, records, reports, pages and answers all say what :class:`Readability` says; what is
+expected before there are data and what was estimated from them are two ways to make one.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable.mechanism.prediction import Target
+
+HALF_WIDTH_ERRORS = NormalDist().inv_cdf(0.975)
+"""Standard errors to either side of an estimate that hold 95 %: an interval's half-width."""
+
+READABLE_ERRORS = 2.0
+"""How many of its standard errors a share that can be read has at least."""
+
+LARGEST_READABLE = 0.1
+"""What so many standard errors of a share that can be read are at most: 10 percentage points."""
+
+RULE = (
+    "a share can be read if two standard errors of it are at most the share itself and at most "
+    f"{100 * LARGEST_READABLE:g} points"
+)
+"""The rule in words, as screens and pages say it."""
+
+
+def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.bool_]:
+    """Return which shares can be read: two of their standard errors are at most 10 points and at
+    most the share itself, which is not more than as much above 1. NaN cannot be read.
+
+    >>> is_readable([0.5, 0.5, 0.01, 1.2], [0.02, 0.06, 0.02, 0.02]).tolist()
+    [True, False, False, False]
+    """
+    values, width = np.asarray(shares), READABLE_ERRORS * np.asarray(standard_errors)
+    least = np.minimum(LARGEST_READABLE, values)
+    return np.asarray((width <= least) & (values <= 1 + width), dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class Readability:
+    """How much of a table can be read.
+
+    Args:
+        attributes: their names, or those of parts of merged ones.
+        cells: how many shares the table has.
+        readable: how many of them can be read (:func:`is_readable`).
+        standard_error: of a cell, as a fraction of 1: the root of the mean square over cells, or
+            the largest where the worst was assumed; None if the randomization wipes something out.
+        n_records: rows that it is estimated from.
+        target: ``population`` if sampling error is included, ``table`` if not.
+
+    >>> one = Readability.of(("ward",), np.full(60, 1 / 60), np.full(60, 0.02), 600, "table")
+    >>> one.readable, round(one.half_width, 4), one.readable_from
+    (0, 0.0392, 3456)
+    """
+
+    attributes: tuple[str, ...]
+    cells: int
+    readable: int
+    standard_error: float | None
+    n_records: int
+    target: Target
+
+    @classmethod
+    def of(
+        cls,
+        attributes: tuple[str, ...],
+        shares: ArrayLike,
+        standard_errors: ArrayLike,
+        n_records: int,
+        target: Target,
+    ) -> "Readability":
+        """Return the readability of a table from its cells' shares and standard errors."""
+        errors = np.asarray(standard_errors, dtype=np.float64)
+        readable = is_readable(shares, errors)
+        known = errors[np.isfinite(errors)]
+        error = math.sqrt(float(np.mean(known**2))) if known.size else None
+        return cls(attributes, readable.size, int(readable.sum()), error, n_records, target)
+
+    @property
+    def half_width(self) -> float | None:
+        """Of an interval of 95 %, as a fraction of 1: 1.96 standard errors."""
+        return None if self.standard_error is None else HALF_WIDTH_ERRORS * self.standard_error
+
+    def rows_for(self, half_width: float) -> int | None:
+        """Return from how many rows on the half-width is at most this; None if from none."""
+        if self.half_width is None:
+            return None
+        return max(1, math.ceil(self.n_records * (self.half_width / half_width) ** 2))
+
+    @property
+    def readable_from(self) -> int | None:
+        """From how many rows on a share can be read if all are equally frequent; None if from
+        none."""
+        limit = min(LARGEST_READABLE, 1 / self.cells) / READABLE_ERRORS
+        return self.rows_for(HALF_WIDTH_ERRORS * limit)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether at least half of the cells can be read."""
+        return 2 * self.readable >= self.cells
+
+    def to_plain(self, within: float | None = None) -> dict[str, Any]:
+        """Return plain values; with a wished half-width also the rows that it takes."""
+        needed = {} if within is None else {"rows_needed": self.rows_for(within)}
+        return {
+            "attributes": list(self.attributes),
+            "cells": self.cells,
+            "readable": self.readable,
+            "standard_error": self.standard_error,
+            "half_width": self.half_width,
+            "rows": self.n_records,
+            "readable_from": self.readable_from,
+            "target": self.target,
+            **needed,
+        }
