@@ -160,7 +160,7 @@ def errors() -> None:
         schema = deniable.Schema.anonymous([5] * k)
         expected = [expected_accuracy(deniable.design(schema, epsilon=e).account) for e in totals]
         for rows, colour in ((500, RELEASED), (5_000, RECOVERED), (50_000, TRUE)):
-            points = [100 * (one.median.variance / rows) ** 0.5 for one in expected]
+            points = [100 * (one.shares[0].variance / rows) ** 0.5 for one in expected]
             axes.plot(totals, points, "o-", color=colour, markersize=4, label=f"{rows:,} rows")
         axes.axhline(10, color="#e65100", linewidth=1, linestyle="--")
         axes.text(8, 10.6, "half of the share", color="#e65100", fontsize=8, ha="right")

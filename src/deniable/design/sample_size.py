@@ -123,10 +123,10 @@ def plan(
         >>> import deniable
         >>> schema = deniable.Schema.anonymous((5, 5, 3))
         >>> print(deniable.plan(schema, epsilon=3, within=0.04, method="kronecker").rows)
-        7152
+        5489
         >>> planned = deniable.plan(schema, rows=10_000, within=0.04, method="kronecker")
         >>> round(planned.design.epsilon, 2), planned.deciding.half_width <= 0.04
-        (2.64, True)
+        (2.36, True)
     """
     within = _wished(error, within)
     if sum(given is None for given in (rows, within, epsilon)) != 1:

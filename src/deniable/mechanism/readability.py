@@ -57,7 +57,7 @@ class Readability:
 
     >>> one = Readability.of(("ward",), np.full(60, 1 / 60), np.full(60, 0.02), 600, "table")
     >>> one.readable, round(one.half_width, 4), one.readable_from
-    (0, 0.0392, 3456)
+    (0, 0.0392, 3457)
     """
 
     attributes: tuple[str, ...]
