@@ -192,11 +192,8 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield "EM stopped before it could certify its optimum; treat it as approximate."
         case Difference():
             if answer.statistic == "share":
-                yield (
-                    "Differences are in percentage points. An interval that holds 0 decides nothing."
-                )
-            if uncertain:
-                yield "uncertain: the interval holds 0, so that it decides nothing."
+                yield "Differences are in percentage points."
+            yield "An interval that holds 0 decides nothing."
         case Summary() if uncertain:
             yield (
                 "uncertain: not to be used. The subgroup's share is less than two standard errors "
