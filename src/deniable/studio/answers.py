@@ -9,9 +9,8 @@ from deniable.design.matrices import merged_for, response_from_file, with_respon
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.design.sample_size import smallest_epsilon
 from deniable.design.statements import design_statements
-from deniable.schema import FileFormat, Schema
+from deniable.schema import Schema
 from deniable.studio.wish import Wish
-from deniable.tables.drafting import draft_schema
 
 
 def made(wish: Wish, **others: Any) -> Design:
@@ -82,12 +81,3 @@ def solve(wish: Wish) -> tuple[float, list[str]]:
     )
     total = next(total for design, total in tried if design is found.design)
     return total, list(found.deciding.attributes)
-
-
-def drafted(table: str) -> str:
-    """Return the text of a schema that is read off a table, each column marked as drafted.
-
-    Raises:
-        InputError: if the table cannot be read.
-    """
-    return draft_schema(table, FileFormat(), lambda _fraction: None)

@@ -184,6 +184,76 @@ def about(draft: Draft, form: Form) -> Draft:
     return replace(draft, schema={key: value for key, value in plain.items() if value})
 
 
+ROLES = ("randomize", "keep", "leave_out", "person")
+"""What becomes of a column of the table."""
+
+
+def columns_in(attribute: Plain) -> list[str]:
+    """Return the columns of the table that a declaration is of.
+
+    >>> columns_in({"part": [{"name": "a"}, {"name": "b"}]})
+    ['a', 'b']
+    """
+    return [name for part in attribute.get("part", (attribute,)) for name in names_of(part)]
+
+
+def role_of(draft: Draft, column: str) -> str:
+    """Return the role of a column, one of :data:`ROLES`."""
+    if column in draft.kept:
+        return "keep"
+    if column == draft.person:
+        return "person"
+    declared = any(column in columns_in(one) for one in draft.attributes)
+    return "randomize" if declared else "leave_out"
+
+
+def undeclared(draft: Draft, names: Sequence[str]) -> list[str]:
+    """Return the columns that are declared or kept and not among those of a table that was read."""
+    wanted = [*draft.kept, *(name for one in draft.attributes for name in columns_in(one))]
+    return [name for name in dict.fromkeys(wanted) if names and name not in names]
+
+
+def with_roles(draft: Draft, roles: Mapping[str, str], found: Mapping[str, Plain]) -> Draft:
+    """Return the draft with other roles of columns.
+
+    Args:
+        draft: as it is.
+        roles: by column, one of :data:`ROLES`.
+        found: a declaration for columns that have none and are to be randomized; those without one
+            are taken for yes or no.
+
+    Raises:
+        InputError: if two columns hold the person's id, or a part of a merged attribute would go.
+    """
+    if len(people := [name for name, role in roles.items() if role == "person"]) > 1:
+        raise InputError(
+            f"'{people[0]}' and '{people[1]}': one column holds the person's id; choose one"
+        )
+    gone = {name for name, role in roles.items() if role in ("leave_out", "person")}
+    attributes: list[Plain] = []
+    lost: dict[str, str] = {}
+    for one in draft.attributes:
+        names, taken = columns_in(one), [name for name in columns_in(one) if name in gone]
+        if taken and "part" in one:
+            raise InputError(f"{' and '.join(names)} are randomized as one; take them apart first")
+        left = [name for name in names if name not in gone]
+        if taken and left:
+            one = {key: value for key, value in one.items() if key not in ("name", "names")}
+            one |= {"name": left[0]} if len(left) == 1 else {"names": left}
+        lost |= dict.fromkeys(taken, "")
+        attributes += [one] if left else []
+    kept = [name for name in draft.kept if roles.get(name, "keep") == "keep"]
+    kept += [name for name, role in roles.items() if role == "keep" and name not in kept]
+    declared = {name for one in attributes for name in columns_in(one)}
+    attributes += [
+        found.get(name) or yes_or_no(name)
+        for name, role in roles.items()
+        if role == "randomize" and name not in declared
+    ]
+    person = people[0] if people else "" if draft.person in roles else draft.person
+    return renamed(replace(_with(draft, attributes, kept), person=person), lost)
+
+
 CHANGES: dict[str, Callable[[Draft, Form], Draft]] = {
     "declare": declare,
     "add": add,

@@ -49,12 +49,16 @@ class Draft:
         wish: what stands in each control, by the control's name.
         pins: up to four wishes, each with a name (``pin``), to compare with.
         table: the file with the people's rows, if it was named.
+        read: the columns of that file, each with the reason why it was set aside, if it was.
+        person: the column with the person's id, if it was named.
     """
 
     schema: Plain = field(default_factory=dict)
     wish: Mapping[str, str] = field(default_factory=dict)
     pins: tuple[Mapping[str, str], ...] = ()
     table: str = ""
+    read: Mapping[str, str] = field(default_factory=dict)
+    person: str = ""
 
     def made(self) -> Schema:
         """Return the schema.
@@ -87,7 +91,8 @@ class Draft:
 
     def to_toml(self) -> str:
         """Return the text of its file."""
-        plain = {"table": self.table, "wish": self.wish, "schema": self.schema, "pin": self.pins}
+        named = {"table": self.table, "person": self.person, "read": self.read}
+        plain = {**named, "wish": self.wish, "schema": self.schema, "pin": self.pins}
         return tomli_w.dumps({key: value for key, value in plain.items() if value})
 
     @classmethod
@@ -108,11 +113,13 @@ class Draft:
             raise InputError(f"{path}: it cannot be read ({error.strerror or error})") from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: this is no draft of the studio ({error})") from None
-        return cls(read.schema, read.wish, tuple(read.pin), read.table)
+        return cls(read.schema, read.wish, tuple(read.pin), read.table, read.read, read.person)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     table: str = ""
+    person: str = ""
+    read: dict[str, str] = {}
     wish: dict[str, str] = {}
     schema: dict[str, Any] = {}
     pin: list[dict[str, str]] = []

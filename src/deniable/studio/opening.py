@@ -5,19 +5,21 @@ import csv
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from deniable.design.methods import INDEPENDENT_METHOD, METHODS
 from deniable.design.record import read_design
 from deniable.errors import InputError
-from deniable.schema import Schema
-from deniable.studio import answers
+from deniable.schema import FileFormat, Schema
 from deniable.studio.draft import ENDING, Draft, Keeper
 from deniable.studio.numbers import written
 from deniable.studio.place import Place
 from deniable.studio.wish import from_document
 from deniable.studio.working import in_process
+from deniable.tables.drafting import draft_with_reasons
+from deniable.tables.reading import AS_FOUND
 
 TABLES = (".csv", ".csv.gz", ".parquet", ".xlsx", ".ods", ".sav", ".dta", ".sas7bdat", ".xpt")
 """How the names of files end that are tables."""
@@ -26,8 +28,12 @@ OPENED = (".toml", ".json", *TABLES)
 """How the names of files end that a draft can begin with."""
 
 
-async def draft_of(path: Path) -> Draft:
+async def draft_of(path: Path, file_format: FileFormat = AS_FOUND) -> Draft:
     """Return the draft that a file begins; a table's columns are marked as drafted.
+
+    Args:
+        path: the file.
+        file_format: the options under which a table is read.
 
     Raises:
         InputError: if it cannot be read, or is none of these.
@@ -47,10 +53,11 @@ async def draft_of(path: Path) -> Draft:
             f"{path}: this is no schema or draft (.toml), no mechanism (.json) and no table "
             f"({', '.join(TABLES)})"
         )
-    plain = tomllib.loads(await in_process(answers.drafted, str(path)))
+    text, reasons = await in_process(draft_with_reasons, str(path), file_format)
+    plain = tomllib.loads(text)
     if not plain.get("attribute"):
         raise InputError(f"{path}: it has no column of categories or numbers")
-    return from_document(plain, table=path.name)
+    return replace(from_document(plain, table=path.name), read=reasons)
 
 
 def _of_mechanism(path: Path) -> Draft:
@@ -112,18 +119,6 @@ def yes_or_no(name: str) -> dict[str, Any]:
     return {"name": name, "categories": ["no", "yes"], "drafted": True}
 
 
-def path_in(folder: Path, name: str) -> Path:
-    """Return a file or folder by its name in the folder that the page may look into.
-
-    Raises:
-        InputError: if it lies elsewhere.
-    """
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise InputError(f"'{name}' is not in the folder that this page may look into")
-    return path
-
-
 def begun(source: Path | None) -> tuple[Keeper, Place]:
     """Return the draft that a file begins, kept beside it, and the place of its studio.
 
@@ -141,12 +136,18 @@ def begun(source: Path | None) -> tuple[Keeper, Place]:
         path, draft = source, Draft.from_toml(source)
     else:
         path = source.with_name(source.name.partition(".")[0] + ENDING)
-        draft = asyncio.run(draft_of(source))
-        if path.exists() and Draft.from_toml(path).schema != draft.schema:
+        try:
+            draft = asyncio.run(draft_of(source))
+        except InputError:
+            if not (source.is_file() and source.name.lower().endswith(TABLES)):
+                raise
+            draft = Draft(table=source.name)  # the page asks how it is to be read
+        before = Draft.from_toml(path) if path.exists() else draft
+        other = before.schema != draft.schema if draft.attributes else before.table != draft.table
+        if other:
             raise InputError(
                 f"{path} is another draft, begun before; go on with it (deniable studio {path}), "
                 "or move it away"
             )
-        if path.exists():
-            draft = Draft.from_toml(path)
+        draft = before
     return Keeper(path.resolve(), draft), Place.of(path)

@@ -1,10 +1,12 @@
 """The page: a function of the draft, of what was computed, and of what is being made."""
 
 import os
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from itertools import islice
@@ -16,11 +18,15 @@ from deniable.design.methods import METHODS
 from deniable.report.plots import Bar, Group, Plot
 from deniable.report.rendering import read, render
 from deniable.report.wording import epsilon_text, points_text
-from deniable.studio.declaring import category_lines, problem_of
+from deniable.studio.declaring import ROLES, category_lines, problem_of, role_of, undeclared
 from deniable.studio.draft import Draft, names_of
-from deniable.studio.opening import OPENED, TABLES, path_in
+from deniable.studio.importing import ENCODINGS, reading_in
+from deniable.studio.opening import OPENED, TABLES
+from deniable.studio.paths import path_in
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import SCALES, Wish, typed
+from deniable.tables.date_texts import FORMS
+from deniable.tables.preview import Preview
 
 VIEWS = ("start", "schema", "design", "release", "study", "ask")
 """The views, in the order in which they are needed."""
@@ -72,6 +78,7 @@ def page(
     """
     draft = studio.keeper.draft
     answer = None if wish.problems else studio.answers.known(wish.digest)
+    preview = studio.preview[1] if studio.preview else Preview()
     return render(
         f"deniable.studio/{view}.html.j2",
         title=draft.schema.get("title") or studio.keeper.path.name,
@@ -97,6 +104,16 @@ def page(
         problem_of=problem_of,
         category_lines=category_lines,
         within=within,
+        reading=reading_in(studio, view),
+        preview=preview,
+        encodings=ENCODINGS,
+        date_forms=FORMS,
+        as_control=lambda sentence: _as_control(texts(studio.language)["reading"], sentence),
+        roles=ROLES,
+        role_of=lambda name: role_of(draft, name),
+        by_role=_by_role(draft, preview.names, studio.filled.get(view, {}).get("person")),
+        left_out=any(role_of(draft, name) == "leave_out" for name in draft.read),
+        undeclared=undeclared(draft, preview.names if view == "release" else [*draft.read]),
         listed=files_in(studio.folder, within) if view == "start" else (),
         offered=offered_in(studio.folder) if view in ("release", "ask") else None,
         matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
@@ -108,6 +125,21 @@ def page(
         compared=compared,
         digest=sha256((answer or {}).get("mechanism", "").encode()).hexdigest(),
     )
+
+
+def _as_control(words: Mapping[str, Any], sentence: str) -> str:
+    """Return a sentence of the library with the page's controls in the place of options."""
+
+    def control(found: re.Match[str]) -> str:
+        return f"“{words[found[1]]}”" if isinstance(words.get(found[1]), str) else found[0]
+
+    return re.sub(r"`schema\.file\.(\w+)(?: = \w+)?`", control, sentence)
+
+
+def _by_role(draft: Draft, names: Sequence[str], person: str | None) -> dict[str, list[str]]:
+    """Return columns by their role, with the person's id as it was typed last."""
+    draft = draft if person is None else replace(draft, person=person)
+    return {role: [name for name in names if role_of(draft, name) == role] for role in ROLES}
 
 
 def _pins(studio: State, draft: Draft) -> Sequence[Mapping[str, Any]]:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from deniable.collect.door import Door
 from deniable.errors import InputError
 from deniable.report.rendering import read
-from deniable.studio import answers, exports, working
+from deniable.studio import answers, exports, importing, working
 from deniable.studio.draft import Keeper, digest
 from deniable.studio.page import POLICY, VIEWS, page
 from deniable.studio.place import Place
@@ -105,6 +105,7 @@ class Studio(State):
         view = request.path_params["view"]
         if view not in VIEWS:
             return self.door.said(404, "there is no such page")
+        await importing.look(self, view)
         try:
             return self._shown(view, within=request.query_params.get("in", ""))
         except InputError as error:
@@ -180,6 +181,7 @@ class Studio(State):
             # The address stays that of the view; htmx would put that of the form there.
             address = {"HX-Push-Url": "false" if view == was else f"/{view}"}
             within = form.get("at", "") if name == "declare" else ""  # what is open stays open
+            await importing.look(self, view)
             return self._shown(view, partial=partial, within=within, **address)
         wish = self.understood()  # without a script, the page cannot ask for the answer later
         self._compute(wish)

@@ -14,6 +14,7 @@ from deniable.studio.draft import Keeper
 from deniable.studio.making import Job
 from deniable.studio.place import Place
 from deniable.studio.wish import Wish, understood
+from deniable.tables.preview import Preview
 
 LANGUAGES = ("en", "de")
 
@@ -39,6 +40,10 @@ class State:
         self.language = LANGUAGES[0]
         self.filled: dict[str, Mapping[str, str]] = {}
         """What was typed last into the form of a view that makes something."""
+        self.unread: Mapping[str, str] = {}
+        """The form by which a table was opened last, if it could not be read so."""
+        self.preview: tuple[Any, Preview] | None = None
+        """The first rows of the table that a view shows, beside what they were read from."""
         self.said: Mapping[str, str] = {}
         """What the last step has to say: by control, or under ``page``."""
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 
@@ -12,8 +13,10 @@ from deniable.atomic_files import write_file
 from deniable.errors import InputError
 from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
+from deniable.studio.importing import OPTIONS, Reading, reading_in
 from deniable.studio.making import Job, options
 from deniable.studio.numbers import rounded_up
+from deniable.studio.paths import kept_path, new_path, path_in, read_path
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import tables_text
 from deniable.studio.working import Gone, in_process
@@ -143,13 +146,45 @@ async def change(name: str, asked: Asked) -> None:
 
 
 async def open_file(asked: Asked) -> str:
-    """Begin with a file of the page's own folder."""
-    path = opening.path_in(asked.studio.folder, asked.form.get("which", ""))
-    draft = await opening.draft_of(path)
+    """Begin with a file of the page's own folder; a table that cannot be read is shown with the
+    options for it."""
+    studio, which = asked.studio, asked.form.get("which", "")
+    path = path_in(studio.folder, which)
+    studio.unread = {}
+    try:
+        draft = await opening.draft_of(path, Reading(which, asked.form, {}).file_format)
+    except InputError:
+        if path.is_file() and path.name.lower().endswith(opening.TABLES):
+            studio.unread = {**asked.form, "which": which}
+        raise
     if draft.table:
-        draft = replace(draft, table=str(path.relative_to(asked.studio.folder)))
-    asked.studio.keeper.change(lambda _: draft)
+        draft = replace(draft, table=str(path.relative_to(studio.folder.resolve())))
+    studio.keeper.change(lambda _: draft)
+    if "release" in studio.filled:
+        of_table = {"table", "person", "drop_other_columns", *OPTIONS}
+        left = {k: v for k, v in studio.filled["release"].items() if k not in of_table}
+        studio.filled["release"] = left
     return "schema" if draft.table else "design"
+
+
+async def roles(asked: Asked) -> None:
+    """Give columns of the table other roles; what is to be randomized again is drafted again."""
+    studio, draft = asked.studio, asked.studio.keeper.draft
+    given = {name: asked.form.get(f"role.{i}", "") for i, name in enumerate(draft.read)}
+    wanted = {name: role for name, role in given.items() if role in declaring.ROLES}
+    found: dict[str, Any] = {}
+    declared = {name for one in draft.attributes for name in declaring.columns_in(one)}
+    new = [n for n, role in wanted.items() if role == "randomize" and n not in declared]
+    if any(not draft.read[name] for name in new):
+        file_format = Reading(draft.table, {}, draft.schema.get("file", {})).file_format
+        again = await opening.draft_of(path_in(studio.folder, draft.table), file_format)
+        found = {name: one for one in again.attributes for name in declaring.columns_in(one)}
+    studio.keeper.change(lambda draft: declaring.with_roles(draft, wanted, found))
+
+
+async def look(asked: Asked) -> None:
+    """Show the first rows of the table to release, as it would be read."""
+    asked.studio.filled["release"] = asked.form
 
 
 async def example(asked: Asked) -> str:
@@ -195,19 +230,29 @@ async def _mechanism(asked: Asked) -> Path:
 
 async def release(asked: Asked) -> None:
     """Make the release."""
-    form = asked.form
-    if not form.get("table") or not form.get("output"):
+    form, folder = dict(asked.form), asked.studio.folder
+    reading = reading_in(asked.studio, "release")
+    if reading is None or not form.get("output"):
         raise InputError("name the table with the people's rows, and the folder to make")
+    path_in(folder, reading.table)
+    form["output"] = new_path(folder, form["output"])
+    if form.get("sign"):
+        form["sign"] = read_path(folder, form["sign"])
+    if form.get("ledger"):
+        elsewhere = bool(form.get("ledger_elsewhere"))
+        form["ledger"] = kept_path(folder, form["ledger"], elsewhere=elsewhere)
     mechanism = await _mechanism(asked)
-    given = ["share", form["table"], f"--mechanism={mechanism}", *options(form)]
-    asked.studio.begin("release", Job(given, asked.studio.folder, form["output"]))
+    table = read_path(folder, reading.table)
+    given = ["share", table, f"--mechanism={mechanism}", *reading.options, *options(form)]
+    asked.studio.begin("release", Job(given, folder, form["output"]))
 
 
 async def study(asked: Asked) -> None:
     """Open a study with the mechanism that is shown: its questionnaire, its folder."""
-    studio, form = asked.studio, asked.form
+    studio, form = asked.studio, dict(asked.form)
     if not form.get("output"):
         raise InputError("name the folder to make")
+    form["output"] = new_path(studio.folder, form["output"])
     mechanism = await _mechanism(asked)
     plain = exports.questionnaire(studio.keeper.draft.made(), form)
     questionnaire = studio.cache / "questionnaire.toml"
@@ -220,7 +265,8 @@ async def study(asked: Asked) -> None:
 async def rehearse(asked: Asked) -> None:
     """Serve the study on this machine, to try it."""
     studio = asked.studio
-    folder = asked.form.get("output", "")
+    path_in(studio.folder, asked.form.get("output", ""))
+    folder = read_path(studio.folder, asked.form.get("output", ""))
     job = Job(["collect", "serve", folder, "--port=0", "--json"], studio.folder, folder)
     studio.begin("rehearsal", job)
 
@@ -232,7 +278,8 @@ async def ask(asked: Asked) -> None:
     if not of or not form.get("release"):
         raise InputError("name the release, and one to three attributes")
     studio.cache.mkdir(parents=True, exist_ok=True)
-    given = ["estimate", form["release"], f"--of={','.join(map(_quoted, of))}", "--json"]
+    release = read_path(studio.folder, form["release"])
+    given = ["estimate", release, f"--of={','.join(map(_quoted, of))}", "--json"]
     plot = studio.cache / "answer.svg" if len(of) < 3 else ""  # of three, there is none
     more = [f"--plot={plot}", "--force"] if plot else []
     studio.begin("answer", Job([*given, *more], studio.folder, str(plot)))
@@ -265,6 +312,8 @@ STEPS: dict[str, Step] = {
     "unpin": unpin,
     "use": use,
     "open": open_file,
+    "roles": roles,
+    "look": look,
     "example": example,
     "names": names,
     "release": release,

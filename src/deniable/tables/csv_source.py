@@ -80,6 +80,7 @@ class CsvSource:
         names: the columns' names, in order.
         separator: what stands between fields.
         decimal: the decimal point of numbers.
+        encoding: the encoding of the text.
         dates: the form of dates, besides 2025-12-31.
         surely_named: whether the names are known to be no data.
 
@@ -114,6 +115,7 @@ class CsvSource:
                     f"{table}: this looks like UTF-16 without a byte order mark; say with "
                     "`schema.file.encoding` that it is utf-16-le, or save it as UTF-8"
                 )
+            self.encoding = "utf-8" if encoding == "utf-8-sig" else encoding
             self._text = _Utf8(stream, encoding)
             self._stream = _Replayed(self._text)
             # Of a pipe no more than is there: it may hold a few rows and stay open.

@@ -143,6 +143,23 @@ def draft_schema(
         return _draft_of_genotypes(source, progress, carrier=coding == "carrier")
     if coding is not None:
         raise InputError(f"{source}: a coding is for the genotypes of a PLINK .bed; leave it out")
+    return draft_with_reasons(source, file_format, progress, codebook, show_values=show_values)[0]
+
+
+def draft_with_reasons(
+    source: Any,
+    file_format: FileFormat = AS_FOUND,
+    progress: Callable[[float | None], None] = lambda _fraction: None,
+    codebook: Mapping[str, Entry] | None = None,
+    *,
+    show_values: bool = False,
+) -> tuple[str, dict[str, str]]:
+    """Return :func:`draft_schema` of a table that is no fileset, and for every column of the table,
+    in order, the reason why the draft does not declare it; empty if it does.
+
+    Raises:
+        InputError: as :func:`draft_schema`.
+    """
     if isinstance(source, str) and source == "-":
         raise InputError("a schema is drafted from a file, which is read twice; save the input")
     names = column_names(source, file_format)
@@ -186,7 +203,7 @@ def draft_schema(
         if as_read.columns == () and not as_read.has_header:
             as_read = replace(as_read, columns=names)
     parts = []
-    left_out = []
+    reasons = dict.fromkeys(names, "")
     constant = []
     for name, column in columns.items():
         entry = column.known
@@ -194,14 +211,25 @@ def draft_schema(
         lines = _declaration(name, column, as_read) if declared is None else declared
         parts += ["", *(lines if entry is None else with_texts(name, lines, entry))]
         if "[[attribute]]" not in lines:
-            left_out.append(name)
+            reasons[name] = _reason(name, lines)
             if column.rows and len(column.counts) == 1 and not column.many:
                 constant.append(name)
+    left_out = [name for name in names if reasons[name]]
     head = [f"title = {quoted(as_text(Path(reader.table).stem))}", *_left_out(left_out, constant)]
     parts = [*head, *_file_table(as_read), *parts]
     if "drafted = true" in parts:
         parts = ["# " + line for line in textwrap.wrap(WARNING, 96)] + parts
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n", reasons
+
+
+def _reason(name: str, lines: Sequence[str]) -> str:
+    """Return the reason that the remark on a column begins with.
+
+    >>> _reason("id", ['# column "id" has fewer than two values: leave it out'])
+    'has fewer than two values'
+    """
+    remark = lines[0].removeprefix(f"# column {quoted(name)} ")
+    return re.sub(r"(: leave it out.*|( is)?:)$", "", remark)
 
 
 def _draft_of_genotypes(

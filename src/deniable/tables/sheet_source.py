@@ -113,28 +113,7 @@ class SheetSource:
     ) -> tuple[str, int, list[tuple[int, list[Any]]], list[tuple[int, int, str]]]:
         """Return the sheet's name, the place of its first column, its rows by their numbers, and
         its error values by row and column."""
-        import python_calamine
-
-        if file.read(8) == _OLE:
-            raise self._encrypted()
-        file.seek(0)
-        if (told := tried("workbook", self.table, sheet or "")) is None:
-            raise InputError(
-                f"{self.table}: the workbook cannot be read within {MEMORY >> 30} GiB of memory; "
-                "it is damaged, or a cell far from the table makes the sheet huge: delete the rows "
-                "and columns outside the table, or save the sheet as CSV"
-            )
-        try:
-            workbook = python_calamine.CalamineWorkbook.from_filelike(file)
-        except python_calamine.PasswordError:
-            raise self._encrypted() from None
-        except Exception:
-            raise InputError(
-                f"{self.table}: this is no Excel or OpenDocument workbook that can be read; it is "
-                "damaged, or another kind of file"
-            ) from None
-        if (errors := json.loads(told)) is None:
-            raise self._encrypted()
+        workbook, errors = _opened(file, self.table, sheet)
         names = list(workbook.sheet_names)
         if sheet is None:
             if len(names) != 1:
@@ -155,12 +134,6 @@ class SheetSource:
                 f"{self.table}: sheet '{sheet}' cannot be read; it is damaged"
             ) from None
         return sheet, (cells.start or (0, 0))[1], rows, errors
-
-    def _encrypted(self) -> InputError:
-        return InputError(
-            f"{self.table}: the workbook is encrypted, an .xlsb, or of Excel before 2007; save "
-            "it as .xlsx without a password"
-        )
 
     @property
     def fraction(self) -> float | None:
@@ -190,6 +163,52 @@ def _told(table: str, sheet: str, place: int) -> bool:
         return True
     _TOLD.add(key)
     return False
+
+
+def sheet_names(file: BinaryIO, table: str) -> tuple[str, ...]:
+    """Return the names of a workbook's sheets.
+
+    Raises:
+        InputError: if it cannot be read, or the library for it is not installed.
+    """
+    need("python_calamine", table, "workbooks")
+    return tuple(_opened(file, table, None)[0].sheet_names)
+
+
+def _opened(
+    file: BinaryIO, table: str, sheet: str | None
+) -> tuple[Any, list[tuple[int, int, str]]]:
+    """Return a workbook, and the error values of a sheet by row and column."""
+    import python_calamine
+
+    if file.read(8) == _OLE:
+        raise _encrypted(table)
+    file.seek(0)
+    if (told := tried("workbook", table, sheet or "")) is None:
+        raise InputError(
+            f"{table}: the workbook cannot be read within {MEMORY >> 30} GiB of memory; "
+            "it is damaged, or a cell far from the table makes the sheet huge: delete the rows "
+            "and columns outside the table, or save the sheet as CSV"
+        )
+    try:
+        workbook = python_calamine.CalamineWorkbook.from_filelike(file)
+    except python_calamine.PasswordError:
+        raise _encrypted(table) from None
+    except Exception:
+        raise InputError(
+            f"{table}: this is no Excel or OpenDocument workbook that can be read; it is "
+            "damaged, or another kind of file"
+        ) from None
+    if (errors := json.loads(told)) is None:
+        raise _encrypted(table)
+    return workbook, errors
+
+
+def _encrypted(table: str) -> InputError:
+    return InputError(
+        f"{table}: the workbook is encrypted, an .xlsb, or of Excel before 2007; save "
+        "it as .xlsx without a password"
+    )
 
 
 def _header(rows: Sequence[Sequence[Any]]) -> int:

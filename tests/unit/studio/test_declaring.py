@@ -6,7 +6,14 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.schema import Schema
-from deniable.studio.declaring import CHANGES, category_lines, problem_of
+from deniable.studio.declaring import (
+    CHANGES,
+    category_lines,
+    problem_of,
+    role_of,
+    undeclared,
+    with_roles,
+)
 from deniable.studio.draft import Draft
 from deniable.studio.wish import understood
 from unit.studio.drafts import ODD, SPLIT, attribute, draft
@@ -166,3 +173,22 @@ def test_about_the_table() -> None:
     assert CHANGES["about"](after, {"keep": ""}).schema == draft().schema
     odd = draft(keep=("a,b",))
     assert CHANGES["about"](odd, {"keep": "a,b"}) == odd
+
+
+def test_roles_of_columns() -> None:
+    merged = {"part": [attribute("m"), attribute("n")]}
+    several = attribute("p") | {"names": ["p", "q"]}
+    del several["name"]
+    of = draft(attribute("a"), several, merged, keep=("k",), level__p="2")
+    roles = [role_of(of, name) for name in ("a", "p", "m", "k", "x")]
+    assert roles == ["randomize", "randomize", "randomize", "keep", "leave_out"]
+    assert undeclared(of, ["a", "p", "q", "m"]) == ["k", "n"]
+    assert with_roles(of, {name: role_of(of, name) for name in "apqmnkx"}, {}) == of
+    changed = with_roles(of, {"p": "person", "k": "leave_out", "x": "randomize"}, {})
+    assert changed.columns == ("a", "q", "m+n", "x")
+    assert (changed.kept, changed.person) == ((), "p")
+    assert "level.p" not in changed.wish
+    with pytest.raises(InputError, match="take them apart first"):
+        with_roles(of, {"m": "leave_out"}, {})
+    with pytest.raises(InputError, match="one column holds the person's id"):
+        with_roles(of, {"a": "person", "k": "person"}, {})

@@ -20,6 +20,8 @@ FULL = Draft(
     {"epsilon": "3,5", f"level.{ODD[1]}": "1", "tables": "\t".join(ODD[:3]) + "\n" + ODD[4]},
     ({"pin": "A", "epsilon": "2"},),
     "people.csv",
+    dict.fromkeys(ODD, "") | {"id": "has a value of its own in every row"},
+    "id",
 )
 
 

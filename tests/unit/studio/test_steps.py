@@ -142,7 +142,7 @@ def test_a_release_is_what_share_makes(made: Studio, folder: Path) -> None:
     ("typed", "sentence"),
     [
         ({"output": ""}, "name the table with the people"),
-        ({}, "release cannot be written: it exists already"),
+        ({}, "exists already and is not replaced"),
         ({"output": "other", "table": "nobody.csv"}, "nobody.csv: there is no such file"),
         ({"output": "other", "also": "sav"}, "a name that no .sav file can have"),
         (
