@@ -122,7 +122,7 @@ def test_one_of_a_thing_is_said_in_the_singular(deniable, people):
     words = ["--schema", "people.toml", "--attribute-epsilon", "0.5,0.2,0.3", "--output", "r"]
     shared = deniable("share", "people.csv", *words, "--method", "kronecker", "--verbose")
     assert "ε of the whole record 1 nat;" in shared.out
-    assert "With 1 row, a typical share" in shared.out
+    assert "Half-widths (95 %) of 1 row:" in shared.out
     shown = deniable("estimate", "r", "--of", "sex")
     assert "Shares of sex: 1 row, of these rows" in shown.out
     page = (people / "r" / "report.html").read_text()

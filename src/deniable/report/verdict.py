@@ -16,6 +16,12 @@ from deniable.schema import Schema
 _NAMED = 5
 """Tables that are named in a headline."""
 
+_FEW = 2
+"""Attributes that are told of by themselves, if they cannot be read."""
+
+_LARGEST = 0.1
+"""The half-width from which on no share can be read, however large."""
+
 
 def headline(tables: Sequence[Mapping[str, Any]]) -> str:
     """Return how many attributes, or tables, can be read, and of the others how much.
@@ -81,23 +87,36 @@ def lines(expected: Mapping[str, Any]) -> list[str]:
         f"{_widths([one['half_width'] for one in tables])}, "
         f"{sampling_text(tables[0]['target'])}, if all categories are equally frequent."
     ]
-    for one in [one for one in tables if 2 * one["readable"] < one["cells"]][:_NAMED]:
-        (name,) = one["attributes"]
-        if one["readable_from"] is None:
-            sentences.append(f"{name}: the randomization leaves nothing of it.")
-            continue
-        larger = wording.significant(100 * one["half_width"], 2, ROUND_CEILING)
-        sentences.append(
-            f"{name}: a category is readable if its share is about {larger}{wording.PERCENT} or "
-            f"more, and all of them, equally frequent, from {about(one['readable_from'])} rows on."
-            if one["half_width"] <= 0.1
-            else f"{name}: readable from {about(one['readable_from'])} rows on."
-        )
+    unread = [one for one in tables if 2 * one["readable"] < one["cells"]]
+    sentences += [_further(one) for one in unread] if len(unread) <= _FEW else _all_from(unread)
     if pairs is not None:
         sentences.append(
             f"Of {wording.count_text(pairs['tables'], 'table', 'tables')} of two attributes, "
             f"{pairs['readable']} can be read in at least half of their cells."
         )
+    return sentences
+
+
+def _further(one: Mapping[str, Any]) -> str:
+    """Return from which share, or how many rows on, an attribute can be read."""
+    (name,) = one["attributes"]
+    if one["readable_from"] is None:
+        return f"{name}: the randomization leaves nothing of it."
+    if one["half_width"] > _LARGEST:
+        return f"{name}: readable from {about(one['readable_from'])} rows on."
+    larger = wording.significant(100 * one["half_width"], 2, ROUND_CEILING)
+    return (
+        f"{name}: a category is readable if its share is about {larger}{wording.PERCENT} or more, "
+        f"and all of them, equally frequent, from {about(one['readable_from'])} rows on."
+    )
+
+
+def _all_from(unread: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return from how many rows on several attributes can be read."""
+    needed = [one["readable_from"] for one in unread if one["readable_from"] is not None]
+    sentences = [f"All of these are readable from {about(max(needed))} rows on."] if needed else []
+    if lost := [one["attributes"][0] for one in unread if one["readable_from"] is None]:
+        sentences.append(f"The randomization leaves nothing of {wording.listed(lost)}.")
     return sentences
 
 
