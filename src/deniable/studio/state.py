@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from deniable.atomic_files import write_file
@@ -39,6 +40,8 @@ class State:
         self.language = LANGUAGES[0]
         self.filled: dict[str, Mapping[str, str]] = {}
         """What was typed last into the form of a view that makes something."""
+        self.from_check: dict[str, Job] = {}
+        """What was made from the last check of a view, by the view's name."""
         self.said: Mapping[str, str] = {}
         """What the last step has to say: by control, or under ``page``."""
 
@@ -50,6 +53,15 @@ class State:
         """Return what was computed for a wish; None if who asked has gone, or wants another."""
         self.answers.want(wish.digest, answers.answer, wish)
         return await self.answers.wait(wish.digest, gone)
+
+    def mechanism_file(self, wish: Wish) -> Path:
+        """Return the file of a wish's mechanism, which a command reads later, whatever is wished
+        then."""
+        return self.cache / f"{wish.digest}.json"
+
+    def is_of_now(self, job: Job) -> bool:
+        """Whether a command takes the mechanism that is shown."""
+        return f"--mechanism={self.mechanism_file(self.understood())}" in job.arguments
 
     def begin(self, name: str, job: Job) -> None:
         """Begin to make something, in the place of what was made under this name.

@@ -12,7 +12,7 @@ from deniable.atomic_files import write_file
 from deniable.errors import InputError
 from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
-from deniable.studio.making import Job, options
+from deniable.studio.making import CHECKED, Job, options
 from deniable.studio.numbers import rounded_up
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import tables_text
@@ -188,23 +188,51 @@ async def _mechanism(asked: Asked) -> Path:
     if not answer or "mechanism" not in answer:
         raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
     studio.cache.mkdir(parents=True, exist_ok=True)
-    path = studio.cache / f"{wished.digest}.json"  # a command reads it later, another wish or not
+    path = studio.mechanism_file(wished)
     write_file(path, answer["mechanism"].encode(), overwrite=True)
     return path
 
 
-async def release(asked: Asked) -> None:
-    """Make the release."""
+async def _check(of: str, given: list[str], asked: Asked) -> str:
+    """Check what a command would make, and return the view of the check, after two seconds even if
+    it is not done."""
+    studio, name = asked.studio, f"check_{of}"
+    studio.filled[of] = studio.filled[name] = asked.form
+    studio.from_check.pop(of, None)
+    await stop(replace(asked, form={"which": name}))
+    job = Job([*given, *CHECKED], studio.folder)
+    studio.begin(name, job)
+    for _ in range(40):
+        if job.status is None:
+            await asyncio.sleep(0.05)
+    return name
+
+
+async def make(of: str, asked: Asked) -> str:
+    """Make what was checked."""
+    studio, name = asked.studio, f"check_{of}"
+    check, form = studio.jobs.get(name), studio.filled.get(name)
+    if check is None or form is None or check.status != 0 or not studio.is_of_now(check):
+        raise InputError("this is not what was checked last; check it first")
+    given = [word for word in check.arguments if word not in CHECKED]
+    job = Job(given, studio.folder, form["output"])
+    studio.begin(of, job)
+    studio.from_check[of] = job
+    return name
+
+
+async def release(asked: Asked) -> str:
+    """Check the release."""
     form = asked.form
     if not form.get("table") or not form.get("output"):
         raise InputError("name the table with the people's rows, and the folder to make")
     mechanism = await _mechanism(asked)
     given = ["share", form["table"], f"--mechanism={mechanism}", *options(form)]
-    asked.studio.begin("release", Job(given, asked.studio.folder, form["output"]))
+    return await _check("release", given, asked)
 
 
-async def study(asked: Asked) -> None:
-    """Open a study with the mechanism that is shown: its questionnaire, its folder."""
+async def study(asked: Asked) -> str:
+    """Check a study with the mechanism that is shown: its questionnaire, its folder."""
     studio, form = asked.studio, asked.form
     if not form.get("output"):
         raise InputError("name the folder to make")
@@ -213,8 +241,7 @@ async def study(asked: Asked) -> None:
     questionnaire = studio.cache / "questionnaire.toml"
     write_file(questionnaire, tomli_w.dumps(plain).encode(), overwrite=True)
     given = [f"--mechanism={mechanism}", f"--questionnaire={questionnaire}"]
-    job = Job(["collect", "open", *given, *options(form)], studio.folder, form["output"])
-    studio.begin("study", job)
+    return await _check("study", ["collect", "open", *given, *options(form)], asked)
 
 
 async def rehearse(asked: Asked) -> None:
@@ -269,6 +296,8 @@ STEPS: dict[str, Step] = {
     "names": names,
     "release": release,
     "study": study,
+    "make_release": partial(make, "release"),
+    "make_study": partial(make, "study"),
     "rehearse": rehearse,
     "ask": ask,
     "stop": stop,
