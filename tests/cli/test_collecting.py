@@ -64,6 +64,12 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
              "--questionnaire", "example/questionnaire.toml", "--output"]  # fmt: skip
     mistyped = deniable(*again, "counted", "--population", "pupil")
     assert (mistyped.status, "say with --new-population" in mistyped.err) == (2, True)
+    checked = deniable(*again, "study", "--population", "pupil", "--check", "--json")
+    assert (checked.status, checked.err.startswith("deniable: refused for 2 reasons")) == (2, True)
+    assert [one["at"] for one in json.loads(checked.out)["problems"]] == ["output", "ledger"]
+    checked = deniable(*again, "counted", "--population", "pupils", "--check")
+    assert (checked.status, "before and after" in checked.out) == (0, True)
+    assert not (tmp_path / "counted").exists()
     assert deniable(*again, "counted", "--population", "Pupils").status == 0
     (shown,) = deniable("ledger", "show", "l", "--json").json["populations"]
     assert (shown["releases"], shown["epsilon"]) == (1, pytest.approx(2.3))

@@ -7,7 +7,7 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,27 +160,40 @@ _OPTION = re.compile(r"--[a-z][a-z-]*")
 _REFUSED = "deniable: "
 
 
-def problems_of(job: Job, labels: Mapping[str, str]) -> list[Problem]:
-    """Return the reasons why a command, or its check, refused; none if it did not.
+def problems_of(jobs: Iterable[Job], labels: Mapping[str, str]) -> list[Problem]:
+    """Return the reasons why commands or their checks refused, each once.
 
     Args:
-        job: that has ended.
+        jobs: that have ended.
         labels: of the controls, by name; they stand in the sentences in place of the options.
     """
-    if not job.status:
-        return []
-    found = job.result() if CHECKED[0] in job.arguments else None
-    if found is not None:
-        said = [(one["at"], one["sentence"]) for one in found["problems"]]
-    else:
-        said = [("", sentence) for sentence in _refusals(job.lines)]
+    said: dict[str, str] = {}
+    for job in jobs:
+        found = job.result() if CHECKED[0] in job.arguments else None
+        if found is not None:
+            said |= {one["sentence"]: one["at"] for one in found["problems"]}
+        elif job.status:
+            said = dict.fromkeys(_refusals(job.lines), "") | said
+    return _with_controls(said, labels)
+
+
+def notes_of(job: Job, labels: Mapping[str, str]) -> list[Problem]:
+    """Return what a command said besides the reasons why it refused."""
+    ends = [at for at, line in enumerate(job.lines) if line.startswith(_REFUSED)]
+    return _with_controls(dict.fromkeys(job.lines[: ends[0]] if ends else job.lines, ""), labels)
+
+
+def _with_controls(said: Mapping[str, str], labels: Mapping[str, str]) -> list[Problem]:
+    """Return sentences, each about a control, with the controls that have not been named before."""
     names = {option: name for name, option in (SHARED | TICKED).items() if name in labels}
 
     def label(option: re.Match[str]) -> str:
-        return f"“{labels[names[option[0]]]}”" if option[0] in names else option[0]
+        if option[0] not in names:
+            return option[0]
+        return f"“{labels[names[option[0]]].partition(':')[0]}”"
 
     problems, shown = [], set[str]()
-    for at, sentence in said:
+    for sentence, at in said.items():
         controls = [at] if at in labels and at in (*SHARED, *TICKED, "table") else []
         controls += [names[option] for option in _OPTION.findall(sentence) if option in names]
         once = [name for name in dict.fromkeys(controls) if name not in shown]
@@ -198,9 +211,3 @@ def _refusals(lines: Sequence[str]) -> list[str]:
     text = "\n".join(lines).rpartition(_REFUSED)[2]
     first, *reasons = re.split(r"\n  (?! )", text)
     return reasons if re.fullmatch(r"refused for \d+ reasons:", first) else [text]
-
-
-def notes_of(job: Job) -> list[str]:
-    """Return what a command said besides the reasons why it refused."""
-    ends = [at for at, line in enumerate(job.lines) if line.startswith(_REFUSED)]
-    return list(job.lines[: ends[0]] if ends else job.lines)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -63,8 +63,13 @@ class State:
         """Whether a command takes the mechanism that is shown."""
         return f"--mechanism={self.mechanism_file(self.understood())}" in job.arguments
 
-    def begin(self, name: str, job: Job) -> None:
+    def begin(self, name: str, job: Job, then: Callable[[], None] = lambda: None) -> None:
         """Begin to make something, in the place of what was made under this name.
+
+        Args:
+            name: of the view that makes it.
+            job: the command.
+            then: called when the command has ended, in whichever way.
 
         Raises:
             InputError: if that still runs.
@@ -72,16 +77,17 @@ class State:
         if name in self.jobs and self.jobs[name].status is None:
             raise InputError("this is being made already; wait for it, or stop it")
         self.jobs[name] = job
-        task = asyncio.create_task(self._run(job))
+        task = asyncio.create_task(self._run(job, then))
         self.running.add(task)
         task.add_done_callback(self.running.discard)
 
-    async def _run(self, job: Job) -> None:
+    async def _run(self, job: Job, then: Callable[[], None]) -> None:
         self._remember()
         try:
             await job.run()
         finally:
             self._remember()
+        then()
 
     def _remember(self) -> None:
         """Write the jobs into the cache, for the next start."""

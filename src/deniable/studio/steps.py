@@ -208,15 +208,26 @@ async def _check(of: str, given: list[str], asked: Asked) -> str:
     return name
 
 
+def _typed(form: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in form.items() if text and name not in ("which", "at")}
+
+
 async def make(of: str, asked: Asked) -> str:
-    """Make what was checked."""
+    """Make what was checked; check it again if that fails, or before if the form has changed."""
     studio, name = asked.studio, f"check_{of}"
     check, form = studio.jobs.get(name), studio.filled.get(name)
+    if form and _typed(asked.form) != _typed(form):
+        return await {"release": release, "study": study}[of](asked)
     if check is None or form is None or check.status != 0 or not studio.is_of_now(check):
         raise InputError("this is not what was checked last; check it first")
     given = [word for word in check.arguments if word not in CHECKED]
     job = Job(given, studio.folder, form["output"])
-    studio.begin(of, job)
+
+    def then() -> None:
+        if job.status:
+            studio.begin(name, Job(check.arguments, studio.folder))
+
+    studio.begin(of, job, then)
     studio.from_check[of] = job
     return name
 
