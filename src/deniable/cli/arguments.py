@@ -403,7 +403,7 @@ class LedgerOptions:
         population: Whose data these are, for the ledger: releases of one population add up. Without
             it, all releases of a ledger do.
         new_ledger: Begin the ledger if it does not exist, also the one of DENIABLE_LEDGER;
-            --no-new-ledger: refuse one that does not exist, as a mistyped name does not.
+            --no-new-ledger: refuse one that does not exist, such as a mistyped name.
     """
 
     ledger: Annotated[Path | None, COUNTED] = None
