@@ -50,6 +50,7 @@ from deniable.opened import (
     spelled_out,
 )
 from deniable.randomness import SystemRandomness
+from deniable.release.checking import Check, Problems
 from deniable.release.curator import Treatment
 from deniable.release.curator import check_budget as check_budget_of_treatment
 from deniable.release.curator import pram as write_treated
@@ -57,7 +58,6 @@ from deniable.release.release import (
     Layout,
     Options,
     check_budget,
-    look_at,
     open_rows,
     refuse_drafted,
     refuse_other_tables,
@@ -196,6 +196,8 @@ def share(
             that the environment variable DENIABLE_LEDGER names, if there is one.
         population: whose data these are, for the ledger.
         new_population: whether it is not in the ledger yet, which is asked where that has budgets.
+        new_ledger: whether the file of the ledger may not exist yet and is begun then; by default
+            only one that ``ledger`` names.
         jobs: processes that work on parts; by default one for every core.
 
     Returns:
@@ -215,10 +217,13 @@ def share(
     """
     options = options_of("deniable.share(…)", **told)
     made = _design(plan)
-    check_budget(made.mechanism, options.population, Path(output))
+    schema, spending = made.mechanism.schema, Spending.of(Strata.one(made.mechanism))
+    check = Check(schema, Path(output), options, Problems(), spending)
+    check.refuse_before_rows(table)
     if (parts := parts_of(table)) is not None:
         return share_parts(parts, made, Path(output), options, jobs=jobs)
-    look_at(table, made.mechanism.schema, options)
+    check.look(table)
+    check.problems.refuse()
     return write_release(table, made, Path(output), options, SystemRandomness())
 
 
@@ -276,8 +281,12 @@ def pram(
         numeric=numeric or {},
     )
     options = options_of("deniable.pram(…)", **told)
-    check_budget_of_treatment(treatment, options, Path(output))
-    look_at(table, schema, options, list(treatment.numeric))
+    check = Check(schema, Path(output), options, Problems(), numeric=list(treatment.numeric))
+    with check.problems.at("ledger"):
+        check_budget_of_treatment(treatment, options, Path(output))
+    check.refuse_before_rows(table)
+    check.look(table)
+    check.problems.refuse()
     return write_treated(table, treatment, Path(output), options, SystemRandomness())
 
 

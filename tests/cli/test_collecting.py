@@ -64,7 +64,16 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
              "--questionnaire", "example/questionnaire.toml", "--output"]  # fmt: skip
     mistyped = deniable(*again, "counted", "--population", "pupil")
     assert (mistyped.status, "say with --new-population" in mistyped.err) == (2, True)
-    assert deniable(*again, "counted", "--population", "Pupils").status == 0
+    checked = deniable(*again, "study", "--population", "pupil", "--check", "--json")
+    assert (checked.status, checked.err.startswith("deniable: refused for 2 reasons")) == (2, True)
+    assert [one["at"] for one in json.loads(checked.out)["problems"]] == ["output", "ledger"]
+    checked = deniable(*again, "counted", "--population", "pupils", "--check")
+    assert (checked.status, "before and after" in checked.out) == (0, True)
+    assert not (tmp_path / "counted").exists()
+    mistyped = ["mistyped" if word == "l" else word for word in again]
+    absent = deniable(*mistyped, "counted", "--no-new-ledger")
+    assert (absent.status, "begin a new one with --new-ledger" in absent.err) == (2, True)
+    assert deniable(*again, "counted", "--population", "Pupils", "--new-ledger").status == 0
     (shown,) = deniable("ledger", "show", "l", "--json").json["populations"]
     assert (shown["releases"], shown["epsilon"]) == (1, pytest.approx(2.3))
     assert deniable("ledger", "check", "l", "--json").json["remarks"] == []
@@ -359,3 +368,9 @@ def test_a_study_is_inspected_and_estimated_from_as_it_is(deniable, study, tmp_p
     assert deniable("estimate", "study", "--of", "smokes", "--json").json["n"] == 1
     refused = deniable("estimate", "study", "--of", "smokes", "--mechanism", "mechanism.json")
     assert (refused.status, "leave out --mechanism" in refused.err) == (2, True)
+
+
+def test_a_mistyped_ledger_of_an_export_is_refused_if_none_is_to_be_begun(deniable, study):
+    export = ["collect", "export", "study", "--output", "r", "--ledger", "mistyped"]
+    assert "no such ledger; put it back" in deniable(*export, "--no-new-ledger").err
+    assert "nothing has been collected yet" in deniable(*export, "--new-ledger").err

@@ -258,3 +258,46 @@ def test_rows_that_were_complete_when_the_process_died_count_and_are_swept(
     assert "with data.csv; it has been removed" in done.err
     assert "Release 2 of population 'everybody', 9.0000 nats in all." in done.out
     assert not [p for p in people.iterdir() if p.name.startswith(".")]
+
+
+def test_a_mistyped_ledger_is_refused_if_none_is_to_be_begun(deniable, people, monkeypatch):
+    # Failed before: it was begun, and no earlier release counted.
+    refused = deniable(*SHARE, "--no-new-ledger", "--output", "r")
+    assert (refused.status, "begin a new one with --new-ledger" in refused.err) == (2, True)
+    assert not (people / "l").exists()
+    monkeypatch.setenv("DENIABLE_LEDGER", "l")
+    assert deniable(*SHARE[:-2], "--output", "r").status == 2
+    done = deniable(*SHARE[:-2], "--new-ledger", "--output", "r")
+    assert done.status == 0, done.err
+    assert (people / "l").exists()
+    assert "ledger" not in json.loads((people / "r" / "record.json").read_text())["command"]
+
+
+def test_a_release_is_checked_without_being_made(deniable, people):
+    # Failed before: what is wrong was said one thing at a time, and the first run without it drew.
+    budget = ["ledger", "budget", "l", "--epsilon", "9", "--population", "clinic"]
+    deniable(*budget)
+    (people / "r").mkdir()
+    (people / "r" / "other").touch()
+    before = (people / "l").read_bytes()
+    refused = deniable(*SHARE, "--sign", "nokey", "--output", "r", "--check", "--json")
+    assert [one["at"] for one in json.loads(refused.out)["problems"]] == [
+        *("sign", "output", "ledger"),
+    ]
+    assert refused.status == 2
+    assert "refused for 3 reasons:" in refused.err
+    again = deniable(*SHARE, "--sign", "nokey", "--output", "r")
+    assert again.err == refused.err, "the command says the same"
+    ready = [*SHARE, "--population", "clinic", "--output", "new"]
+    checked = deniable(*ready, "--check", "--json")
+    assert checked.status == 0, checked.err
+    assert checked.json["problems"] == []
+    assert checked.json["ledger"]["after"]["left"] == 4.5
+    shown = deniable(*ready, "--check").out
+    assert "nothing was drawn or written" in shown
+    assert "new would have 5 rows" in shown
+    assert (people / "l").read_bytes() == before
+    assert sorted(path.name for path in people.iterdir()) == [
+        *("l", "people.csv", "people.toml", "r"),
+    ]
+    assert deniable(*ready, "--check", "--resume").status == 2

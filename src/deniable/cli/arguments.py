@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deniable.design.strength import StrengthRequest
     from deniable.estimate.source import Release
     from deniable.ledger import Population
+    from deniable.release.checking import Problems
     from deniable.release.release import Options
     from deniable.release.signing import Signer
     from deniable.schema import FileFormat
@@ -149,6 +150,14 @@ TargetOption = Annotated[
     Parameter(
         help="What is estimated: the shares of these rows (table), or of the population that they "
         "are a sample of: then sampling error is included."
+    ),
+]
+Check = Annotated[
+    bool,
+    SHOWN,
+    Parameter(
+        help="Check everything, the rows too, and print what would be made and all reasons against "
+        "it; nothing is drawn or written."
     ),
 ]
 AsJson = Annotated[bool, SHOWN, Parameter(name="--json", help="Print JSON for scripts.")]
@@ -401,11 +410,14 @@ class LedgerOptions:
             (default: the one that DENIABLE_LEDGER names, which has to be there).
         population: Whose data these are, for the ledger: releases of one population add up. Without
             it, all releases of a ledger do.
+        new_ledger: Begin the ledger if it does not exist, also the one of DENIABLE_LEDGER;
+            --no-new-ledger: refuse one that does not exist, such as a mistyped name.
     """
 
     ledger: Annotated[Path | None, COUNTED] = None
     population: Annotated[str | None, COUNTED] = None
     new_population: NewPopulation = False
+    new_ledger: Annotated[bool | None, COUNTED, Parameter(negative="--no-new-ledger")] = None
 
     def remember(self, *, seeded: bool) -> "Population | None":
         """Return whose data a release is about, if there is a ledger.
@@ -420,6 +432,7 @@ class LedgerOptions:
             self.ledger,
             EVERYBODY if self.population is None else self.population,
             new=self.new_population,
+            new_ledger=self.new_ledger,
         )
         if whose is not None and seeded:
             raise InputError(
@@ -483,18 +496,27 @@ class ReleaseOptions(LedgerOptions, FileOptions):
     show_values: ShowValues = False
     insecure_seed: Annotated[int | None, TESTS] = None
 
-    def options(self, command: str = "") -> "Options":
-        """Return what the release is told; ``command`` is how its report says it was made."""
+    def options(self, problems: "Problems", command: str = "") -> "Options":
+        """Return what the release is told.
+
+        Args:
+            problems: takes up what cannot be used.
+            command: how the report says that the release was made.
+        """
         from deniable.release.release import Options
 
+        read: dict[str, Any] = {}
+        with problems.at("table"):
+            read["file_format"] = self.file_format()
+        with problems.at("ledger"):
+            read["population"] = self.remember(seeded=self.insecure_seed is not None)
         return Options(
             drop_other_columns=self.drop_other_columns,
             accept_drafted=self.accept_drafted,
             overwrite=self.force,
             show_values=self.show_values,
             command=command,
-            file_format=self.file_format(),
-            population=self.remember(seeded=self.insecure_seed is not None),
+            **read,
         )
 
 
@@ -516,12 +538,15 @@ class PublishOptions(ReleaseOptions, SignOptions):
         list[Literal["sav", "dta", "parquet", "csv"]] | None, FILE, Parameter(name="--as")
     ] = None
 
-    def options(self, command: str = "") -> "Options":
+    def options(self, problems: "Problems", command: str = "") -> "Options":
         """Return what the release is told, as of all released rows and of a folder."""
+        options, signer = super().options(problems, command), None
+        with problems.at("sign"):
+            signer = self.signer()
         return replace(
-            super().options(command),
+            options,
             shuffle=self.shuffle,
             person=self.person,
-            signer=self.signer(),
+            signer=signer,
             also=tuple(self.also or ()),
         )

@@ -12,7 +12,8 @@ from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, Force, LedgerOptions, SignOptions
+from deniable.cli.arguments import AsJson, Check, Force, LedgerOptions, SignOptions
+from deniable.cli.typed import as_typed
 from deniable.collect import check_installed
 from deniable.errors import InputError
 from deniable.report.wording import count_text
@@ -55,6 +56,7 @@ def open_study(
         Parameter(help="Database instead of a file in the folder: postgresql+psycopg://…"),
     ] = None,
     memory: LedgerOptions | None = None,
+    check: Check = False,
     as_json: AsJson = False,
 ) -> None:
     """Freeze a study: law, questions and texts, an empty store, the steward's secret.
@@ -63,17 +65,48 @@ def open_study(
     --questionnaire questions.toml --output study
     """
     check_installed()
+    from deniable.atomic_files import refuse_existing
     from deniable.collect.folder import StudyFolder
     from deniable.collect.page import page_bytes
     from deniable.collect.releasing import remembered_study
     from deniable.collect.study import new_study
+    from deniable.ledger import Spending
+    from deniable.mechanism.strata import Strata
     from deniable.release import release
+    from deniable.release.checking import Problems
 
-    population = (memory or LedgerOptions()).remember(seeded=False)
-    release.check_ledger(output, population)
-    study = new_study(mechanism, questionnaire, date.today())
+    problems = Problems()
+    population = study = outlook = None
+    with problems.at("ledger"):
+        population = (memory or LedgerOptions()).remember(seeded=False)
+        release.check_ledger(output, population)
+    with problems.at("output"):
+        refuse_existing(output, overwrite=False)
+    with problems.at("questionnaire"):
+        study = new_study(mechanism, questionnaire, date.today())
+    if study is not None and population is not None:
+        with problems.at("ledger"):
+            release.check_budget(study.design.mechanism, population)
+        with problems.at("ledger"):
+            outlook = population.outlook(Spending.of(Strata.one(study.design.mechanism)))
+    if check:
+        plain = {
+            "output": str(output),
+            "ledger": outlook,
+            "problems": [
+                {"at": problem.at, "sentence": as_typed(problem.sentence)}
+                for problem in problems.found
+            ],
+        }
+        if as_json:
+            console.print_json(plain)
+        else:
+            console.show_check(plain)
+    problems.refuse()
+    if check:
+        return
+    assert study is not None
     page = len(page_bytes(study))
-    release.check_budget(study.design.mechanism, population)
     StudyFolder.make(output, study, store)
     if population is not None:
         remembered_study(study, population)

@@ -381,6 +381,27 @@ def show_standing(record: Mapping[str, Any], population: "Population | None") ->
     say(f"Release {known['release']} of population '{population.name}', {total} in all.")
 
 
+def show_check(plain: Mapping[str, Any]) -> None:
+    """Print what a release would be (:meth:`deniable.release.checking.Check.to_plain`)."""
+    say("Checked only: nothing was drawn or written.")
+    if plain.get("rows") is not None:
+        say(f"{plain['output']} would have {plain['rows']:,} rows.")
+    if plain.get("replaces"):
+        say(f"It would replace {plain['output']}.")
+    for name, what in (
+        ("drafted", "Categories or edges read off the data"),
+        ("dropped", "Columns that are left out"),
+        ("kept", "NOT PROTECTED, released as they are"),
+    ):
+        if plain.get(name):
+            say(f"{what}: {', '.join(plain[name])}")
+    if (ledger := plain["ledger"]) is not None:
+        say(f"Ledger {ledger['file']}{', a new one' if ledger['new'] else ''}, before and after:")
+        show_ledger([ledger["before"] | {"attributes": []}, ledger["after"] | {"attributes": []}])
+    if plain.get("key") is not None:
+        say(f"It would be signed with the key {plain['key']}")
+
+
 def show_power(plan: "Plan") -> None:
     """Print what an audit can see, before a row is drawn."""
     from deniable.mechanism.privacy import nats_text

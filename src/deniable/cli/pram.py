@@ -50,12 +50,13 @@ def pram(
             privacy; the schema must not declare or keep them.
     """
     from deniable.cli import options
-    from deniable.release import curator, release
+    from deniable.release import curator
+    from deniable.release.checking import Check, Problems
     from deniable.schema import Schema
     from deniable.tables.reading import read_twice
 
     publish = publish or PublishOptions()
-    release.check_output(output, overwrite=publish.force)
+    problems = Problems()
     chosen = Schema.from_toml(schema)
     names = [chosen.names[i] for i in chosen.protected]
     treatment = curator.Treatment(
@@ -67,11 +68,16 @@ def pram(
         alpha=alpha,
         numeric=options.numbers_by_name(numeric, "--numeric"),
     )
-    publication = publish.options(_without_factors(repeatable([source], schema, output)))
-    curator.check_budget(treatment, publication, output)
+    command = _without_factors(repeatable([source], schema, output))
+    publication = publish.options(problems, command)
+    check = Check(chosen, output, publication, problems, numeric=list(treatment.numeric))
+    with problems.at("ledger"):
+        curator.check_budget(treatment, publication, output)
+    check.refuse_before_rows(source)
     with read_twice(source) as table:
         with console.progress("Looking at the data") as advance:
-            release.look_at(table, chosen, publication, list(treatment.numeric), advance)
+            check.look(table, advance)
+        problems.refuse()
         bits = bits_from(publish.insecure_seed)
         with console.progress("Reading") as advance:
             record = curator.pram(table, treatment, output, publication, bits, advance)

@@ -19,6 +19,7 @@ from deniable.cli.arguments import (
     SHARED,
     SHOWN,
     AsJson,
+    Check,
     Curve,
     DesignOptions,
     FileOrStream,
@@ -35,6 +36,7 @@ from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.design.account import Design
+    from deniable.release import checking
     from deniable.schema import FileFormat
 
 
@@ -52,6 +54,7 @@ def share(
     jobs: Annotated[int | None, LARGE] = None,
     resume: Annotated[bool, LARGE] = False,
     only_begin: Annotated[bool, LARGE] = False,
+    check: Check = False,
     verbose: Annotated[bool, SHOWN] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,29 +73,44 @@ def share(
         verbose: Also the table of attributes and what other methods cost; the report has them.
     """
     from deniable.engines import processes
-    from deniable.release import release
+    from deniable.ledger import Spending
+    from deniable.mechanism.strata import Strata
+    from deniable.release import checking, release
     from deniable.release.parts import finish
     from deniable.tables.reading import read_twice
 
     publish = publish or PublishOptions()
+    if resume and check:
+        raise InputError("--check is for a release that was not begun; leave out --resume")
     if resume:
         _resume(sources, schema, mechanism, output, request, publish, jobs, as_json=as_json)
         return
     source, files = _tables(sources)
     if only_begin and files is None:
         raise InputError("--only-begin is for a release in parts; these rows are not divided")
-    release.check_output(output, overwrite=publish.force)
-    options = publish.options(repeatable(sources or [], schema or mechanism or Path(), output))
+    problems = checking.Problems()
+    command = repeatable(sources or [], schema or mechanism or Path(), output)
+    options = publish.options(problems, command)
     if schema is None and mechanism is None and files is None and source != "-":
+        with problems.at("output"):
+            release.check_output(output, overwrite=publish.force)
+        problems.refuse()
         _show_draft(source, publish.file_format())
     declared, result = _given(schema, mechanism, request)
-    if options.population is not None:
-        result = result or find_design(declared, request)
-        release.check_budget(result.mechanism, options.population, output)
+    plan = checking.Check(declared, output, options, problems)
+    if options.population is not None or check:
+        with problems.at("epsilon"):
+            result = result or find_design(declared, request)
+            plan.spending = Spending.of(Strata.one(result.mechanism))
+    if check:
+        _show_check(plan, source, as_json=as_json)
+        return
+    plan.refuse_before_rows(source)
     if files is None:
         with read_twice(source) as table:
             with console.progress("Looking at the data") as advance:
-                release.look_at(table, declared, options, progress=advance)
+                plan.look(table, advance)
+            problems.refuse()
             result = result or find_design(declared, request)
             _note_replacing(output, force=publish.force)
             account = account_of(result, curve=curve)
@@ -120,6 +138,28 @@ def share(
         record = finish(job, account, options.signer)
     told = [] if as_json else _advice(result, record, request, schema)
     _show(record, output, options.population, told, verbose=verbose, as_json=as_json)
+
+
+def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
+    """Look at the rows, and print what would be made and all reasons against it.
+
+    Raises:
+        InputError: if there is one.
+    """
+    from deniable.tables.reading import read_twice
+
+    check.request()
+    with read_twice(source) as table, console.progress("Looking at the data") as advance:
+        check.columns(table)
+        check.look(table, advance)
+    plain = check.to_plain()
+    for problem in plain["problems"]:
+        problem["sentence"] = as_typed(problem["sentence"])
+    if as_json:
+        console.print_json(plain)
+    else:
+        console.show_check(plain)
+    check.problems.refuse()
 
 
 def _show_draft(source: str, file_format: "FileFormat") -> None:
@@ -426,12 +466,18 @@ def repeatable(sources: Sequence[str], schema: Path, output: Path) -> str:
     return as_text(shlex.join(["deniable", *map(without_path, _without_asides(sys.argv[1:]))]))
 
 
+_ASIDES = (
+    *("--resume", "--only-begin", "--check", "--new-population"),
+    *("--new-ledger", "--no-new-ledger"),
+)
+
+
 def _without_asides(words: list[str]) -> list[str]:
     """Return the command without what is about the ledger, which stays with the data, and about
     who works on it."""
     shown = []
     for before, word in zip(["", *words], words, strict=False):
-        if word in ("--resume", "--only-begin", "--new-population"):
+        if word in _ASIDES:
             continue
         if not {before, word.partition("=")[0]} & {"--ledger", "--population", "--jobs"}:
             shown.append(word)
@@ -457,10 +503,13 @@ def randomize(
     """
     from deniable.design import record
     from deniable.release import release
+    from deniable.release.checking import Problems
 
     design = record.read_design(mechanism)
     given = given or ReleaseOptions()
-    options = given.options()
+    problems = Problems()
+    options = given.options(problems)
+    problems.refuse()
     bits = bits_from(given.insecure_seed)
     with console.progress("Randomizing") as advance:
         release.randomize_table(source, design.mechanism, output, options, bits, advance)

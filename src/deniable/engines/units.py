@@ -40,6 +40,7 @@ class Releasing(TypedDict, total=False):
     ledger: str | Path | None
     population: str
     new_population: bool
+    new_ledger: bool | None
 
 
 class Asked(Releasing, total=False):
@@ -65,6 +66,7 @@ def options_of(
     ledger: str | Path | None = None,
     population: str = EVERYBODY,
     new_population: bool = False,
+    new_ledger: bool | None = None,
     **told: Any,
 ) -> Options:
     """Return what a release is told; ``command`` is how its record says it was made.
@@ -74,7 +76,7 @@ def options_of(
     """
     if unknown := told.keys() - {one.name for one in fields(Options)}:
         raise TypeError(f"{command.split('(')[0]}() has no argument '{min(unknown)}'")
-    whose = population_of(ledger, population, new=new_population)
+    whose = population_of(ledger, population, new=new_population, new_ledger=new_ledger)
     signer = None if sign is None else read_signer(sign)
     return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)
 

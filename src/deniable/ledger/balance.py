@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from deniable.ledger.events import Event, StoredRelease, compared, stored_releases
+from deniable.ledger.spending import Spending
 from deniable.mechanism.privacy import compose, finite_or_none, nats_text
 
 
@@ -78,6 +79,15 @@ class Balance:
         if not (math.isfinite(epsilon) and math.isfinite(self.epsilon)):
             return False
         return Fraction(epsilon) <= self._exactly_left(self.budget)
+
+    def after(self, spending: Spending) -> "Balance":
+        """Return the balance with one more release.
+
+        >>> Balance("p", budget=9.0).after(Spending(4.0)).left
+        5.0
+        """
+        release = StoredRelease(0, "", self.population, "", spending, "", traceless=True)
+        return replace(self, releases=(*self.releases, release))
 
     def _exactly_left(self, budget: float) -> Fraction:
         spent = (Fraction(release.of_person.epsilon) for release in self.releases)

@@ -598,34 +598,66 @@ class Population:
         Raises:
             InputError: if the population is new, or its budget does not allow it.
         """
-        if self.ledger.exists:
-            known = balances(_without(self.ledger.events(), replacing))
+        known = self._known(replacing)
+        if known:
             _refuse_unknown(self.ledger, self.name, known, new=self.new)
             _refuse_beyond_budget(self.ledger, self.name, known, spending)
 
+    def outlook(self, spending: Spending, replacing: int | None = None) -> dict[str, Any]:
+        """Return the state of the ledger before and after a release, as plain values.
+
+        Args:
+            spending, replacing: as of :meth:`check`.
+
+        Returns:
+            ``file``, ``new`` if the ledger does not exist yet, and ``before`` and ``after``
+            (:meth:`~deniable.ledger.balance.Balance.to_plain`).
+
+        Raises:
+            InputError: if the ledger cannot be read.
+        """
+        before = self._known(replacing).get(compared(self.name), Balance(self.name))
+        return {
+            "file": str(self.ledger.path),
+            "new": not self.ledger.exists,
+            "before": before.to_plain(),
+            "after": before.after(spending).to_plain(),
+        }
+
+    def _known(self, replacing: int | None) -> dict[str, Balance]:
+        if not self.ledger.exists:
+            return {}
+        return balances(_without(self.ledger.events(), replacing))
+
 
 def population_of(
-    ledger: str | Path | None = None, name: str = EVERYBODY, *, new: bool = False
+    ledger: str | Path | None = None,
+    name: str = EVERYBODY,
+    *,
+    new: bool = False,
+    new_ledger: bool | None = None,
 ) -> Population | None:
     """Return whose data it is, in the named ledger or the one that DENIABLE_LEDGER names; None if
     neither is.
 
     Args:
         ledger, name, new: as of :class:`Population`.
+        new_ledger: whether the file may not exist yet; by default only one that ``ledger`` names.
 
     Raises:
-        InputError: if it cannot be one, DENIABLE_LEDGER names none that is there, or a population
-            is named without one.
+        InputError: if it cannot be one, it does not exist and should, or a population is named
+            without one.
     """
-    if ledger is not None:
-        return Population(Ledger(ledger), name, new)
-    if (usual := usual_ledger()) is not None:
-        if not usual.exists:
+    named = None if ledger is None else Ledger(ledger)
+    if (found := named or usual_ledger()) is not None:
+        may_be_new = named is not None if new_ledger is None else new_ledger
+        if not (found.exists or may_be_new):
+            by = "" if named else ", and DENIABLE_LEDGER names it"
             raise InputError(
-                f"{usual.path}: there is no such ledger, and DENIABLE_LEDGER names it; put it "
-                "back, name another, or begin a new one with deniable ledger budget"
+                f"{found.path}: there is no such ledger{by}; put it back, name another, or begin a "
+                "new one with `new_ledger`"
             )
-        return Population(usual, name, new)
+        return Population(found, name, new)
     if name != EVERYBODY:
         raise InputError(
             "`population` is for a ledger; name its file with `ledger`, or in the environment "

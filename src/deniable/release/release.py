@@ -456,6 +456,7 @@ def look_at(
     options: Options,
     numeric: Sequence[str] = (),
     progress: Progress = lambda _fraction: None,
+    rows_of: Counter[Any] | None = None,
 ) -> int | None:
     """Compare all rows of a table with a schema, before anything is designed or released.
 
@@ -463,6 +464,7 @@ def look_at(
         source, schema, options, progress: as of :func:`share`; what its columns are declared to
             hold is the schema.
         numeric: further columns that are released as other numbers.
+        rows_of: takes up the number of rows of each person, if a column says whose row it is.
 
     Returns:
         The number of rows; None of a source that gives its rows only once, which is not looked at.
@@ -479,7 +481,10 @@ def look_at(
         with as_it_was(source), open_rows(source, schema, options, numeric) as reader:
             among = columns_of_persons(schema, reader.all_names)
     whose = {name: Repeats() for name in among}
-    tally = {name: repeats.add for name, repeats in whose.items()}
+    tally: dict[str, Callable[[Any], None]] = {n: repeats.add for n, repeats in whose.items()}
+    if rows_of is not None:
+        counts = rows_of
+        tally |= dict.fromkeys(options.persons, lambda rows: count_rows(rows, counts, "", 1))
 
     def check_kept(table: str, kept: dict[str, Any], first_row: int) -> None:
         refuse_values(options.also, table, {n: kept[n] for n in schema.keep}, first_row)

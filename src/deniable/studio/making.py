@@ -3,10 +3,11 @@
 import asyncio
 import json
 import os
+import re
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,7 @@ class Job:
             stdin=asyncio.subprocess.PIPE,  # closes with this process, and then it ends
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, **_VARIABLES},
+            env={**os.environ, **_VARIABLES, "DENIABLE_LEDGER": usual_ledger()},
             start_new_session=True,
             limit=_LONGEST_LINE,
         )
@@ -99,6 +100,12 @@ class Job:
                 os.killpg(self._process.pid, signal.SIGINT)
 
 
+def usual_ledger() -> str:
+    """Return the path in DENIABLE_LEDGER as an absolute one; empty if there is none."""
+    named = os.environ.get("DENIABLE_LEDGER", "").strip()
+    return str(Path(named).absolute()) if named else ""
+
+
 SHARED = {
     "output": "--output",
     "person": "--person",
@@ -111,6 +118,8 @@ SHARED = {
 
 TICKED = {
     "shuffle": "--shuffle",
+    "overwrite": "--force",
+    "new_ledger": "--new-ledger",
     "new_population": "--new-population",
     "drop_other_columns": "--drop-other-columns",
     "accept_drafted": "--accept-drafted",
@@ -124,4 +133,81 @@ def options(form: Mapping[str, str]) -> list[str]:
     ['--output=release', '--shuffle']
     """
     given = [f"{option}={form[name]}" for name, option in SHARED.items() if form.get(name)]
-    return given + [option for name, option in TICKED.items() if form.get(name)]
+    given += [option for name, option in TICKED.items() if form.get(name)]
+    if form.get("ledger") and not form.get("new_ledger"):
+        given.append("--no-new-ledger")
+    return given
+
+
+CHECKED = ("--check", "--json")
+"""What makes a command check what it would make."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reason why a command refuses.
+
+    Args:
+        sentence: the command's.
+        controls: the names of those that settle it, in the form of a release or a study.
+    """
+
+    sentence: str
+    controls: Sequence[str]
+
+
+_OPTION = re.compile(r"--[a-z][a-z-]*")
+_REFUSED = "deniable: "
+
+
+def problems_of(jobs: Iterable[Job], labels: Mapping[str, str]) -> list[Problem]:
+    """Return the reasons why commands or their checks refused, each once.
+
+    Args:
+        jobs: that have ended.
+        labels: of the controls, by name; they stand in the sentences in place of the options.
+    """
+    said: dict[str, str] = {}
+    for job in jobs:
+        found = job.result() if CHECKED[0] in job.arguments else None
+        if found is not None:
+            said |= {one["sentence"]: one["at"] for one in found["problems"]}
+        elif job.status:
+            said = dict.fromkeys(_refusals(job.lines), "") | said
+    return _with_controls(said, labels)
+
+
+def notes_of(job: Job, labels: Mapping[str, str]) -> list[Problem]:
+    """Return what a command said besides the reasons why it refused."""
+    ends = [at for at, line in enumerate(job.lines) if line.startswith(_REFUSED)]
+    return _with_controls(dict.fromkeys(job.lines[: ends[0]] if ends else job.lines, ""), labels)
+
+
+def _with_controls(said: Mapping[str, str], labels: Mapping[str, str]) -> list[Problem]:
+    """Return sentences, each about a control, with the controls that have not been named before."""
+    names = {option: name for name, option in (SHARED | TICKED).items() if name in labels}
+
+    def label(option: re.Match[str]) -> str:
+        if option[0] not in names:
+            return option[0]
+        return f"“{labels[names[option[0]]].partition(':')[0]}”"
+
+    problems, shown = [], set[str]()
+    for sentence, at in said.items():
+        controls = [at] if at in labels and at in (*SHARED, *TICKED, "table") else []
+        controls += [names[option] for option in _OPTION.findall(sentence) if option in names]
+        once = [name for name in dict.fromkeys(controls) if name not in shown]
+        shown |= set(once)
+        problems.append(Problem(_OPTION.sub(label, sentence), once))
+    return problems
+
+
+def _refusals(lines: Sequence[str]) -> list[str]:
+    """Return the reasons in what a command said.
+
+    >>> _refusals(["a note", "deniable: refused for 2 reasons:", "  one", "    more", "  two"])
+    ['one\\n    more', 'two']
+    """
+    text = "\n".join(lines).rpartition(_REFUSED)[2]
+    first, *reasons = re.split(r"\n  (?! )", text)
+    return reasons if re.fullmatch(r"refused for \d+ reasons:", first) else [text]

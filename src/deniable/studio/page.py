@@ -1,5 +1,6 @@
 """The page: a function of the draft, of what was computed, and of what is being made."""
 
+import math
 import os
 import re
 import tomllib
@@ -21,6 +22,7 @@ from deniable.report.wording import epsilon_text, points_text
 from deniable.studio.declaring import ROLES, category_lines, problem_of, role_of, undeclared
 from deniable.studio.draft import Draft, names_of
 from deniable.studio.importing import ENCODINGS, reading_in
+from deniable.studio.making import notes_of, problems_of, usual_ledger
 from deniable.studio.opening import OPENED, TABLES
 from deniable.studio.paths import path_in
 from deniable.studio.state import LANGUAGES, State
@@ -30,6 +32,9 @@ from deniable.tables.preview import Preview
 
 VIEWS = ("start", "schema", "design", "release", "study", "ask")
 """The views, in the order in which they are needed."""
+
+CHECKS = ("check_release", "check_study")
+"""The views between filling in the form of a view and making what it is for."""
 
 STYLE = read("deniable.report", "page.css") + read("deniable.studio", "browser", "studio.css")
 
@@ -68,7 +73,7 @@ def page(
 
     Args:
         studio: what the page is of.
-        view: one of :data:`VIEWS`, or ``summary``.
+        view: one of :data:`VIEWS` or :data:`CHECKS`, or ``summary``.
         wish: as it was understood.
         said: what the last step has to say.
         partial: whether only the answers are exchanged.
@@ -80,7 +85,7 @@ def page(
     answer = None if wish.problems else studio.answers.known(wish.digest)
     preview = studio.preview[1] if studio.preview else Preview()
     return render(
-        f"deniable.studio/{view}.html.j2",
+        f"deniable.studio/{'check' if view in CHECKS else view}.html.j2",
         title=draft.schema.get("title") or studio.keeper.path.name,
         style=STYLE,
         policy="",
@@ -122,6 +127,10 @@ def page(
         computing=computing,
         pins=_pins(studio, draft),
         worst=worst,
+        widest=widest,
+        usual_ledger=usual_ledger(),
+        problems_of=problems_of,
+        notes_of=notes_of,
         compared=compared,
         digest=sha256((answer or {}).get("mechanism", "").encode()).hexdigest(),
     )
@@ -191,6 +200,16 @@ def worst(tables: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the largest half-width; None if something cannot be estimated."""
     widths = [table["half_width"] for table in tables]
     return None if None in widths or not widths else max(widths)
+
+
+def widest(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the table with the largest half-width, the first that cannot be estimated if there is
+    one; None if there is no table."""
+    return max(
+        tables,
+        key=lambda one: math.inf if one["half_width"] is None else one["half_width"],
+        default=None,
+    )
 
 
 def compared(pins: Sequence[Mapping[str, Any]]) -> tuple[Plot, Plot] | None:

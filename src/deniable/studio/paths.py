@@ -1,6 +1,5 @@
 """Paths typed in the page: what is made stays below the folder of the draft."""
 
-import os
 from pathlib import Path
 
 from deniable.errors import InputError
@@ -25,11 +24,10 @@ def new_path(folder: Path, typed: str) -> str:
     """Return the path, in the folder of the draft, of a folder to make.
 
     Raises:
-        InputError: if it lies elsewhere, exists, or has no folder to be made in.
+        InputError: if it lies elsewhere, or has no folder to be made in. That it exists already is
+            for the command to say, which may be told to replace it.
     """
     path = path_in(folder, typed)
-    if os.path.lexists(folder / Path(typed).expanduser()) or path.exists():
-        raise InputError(f"'{typed}' exists already and is not replaced; name another folder")
     if not path.parent.is_dir():
         raise InputError(f"'{typed}' has no folder to be made in; make that first")
     return str(path.relative_to(folder.resolve()))

@@ -21,7 +21,7 @@ from deniable.errors import InputError
 from deniable.report.rendering import read
 from deniable.studio import answers, exports, importing, working
 from deniable.studio.draft import Keeper, digest
-from deniable.studio.page import POLICY, VIEWS, page
+from deniable.studio.page import CHECKS, POLICY, VIEWS, page
 from deniable.studio.place import Place
 from deniable.studio.state import State
 from deniable.studio.steps import STEPS, Asked
@@ -103,7 +103,7 @@ class Studio(State):
 
     async def _view(self, request: Request) -> Response:
         view = request.path_params["view"]
-        if view not in VIEWS:
+        if view not in (*VIEWS, *CHECKS):
             return self.door.said(404, "there is no such page")
         await importing.look(self, view)
         try:
@@ -170,7 +170,7 @@ class Studio(State):
         form |= {"which": which} if which else {}
         if name == view:
             self.filled[view] = form
-        if view not in VIEWS or step is None:
+        if view not in (*VIEWS, *CHECKS) or step is None:
             return self.door.said(400, "there is no such step")
         try:
             view = await step(Asked(self, form, request.is_disconnected)) or view

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from deniable.atomic_files import write_file
@@ -44,6 +45,8 @@ class State:
         """The form by which a table was opened last, if it could not be read so."""
         self.preview: tuple[Any, Preview] | None = None
         """The first rows of the table that a view shows, beside what they were read from."""
+        self.from_check: dict[str, Job] = {}
+        """What was made from the last check of a view, by the view's name."""
         self.said: Mapping[str, str] = {}
         """What the last step has to say: by control, or under ``page``."""
 
@@ -56,8 +59,22 @@ class State:
         self.answers.want(wish.digest, answers.answer, wish)
         return await self.answers.wait(wish.digest, gone)
 
-    def begin(self, name: str, job: Job) -> None:
+    def mechanism_file(self, wish: Wish) -> Path:
+        """Return the file of a wish's mechanism, which a command reads later, whatever is wished
+        then."""
+        return self.cache / f"{wish.digest}.json"
+
+    def is_of_now(self, job: Job) -> bool:
+        """Whether a command takes the mechanism that is shown."""
+        return f"--mechanism={self.mechanism_file(self.understood())}" in job.arguments
+
+    def begin(self, name: str, job: Job, then: Callable[[], None] = lambda: None) -> None:
         """Begin to make something, in the place of what was made under this name.
+
+        Args:
+            name: of the view that makes it.
+            job: the command.
+            then: called when the command has ended, in whichever way.
 
         Raises:
             InputError: if that still runs.
@@ -65,16 +82,17 @@ class State:
         if name in self.jobs and self.jobs[name].status is None:
             raise InputError("this is being made already; wait for it, or stop it")
         self.jobs[name] = job
-        task = asyncio.create_task(self._run(job))
+        task = asyncio.create_task(self._run(job, then))
         self.running.add(task)
         task.add_done_callback(self.running.discard)
 
-    async def _run(self, job: Job) -> None:
+    async def _run(self, job: Job, then: Callable[[], None]) -> None:
         self._remember()
         try:
             await job.run()
         finally:
             self._remember()
+        then()
 
     def _remember(self) -> None:
         """Write the jobs into the cache, for the next start."""

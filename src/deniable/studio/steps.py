@@ -14,7 +14,7 @@ from deniable.errors import InputError
 from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
 from deniable.studio.importing import OPTIONS, Reading, reading_in
-from deniable.studio.making import Job, options
+from deniable.studio.making import CHECKED, Job, options
 from deniable.studio.numbers import rounded_up
 from deniable.studio.paths import kept_path, new_path, path_in, read_path
 from deniable.studio.state import LANGUAGES, State
@@ -223,13 +223,52 @@ async def _mechanism(asked: Asked) -> Path:
     if not answer or "mechanism" not in answer:
         raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
     studio.cache.mkdir(parents=True, exist_ok=True)
-    path = studio.cache / f"{wished.digest}.json"  # a command reads it later, another wish or not
+    path = studio.mechanism_file(wished)
     write_file(path, answer["mechanism"].encode(), overwrite=True)
     return path
 
 
-async def release(asked: Asked) -> None:
-    """Make the release."""
+async def _check(of: str, given: list[str], asked: Asked) -> str:
+    """Check what a command would make, and return the view of the check, after two seconds even if
+    it is not done."""
+    studio, name = asked.studio, f"check_{of}"
+    studio.filled[of] = studio.filled[name] = asked.form
+    studio.from_check.pop(of, None)
+    await stop(replace(asked, form={"which": name}))
+    job = Job([*given, *CHECKED], studio.folder)
+    studio.begin(name, job)
+    for _ in range(40):
+        if job.status is None:
+            await asyncio.sleep(0.05)
+    return name
+
+
+def _typed(form: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in form.items() if text and name not in ("which", "at")}
+
+
+async def make(of: str, asked: Asked) -> str:
+    """Make what was checked; check it again if that fails, or before if the form has changed."""
+    studio, name = asked.studio, f"check_{of}"
+    check, form = studio.jobs.get(name), studio.filled.get(name)
+    if form and _typed(asked.form) != _typed(form):
+        return await {"release": release, "study": study}[of](asked)
+    if check is None or form is None or check.status != 0 or not studio.is_of_now(check):
+        raise InputError("this is not what was checked last; check it first")
+    given = [word for word in check.arguments if word not in CHECKED]
+    job = Job(given, studio.folder, form["output"])
+
+    def then() -> None:
+        if job.status:
+            studio.begin(name, Job(check.arguments, studio.folder))
+
+    studio.begin(of, job, then)
+    studio.from_check[of] = job
+    return name
+
+
+async def release(asked: Asked) -> str:
+    """Check the release."""
     form, folder = dict(asked.form), asked.studio.folder
     reading = reading_in(asked.studio, "release")
     if reading is None or not form.get("output"):
@@ -244,11 +283,11 @@ async def release(asked: Asked) -> None:
     mechanism = await _mechanism(asked)
     table = read_path(folder, reading.table)
     given = ["share", table, f"--mechanism={mechanism}", *reading.options, *options(form)]
-    asked.studio.begin("release", Job(given, folder, form["output"]))
+    return await _check("release", given, replace(asked, form=form))
 
 
-async def study(asked: Asked) -> None:
-    """Open a study with the mechanism that is shown: its questionnaire, its folder."""
+async def study(asked: Asked) -> str:
+    """Check a study with the mechanism that is shown: its questionnaire, its folder."""
     studio, form = asked.studio, dict(asked.form)
     if not form.get("output"):
         raise InputError("name the folder to make")
@@ -258,8 +297,7 @@ async def study(asked: Asked) -> None:
     questionnaire = studio.cache / "questionnaire.toml"
     write_file(questionnaire, tomli_w.dumps(plain).encode(), overwrite=True)
     given = [f"--mechanism={mechanism}", f"--questionnaire={questionnaire}"]
-    job = Job(["collect", "open", *given, *options(form)], studio.folder, form["output"])
-    studio.begin("study", job)
+    return await _check("study", ["collect", "open", *given, *options(form)], asked)
 
 
 async def rehearse(asked: Asked) -> None:
@@ -318,6 +356,8 @@ STEPS: dict[str, Step] = {
     "names": names,
     "release": release,
     "study": study,
+    "make_release": partial(make, "release"),
+    "make_study": partial(make, "study"),
     "rehearse": rehearse,
     "ask": ask,
     "stop": stop,

@@ -15,7 +15,7 @@ from deniable.ledger import (
     remembered,
     stored_releases,
 )
-from deniable.ledger.book import same_people, unfinished
+from deniable.ledger.book import population_of, same_people, unfinished
 from killing import finished, forked, killed, moments
 
 DROPPED = ("DROP TRIGGER events_stay", "DROP TRIGGER events_remain")
@@ -399,3 +399,36 @@ def test_a_killed_release_leaves_a_whole_ledger(tmp_path):
 @pytest.mark.slow
 def test_a_release_killed_at_many_moments_leaves_a_whole_ledger(tmp_path):
     each_moment(tmp_path, int(os.environ.get("KILLS", "50")))  # just kill: two hundred
+
+
+def test_a_ledger_that_does_not_exist_is_begun_or_refused(path, monkeypatch):
+    # Failed before: a mistyped name could not be refused, and DENIABLE_LEDGER could begin none.
+
+    def found(*given, **told):
+        whose = population_of(*given, **told)
+        return whose is not None and whose.ledger.path == path
+
+    assert found(path)
+    assert found(path, new_ledger=True)
+    with pytest.raises(InputError, match=r"no such ledger; put it back.*with `new_ledger`"):
+        population_of(path, new_ledger=False)
+    monkeypatch.setenv("DENIABLE_LEDGER", str(path))
+    with pytest.raises(InputError, match="and DENIABLE_LEDGER names it"):
+        population_of()
+    assert found(new_ledger=True)
+    Ledger(path).set_budget("p", 1.0)
+    assert found()
+    assert found(path, new_ledger=False)
+
+
+def test_an_outlook_says_what_a_release_would_come_to(path):
+    whose = Population(Ledger(path), "P ")
+    assert whose.outlook(Spending(1.0))["new"]
+    whose.ledger.set_budget("p", 5.0)
+    with whose.ledger.release("p", Spending(1.5), "share") as entry:
+        entry.count()
+    seen = whose.outlook(Spending(3.0, {"a": 2.0}, {"a": 2.0}))
+    before, after = seen["before"], seen["after"]
+    assert (before["population"], before["epsilon"], before["left"]) == ("p", 1.5, 3.5)
+    assert (after["releases"], after["epsilon"], after["left"]) == (2, 4.5, 0.5)
+    assert len(whose.ledger.events()) == 4, "nothing is entered"

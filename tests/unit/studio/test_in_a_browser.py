@@ -484,6 +484,7 @@ def test_the_first_walk_from_a_table_to_a_release_and_a_program_that_is_killed(
         assert not browser.find_element(By.ID, "elsewhere").is_displayed()
         click(By.CSS_SELECTOR, "nav [href='/release']")
         click(By.CSS_SELECTOR, "button[value=release]")
+        click(By.CSS_SELECTOR, "button[value=make_release]")
         click(By.CSS_SELECTOR, "[href='/files/report.html']")
         until(lambda: "report" in browser.current_url)
         assert actions <= 15

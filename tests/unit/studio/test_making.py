@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from deniable.studio.making import Job
+from deniable.studio.making import CHECKED, Job, notes_of, options, problems_of
 from unit.collect.studies import example_folder
 
 
@@ -113,3 +113,59 @@ def test_a_command_has_nothing_to_read(tmp_path: Path) -> None:
     job = Job(["inspect", "/dev/stdin"], tmp_path)
     asyncio.run(asyncio.wait_for(job.run(), 20))
     assert job.status == 2
+
+
+LABELS = {
+    **{"table": "The table", "output": "The folder", "overwrite": "Replace: it", "ledger": "L"},
+    **{"new_ledger": "Begin a ledger", "sign": "Key"},
+}
+
+
+def test_a_reason_stands_at_the_controls_that_settle_it(tmp_path: Path) -> None:
+    check = Job(["share", "t.csv", *CHECKED], tmp_path, status=2)
+    found = [
+        {"at": "output", "sentence": "r exists; replace it with --force"},
+        {"at": "ledger", "sentence": "l: no such ledger; begin it with --new-ledger"},
+        {"at": "ledger", "sentence": "beyond the budget"},
+        {"at": "epsilon", "sentence": "there is no --epsilon"},
+    ]
+    check.printed = json.dumps({"problems": found}).encode()
+    check.lines = ["a note (--sign)", "deniable: refused for 4 reasons:", "  r exists; …"]
+    said = problems_of([check], LABELS)
+    assert [one.controls for one in said] == [
+        *(["output", "overwrite"], ["ledger", "new_ledger"], [], []),
+    ]
+    assert said[0].sentence == "r exists; replace it with “Replace”"
+    assert said[3].sentence == "there is no --epsilon"
+    (note,) = notes_of(check, LABELS)
+    assert (note.sentence, note.controls) == ("a note (“Key”)", ["sign"])
+
+
+def test_a_command_that_failed_says_why_once(tmp_path: Path) -> None:
+    made = Job(["share", "t.csv"], tmp_path, lines=["Replacing r", "deniable: r exists (--force)"])
+    made.status = 2
+    (problem,) = problems_of([made], LABELS)
+    assert (problem.sentence, problem.controls) == ("r exists (“Replace”)", ["overwrite"])
+    check = Job(["share", "t.csv", *CHECKED], tmp_path, status=2)
+    found = [{"at": "output", "sentence": "r exists (--force)"}]
+    check.printed = json.dumps({"problems": found}).encode()
+    (problem,) = problems_of([check, made], LABELS)
+    assert problem.controls == ["output", "overwrite"]
+    made.status = 0
+    assert problems_of([made], LABELS) == []
+
+
+def test_a_named_ledger_is_begun_only_if_the_box_is_ticked() -> None:
+    assert options({"ledger": "l"}) == ["--ledger=l", "--no-new-ledger"]
+    assert options({"ledger": "l", "new_ledger": "yes"}) == ["--ledger=l", "--new-ledger"]
+    assert options({"overwrite": "yes"}) == ["--force"]
+
+
+def test_the_usual_ledger_is_the_same_from_the_folder_of_the_draft(
+    program: Callable[[str], Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Failed before: a relative path was read from the folder of the draft.
+    monkeypatch.setenv("DENIABLE_LEDGER", "people.ledger")
+    job = program('echo "$DENIABLE_LEDGER" >&2')
+    asyncio.run(job.run())
+    assert job.lines == [str(Path("people.ledger").absolute())]

@@ -14,6 +14,7 @@ from deniable.report.rendering import read
 from deniable.studio import answers
 from deniable.studio.draft import Draft, Keeper
 from deniable.studio.page import (
+    CHECKS,
     LANGUAGES,
     STYLE,
     VIEWS,
@@ -108,7 +109,7 @@ def test_every_view_is_shown_in_every_state(tmp_path: Path, state: str) -> None:
     wish = shown.understood()
     language = {"odd": "de"}.get(state, "en")
     shown.language = language
-    views = VIEWS if state in ("empty", "odd", "no schema") else ("design", "release")
+    views = (*VIEWS, *CHECKS) if state in ("empty", "odd", "no schema") else ("design", "release")
     for view in views:
         check(page(shown, view, wish, {}))
     if wish.problems:
@@ -222,7 +223,7 @@ def test_every_text_is_used_and_every_choice_has_one() -> None:
     for language in LANGUAGES:
         found = texts(language)
         assert set(found["methods"]) == {name for name, spec in METHODS.items() if spec.offered}
-        assert set(found["views"]) == set(VIEWS)
+        assert set(found["views"]) == {*VIEWS, *CHECKS}
         assert set(found["languages"]) == set(LANGUAGES)
     told = answers.answer(understood(draft()))["statements"]
     forms = answers.answer(understood(draft(method="forms")))["statements"]

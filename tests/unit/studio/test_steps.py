@@ -86,17 +86,27 @@ def made(folder: Path) -> Iterator[Studio]:
 
 
 def press(made: Studio, step: str, form: Mapping[str, str]) -> Answer:
-    """Press a button, wait for what it makes, and return the view of that name."""
+    """Press a button and, after a check that finds nothing, the one that makes what was checked;
+    return the page that is shown then."""
 
     async def pressed() -> Answer:
         browser = Browser(made.app())
         await browser.enter()
-        answer = await browser.do(step, None, view=step, **form)
-        if (job := made.jobs.get(step)) is None:
+        view, answer = step, await browser.do(step, None, view=step, **form)
+        if step in ("release", "study"):
+            view = f"check_{step}"
+            if 'role="alert">' in answer.text or await ended(view):  # something stands against it
+                return answer
+            await browser.do(f"make_{step}", None, view=view, **form)
+        if step not in made.jobs:
             return answer
-        while job.status is None:
+        await ended(step)
+        return answer if 'role="alert">' in answer.text else await browser.ask(f"/{view}")
+
+    async def ended(name: str) -> int:
+        while (status := made.jobs[name].status) is None:
             await asyncio.sleep(0.01)
-        return answer if 'role="alert">' in answer.text else await browser.ask(f"/{step}")
+        return status
 
     return asyncio.run(pressed())
 
@@ -116,6 +126,7 @@ RELEASE = {
     "shuffle": "yes",
     "person": "person",
     "ledger": "people.ledger",
+    "new_ledger": "yes",
     "population": "all of them",
     "sign": "key",
 }
@@ -174,7 +185,7 @@ def test_a_key_with_a_pass_phrase_signs_if_the_program_has_it(
 def test_what_was_read_off_the_data_is_accepted_or_refused(made: Studio, tmp_path: Path) -> None:
     write_table(tmp_path / "people.csv", 10)
     drafted, _ = studio(tmp_path, draft(attribute("c", drafted=True), attribute(COMMAS)))
-    assert "accept-drafted" in press(drafted, "release", FEW).text
+    assert 'name="accept_drafted"' in press(drafted, "release", FEW).text
     page = press(drafted, "release", FEW | {"accept_drafted": "yes"}).text
     assert "/files/report.html" in page
 
@@ -223,7 +234,8 @@ def test_a_study_asks_the_questions_of_the_columns(tmp_path: Path, made: Studio)
     form = {"output": "study", "title": "Q", "purpose": "P", "contact": "C", "closes": "2999-12-31"}
     assert "name the folder" in press(opened, "study", {}).text
     assert "consent" in press(opened, "study", form).text
-    page = press(opened, "study", form | {"consent": "Yes."}).text
+    assert "The study is open" in press(opened, "study", form | {"consent": "Yes."}).text
+    page = asked(opened, "/study").text
     assert "Try it on this machine" in page
     assert 'name="open" value="yes">' in page, "what was typed stays"
     given = asked(opened, "/files/questionnaire.toml")
@@ -392,3 +404,95 @@ def test_a_draft_begins_with_names_a_file_or_the_example(
             assert "race" in made.keeper.draft.columns
 
     asyncio.run(work())
+
+
+def test_all_that_stands_against_a_release_is_shown_at_once(made: Studio, tmp_path: Path) -> None:
+    # Failed before: one thing at a time, in words of the command line, with no control for some.
+    write_table(tmp_path / "people.csv", 40)
+    (tmp_path / "release").mkdir()
+    main(["ledger", "budget", str(tmp_path / "l"), "--epsilon", "20", "--population", "all"])
+    checked, _ = studio(tmp_path, draft(attribute("c", drafted=True), attribute(COMMAS)))
+    before = sorted(tmp_path.iterdir())
+    form = {"table": "people.csv", "output": "release", "ledger": "mistyped", "sign": "no key"}
+    page = press(checked, "release", form).text
+    for name in ("overwrite", "new_ledger", "accept_drafted", "drop_other_columns"):
+        assert f'<input type="checkbox" name="{name}"' in page
+    for name in ("table", "output", "ledger", "sign"):
+        assert f'<input type="text" id="f-{name}"' in page
+    assert "--" not in re.sub("<[^>]*>", "", page.partition("<main")[2]), "an option of a command"
+    assert "release" not in checked.jobs
+    ticked = {"accept_drafted": "yes", "drop_other_columns": "yes", "overwrite": "yes"}
+    page = press(checked, "release", {**form, **ticked, "sign": "", "ledger": "l"}).text
+    assert "is not in this ledger, which has budgets" in page
+    assert '<input type="hidden" name="overwrite" value="yes">' in page, "what was settled stays"
+    assert '<input type="text" id="f-population"' in page
+    assert sorted(tmp_path.iterdir()) == before
+    settled = {**form, **ticked, "sign": "", "ledger": "l", "population": "all"}
+    assert "The release is made" in press(checked, "release", settled).text
+    assert (tmp_path / "release" / "record.json").exists()
+
+
+def test_a_check_shows_the_ledger_before_and_after(
+    made: Studio, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DENIABLE_LEDGER", str(folder / "people.ledger"))
+    assert str(folder / "people.ledger") in asked(made, "/release").text
+    before, making = made.jobs.copy(), made.from_check.copy()
+    page = press(made, "release", {**RELEASE, "ledger": "", "new_ledger": "", "sign": ""}).text
+    made.jobs |= before
+    made.from_check |= making
+    shown = dict(re.findall(r"<dt>([^<]*)</dt>\s*<dd>(.*?)</dd>", page))
+    assert shown["Ledger"] == f"<code>{folder / 'people.ledger'}</code>"
+    assert "all of them" in shown["Population"]
+    spent = shown["Spent before, in nats"], shown["Spent after this"].partition(" ")[0]
+    assert (float(spent[0]) >= 8, float(spent[1]) - float(spent[0])) == (True, 8.0)
+    assert "no budget" in shown["Left of the budget"]
+
+
+def test_what_has_changed_since_it_was_checked_is_not_made(made: Studio, tmp_path: Path) -> None:
+    write_table(tmp_path / "people.csv", 40)
+    checked, _ = studio(tmp_path, OF)
+
+    async def changed() -> Answer:
+        browser = Browser(checked.app())
+        await browser.enter()
+        assert "check it first" in (await browser.do("make_release", view="check_release")).text
+        page = (await browser.do("release", view="release", **FEW)).text
+        assert 'value="make_release"' in page
+        checked.keeper.change(lambda draft: draft.with_wish(epsilon="3"))
+        page = (await browser.ask("/check_release")).text
+        assert "The design has changed" in page
+        assert 'value="make_release"' not in page
+        return await browser.do("make_release", view="check_release", **FEW)
+
+    assert "check it first" in asyncio.run(changed()).text
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_release_that_fails_comes_back_to_the_check(made: Studio, tmp_path: Path) -> None:
+    # Failed before: the form came back empty of what had been said, and the reason had no control.
+    write_table(tmp_path / "people.csv", 40)
+    failed, _ = studio(tmp_path, OF)
+
+    async def pressed() -> Answer:
+        browser = Browser(failed.app())
+        await browser.enter()
+        page = (await browser.do("release", view="release", **FEW)).text
+        assert 'role="alert">' not in page
+        other = {**FEW, "output": "other"}
+        page = (await browser.do("make_release", view="check_release", **other)).text
+        assert "make_release" in page, "what has been typed since is checked first"
+        assert "release" not in failed.jobs
+        await browser.do("release", view="check_release", **FEW)
+        (tmp_path / "release").mkdir()  # meanwhile
+        await browser.do("make_release", view="check_release", **FEW)
+        while failed.running:
+            await asyncio.sleep(0.01)
+        return await browser.ask("/check_release")
+
+    page = asyncio.run(pressed()).text
+    assert page.count("it exists already") == 1
+    assert '<input type="checkbox" name="overwrite"' in page
+    assert '<input type="text" id="f-output" name="output" value="release"' in page
+    assert "It was not made" in page
+    assert 'value="release" class="main">Check again' in page
