@@ -185,6 +185,8 @@ def share(
         output: the folder to make.
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
+        person_epsilon: the most ε of all rows of one person, in nats; by default the ε of one row,
+            so that a table with several rows of a person is refused.
         also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
         drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
             of refusing them.

@@ -498,12 +498,15 @@ class PublishOptions(ReleaseOptions, SignOptions):
     Args:
         shuffle: Release the rows in random order (in memory, if not in parts).
         person: Column that says whose row it is: dropped, ε is per person.
+        person_epsilon: Most ε of all rows of one person; default: the ε of one row, so that several
+            rows of one person are refused.
         also: Write the rows as this kind of file too: sav (SPSS), dta (Stata), with labels; may be
             repeated.
     """
 
     shuffle: Annotated[bool, SHARED] = False
     person: Annotated[str | None, SHARED] = None
+    person_epsilon: Annotated[float | None, SHARED] = None
     also: Annotated[
         list[Literal["sav", "dta", "parquet", "csv"]] | None, FILE, Parameter(name="--as")
     ] = None
@@ -514,6 +517,7 @@ class PublishOptions(ReleaseOptions, SignOptions):
             super().options(command),
             shuffle=self.shuffle,
             person=self.person,
+            person_epsilon=self.person_epsilon,
             signer=self.signer(),
             also=tuple(self.also or ()),
         )

@@ -102,6 +102,7 @@ class Job:
 SHARED = {
     "output": "--output",
     "person": "--person",
+    "person_epsilon": "--person-epsilon",
     "ledger": "--ledger",
     "population": "--population",
     "sign": "--sign",
