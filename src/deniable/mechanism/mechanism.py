@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
+import numpy as np
+
 from deniable.errors import InputError
 from deniable.laws.forms import PublishedForms
 from deniable.laws.law import Law, checked_arithmetic
@@ -209,10 +211,10 @@ class Mechanism:
 
     @cached_property
     def keep_probability(self) -> tuple[float, ...]:
-        """Probability that an attribute is released unchanged, shape (k,); NaN where the released
-        values are not categories."""
+        """Probability that an attribute is released unchanged, shape (k,), from 0 to 1 whatever the
+        rounding of its law's sums; NaN where the released values are not categories."""
         return self._in_schema_order(
-            tuple(float(p) for p in b.law.keep_probabilities()) for b in self.blocks
+            tuple(np.clip(b.law.keep_probabilities(), 0.0, 1.0).tolist()) for b in self.blocks
         )
 
     @cached_property
