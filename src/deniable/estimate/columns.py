@@ -126,6 +126,23 @@ def caption_of(answer: Tabular, level: float) -> str:
     return f"{caption}. {text}" if (text := selection.text()) else caption
 
 
+def caption_of_all(answers: Sequence[Tabular], level: float) -> str:
+    """Return one caption for answers that are shown in one table; where the groups differ in size,
+    it gives the range of their rows."""
+    first, caption = answers[0], caption_of(answers[0], level)
+    if not sizes_differ(answers):
+        return caption
+    sizes = sorted(answer.n_records for answer in answers)
+    return caption.replace(
+        f": {rows_text(first.n_records)}", f": {sizes[0]:,} to {sizes[-1]:,} rows per group", 1
+    )
+
+
+def sizes_differ(answers: Sequence[Tabular]) -> bool:
+    """Whether answers that are shown in one table are of groups of different size."""
+    return len({answer.n_records for answer in answers}) > 1
+
+
 def rows_text(count: int) -> str:
     """Return a number of rows in words."""
     return f"{count:,} {'row' if count == 1 else 'rows'}"
@@ -186,7 +203,7 @@ _NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", 
 def html_of(answers: Sequence[Tabular], level: float) -> str:
     """Return answers as a table in HTML with their captions."""
     columns = columns_of(answers, level)
-    for constant in ("n", "target", "level"):
+    for constant in ("n",) * (not sizes_differ(answers)) + ("target", "level"):
         columns.pop(constant, None)
     rows = list(zip(*columns.values(), strict=True))
     more = len(rows) - SHOWN
@@ -234,7 +251,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     return draw_intervals(
         labels,
         rows,
-        caption=caption_of(first, level),
+        caption=caption_of_all(answers, level),
         axis=getattr(first, "axis", "share"),
         in_percent=getattr(first, "statistic", "share") == "share",
         bars=hasattr(first, "categories"),
