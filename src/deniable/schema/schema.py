@@ -170,6 +170,12 @@ class Schema:
         """The names of the table's columns that the attributes stand in, in order."""
         return tuple(column.name for a in self.attributes for column in a.columns)
 
+    @property
+    def kept_undeclared(self) -> tuple[str, ...]:
+        """Kept columns whose categories no [[attribute]] declares: a table has them, and a study in
+        the browser cannot ask for them."""
+        return tuple(name for name in self.keep if name not in self.names)
+
     @cached_property
     def drafted(self) -> tuple[str, ...]:
         """The columns that are randomized and whose categories or edges were read off the data."""
@@ -349,6 +355,19 @@ class Schema:
         return html_table(
             self.title or "Schema", ["column", "released", "categories", "which"], rows
         )
+
+
+def kept_undeclared_text(schema: Schema) -> str:
+    """Return in a sentence which kept columns a study in the browser cannot ask for.
+
+    >>> kept_undeclared_text(Schema((Attribute("sex", ("f", "m")),), keep=("town",)))[:41]
+    "'town' is listed under keep without categ"
+    """
+    names = ", ".join(f"'{name}'" for name in schema.kept_undeclared[:8])
+    return (
+        f"{names} is listed under keep without categories: a study in the browser asks for a kept "
+        "column only if an [[attribute]] of its name declares the categories too (docs/collect.md)"
+    )
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
