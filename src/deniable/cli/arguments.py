@@ -310,12 +310,14 @@ class RowOptions:
             columns.
         where: Only rows with column=value, or !=, <, <=, >, >=; several values a|b; kept columns
             only; may be repeated.
+        randomized: The mechanism randomized RELEASE, a table that nothing identifies as a release:
+            no warning.
     """
 
     mechanism: Annotated[Path | None, READ] = None
     counts: Annotated[Path | None, READ] = None
     where: Annotated[list[str] | None, ASKED] = None
-
+    randomized: Annotated[bool, READ] = False
     anyway: Anyway = False
 
     @contextmanager
@@ -343,7 +345,7 @@ class RowOptions:
         release = open_release(source, self.mechanism, self.counts, show_values=show_values)
         with read_twice(release.rows) as rows:
             release = replace(release, rows=rows)
-            check_origin(release, anyway=self.anyway)
+            check_origin(release, anyway=self.anyway, randomized=self.randomized)
             yield release
 
 

@@ -4,6 +4,7 @@ The sampler, the accountant and the estimator all read this one description.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -336,6 +337,17 @@ class Mechanism:
         drawn = int.from_bytes(hashed, "big") << self.forms.bits
         ends = accumulate(self.forms.shares)
         return 1 + sum(drawn >= end << 256 for end in ends)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the attributes and their laws, in hexadecimal: what is drawn, and nothing of
+        titles or claims."""
+        laws = [
+            [[self.schema.names[i] for i in block.attributes], block.law.to_plain()]
+            for block in self.blocks
+        ]
+        categories = [list(attribute.categories) for attribute in self.schema.attributes]
+        return hashlib.sha256(json.dumps([categories, laws], sort_keys=True).encode()).hexdigest()
 
     def promise(self) -> Claim:
         """Return the tightest claim that holds: what the accountant computes."""
