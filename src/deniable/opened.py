@@ -137,6 +137,8 @@ def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]
         @wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
             for name, value in given.items():
+                if name == "seed":
+                    raise TypeError(f"{function.__name__}() {_NO_SEED}")
                 if name not in hints:
                     has = ", ".join(one for one in hints if one != "self")
                     raise TypeError(f"{function.__name__}() has no argument '{name}'; it has {has}")
@@ -152,6 +154,12 @@ def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]
         return cast(_Function, checked)
 
     return spelled
+
+
+_NO_SEED = (
+    "takes no seed: noise that can be repeated can be subtracted, and protects nobody. Tests that "
+    "need repeatable draws give deniable.mechanism.randomizer.Randomizer a bit source of their own"
+)
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

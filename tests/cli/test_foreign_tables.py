@@ -107,6 +107,10 @@ def test_a_bare_table_is_warned_of_unless_it_is_confirmed_or_in_the_record(denia
             asked = [command[0], table, "--mechanism", "r", *command[1:], "--anyway"]
             assert (warning in deniable(*asked).err) == (table == "other.csv")
             assert warning not in deniable(*asked, "--randomized").err
+    for words in (["model", "out.csv", "sex ~ blood"], ["synthesize", "out.csv", "--output", "s"]):
+        asked = [*words, "--mechanism", "r", "--anyway"]
+        assert warning in deniable(*asked).err
+        assert warning not in deniable(*asked, "--randomized").err
     assert (
         "confirm with --randomized"
         in deniable("estimate", "out.csv", "--mechanism", "r", "--of", "sex", "--anyway").err

@@ -158,3 +158,43 @@ def test_a_file_is_identified_by_the_record_that_has_its_digest(tmp_path):
     pq.write_table(pa.table(rows), tmp_path / "true.parquet")
     with pytest.warns(Notice, match="nothing identifies this table as a release"):
         deniable.open_release(tmp_path / "true.parquet", tmp_path / "r")
+
+
+def test_every_answer_prints_as_a_table_with_its_caption() -> None:
+    # Failed before: print showed the fields of an object, arrays and all.
+    release = deniable.open_release(TABLE, PLAN, randomized=True, anyway=True)
+    answers = [
+        release.shares("smokes"), release.mean("age", by="town"), release.quantile("age"),
+        release.covariance("smokes,age"), release.test("smokes,sex"), release.leverage("smokes"),
+        release.trend("age", status="sex"), release.smooth("smokes,age,sex"),
+    ]  # fmt: skip
+    for answer in [each for several in answers for each in (several, several[0])]:
+        caption, headers, *rows = str(answer).splitlines()
+        assert rows, answer
+        assert "(" not in headers, answer
+        assert caption == str(answer).split("\n")[0]
+        assert "array" not in str(answer)
+        assert type(answer).__name__ not in str(answer)
+    (model,) = release.model("smokes ~ sex")
+    assert str(model) == model.summary()
+    combined = deniable.combine([0.2, 0.3, 0.2, 0.25, 0.22], [0.01] * 5, kind="synthetic")
+    assert str(combined).splitlines()[1].split()[:3] == ["term", "estimate", "std_error"]
+
+
+def test_a_seed_is_explained() -> None:
+    for ask in (
+        lambda: deniable.randomize(TABLE, PLAN, seed=1),  # type: ignore[call-arg]
+        lambda: deniable.share(TABLE, PLAN, "r", seed=1),  # type: ignore[call-arg]
+        lambda: deniable.pram(TABLE, SCHEMA, "r", seed=1),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(TypeError, match="takes no seed: noise that can be repeated"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "given", [{"sex": "fm"}, ["sex"], {"sex": 2}, pd.DataFrame({"sex": [1]}), 3]
+)
+def test_a_schema_of_something_else_names_what_it_takes(given) -> None:
+    assert deniable.Schema({"sex": ["f", "m"], "n": [0, 1]}).attributes[1].categories == ("0", "1")
+    with pytest.raises(InputError, match="objects, or categories by name"):
+        deniable.Schema(given)
