@@ -115,6 +115,7 @@ RELEASE = {
     "output": "release",
     "shuffle": "yes",
     "person": "person",
+    "person_epsilon": "99",
     "ledger": "people.ledger",
     "population": "all of them",
     "sign": "key",
