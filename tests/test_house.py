@@ -52,8 +52,8 @@ ROOMS: dict[str, set[str]] = {
             "solvers.matrices strict_json tables"
         ),
         "release": (
-            "atomic_files design errors estimate laws ledger mechanism randomness report schema "
-            "tables"
+            "_checks atomic_files design errors estimate laws ledger mechanism randomness report "
+            "schema tables"
         ),
         # at work on a release in parts: processes, and what schedules for a user
         "engines": "design errors ledger release tables",
@@ -65,7 +65,7 @@ ROOMS: dict[str, set[str]] = {
         "studio": "_checks atomic_files collect design errors laws report schema solvers tables",
         "audit": "errors estimate laws mechanism randomness schema tables",
         # one release and all its questions
-        "opened": "_checks design errors estimate mechanism models schema",
+        "opened": "_checks design errors estimate mechanism models schema tables",
         # rows from a model, beside what the release says itself
         "synthesis": (
             "_checks atomic_files design errors estimate mechanism models opened randomness "

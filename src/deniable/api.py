@@ -68,7 +68,7 @@ from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.synthesis.combining import combine
 from deniable.synthesis.folder import synthesize
-from deniable.tables.frames import randomize_frame
+from deniable.tables.frames import marked, randomize_frame
 
 __all__ = [
     "Attribute",
@@ -158,7 +158,7 @@ def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
         spending = Spending.of(Strata.one(mechanism))
         with remembered(options.population, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)
-            released = randomize_frame(frame, columns, rows, draw)
+            released = marked(randomize_frame(frame, columns, rows, draw), mechanism.digest)
             if entry is not None:
                 entry.count()
         return released
@@ -185,6 +185,8 @@ def share(
         output: the folder to make.
         shuffle: release the rows in random order.
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
+        person_epsilon: the most ε of all rows of one person, in nats; by default the ε of one row,
+            so that a table with several rows of a person is refused.
         also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
         drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
             of refusing them.
@@ -324,6 +326,7 @@ def estimate(
     *,
     of: Names,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[SharesAsked],
 ) -> Estimate:
     """Estimate a marginal, a joint table, or shares within subgroups.
@@ -344,6 +347,8 @@ def estimate(
         answered: count only people who answered: whose true value is the declared missing category
             in none of the attributes.
         anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
+        randomized: confirms that ``plan`` randomized the table, as of :func:`open_release`, which
+            warns of a table that nothing identifies as a release.
 
     Returns:
         The estimate, with ``.table()`` and ``.confidence_interval(level)``; ``.interval_method``
@@ -362,7 +367,9 @@ def estimate(
         no   0.760 ± 0.030
         yes  0.240 ± 0.030
     """
-    return _only(open_release(released, plan, anyway=anyway).shares(of, **asked))
+    return _only(
+        open_release(released, plan, anyway=anyway, randomized=randomized).shares(of, **asked)
+    )
 
 
 def _only(answers: Answers[_Answer]) -> _Answer:
@@ -387,6 +394,7 @@ def estimate_groups(
     *,
     of: Names,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[SharesAsked],
 ) -> Answers[Estimate]:
     """Estimate as :func:`estimate` does, a table for each group of rows.
@@ -409,7 +417,7 @@ def estimate_groups(
         >>> [(dict(table.group), table.n_records) for table in found]
         [({'town': 'A'}, 600), ({'town': 'B'}, 400)]
     """
-    return open_release(released, plan, anyway=anyway).shares(of, **asked)
+    return open_release(released, plan, anyway=anyway, randomized=randomized).shares(of, **asked)
 
 
 @spelled_out(Mean)
@@ -419,6 +427,7 @@ def estimate_mean(
     *,
     of: Names,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[MeanAsked],
 ) -> Answers[Summary]:
     """Estimate the mean score of an attribute, for everybody or per subgroup.
@@ -447,7 +456,7 @@ def estimate_mean(
         >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
         between 15.1 and 48.4
     """
-    return open_release(released, plan, anyway=anyway).mean(of, **asked)
+    return open_release(released, plan, anyway=anyway, randomized=randomized).mean(of, **asked)
 
 
 @spelled_out(Quantile)
@@ -457,6 +466,7 @@ def estimate_quantile(
     *,
     of: Names,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[QuantileAsked],
 ) -> Answers[Summary]:
     """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
@@ -481,7 +491,7 @@ def estimate_quantile(
         >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
         [0,30) with probability 1.000
     """
-    return open_release(released, plan, anyway=anyway).quantile(of, **asked)
+    return open_release(released, plan, anyway=anyway, randomized=randomized).quantile(of, **asked)
 
 
 @spelled_out(Covariance)
@@ -491,6 +501,7 @@ def estimate_covariance(
     *,
     of: Names,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[CovarianceAsked],
 ) -> CovarianceEstimate:
     """Estimate the original covariance of two attributes, without bias.
@@ -520,7 +531,9 @@ def estimate_covariance(
         >>> print(f"{covariance.estimate:.3f}, between {low:.3f} and {high:.3f}")
         0.060, between 0.050 and 0.071
     """
-    return _only(open_release(released, plan, anyway=anyway).covariance(of, **asked))
+    return _only(
+        open_release(released, plan, anyway=anyway, randomized=randomized).covariance(of, **asked)
+    )
 
 
 @spelled_out(Independence)
@@ -530,6 +543,7 @@ def independence_test(
     *,
     of: Names,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[IndependenceAsked],
 ) -> IndependenceTest:
     """Test whether two attributes are independent in the population the rows were drawn from.
@@ -558,7 +572,9 @@ def independence_test(
         >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
         p = 0.011, V = 0.10
     """
-    return _only(open_release(released, plan, anyway=anyway).test(of, **asked))
+    return _only(
+        open_release(released, plan, anyway=anyway, randomized=randomized).test(of, **asked)
+    )
 
 
 @spelled_out(Trend)
@@ -568,6 +584,7 @@ def trend_test(
     *,
     of: Names = (),
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[TrendAsked],
 ) -> Answers[TrendTests]:
     """Test whether scores, such as numbers of alleles, go with a status of two values.
@@ -597,12 +614,17 @@ def trend_test(
         >>> print(f"z = {found.tests[0].z:.2f}, p = {found.tests[0].p_value:.1e}")
         z = 4.47, p = 7.8e-06
     """
-    return open_release(released, plan, anyway=anyway).trend(of, **asked)
+    return open_release(released, plan, anyway=anyway, randomized=randomized).trend(of, **asked)
 
 
 @spelled_out(Agreement)
 def form_agreement(
-    released: Any, plan: Plan | None = None, *, anyway: bool = False, **asked: Unpack[Asked]
+    released: Any,
+    plan: Plan | None = None,
+    *,
+    anyway: bool = False,
+    randomized: bool = False,
+    **asked: Unpack[Asked],
 ) -> FormAgreement:
     """Test whether all forms of a release tell of one population.
 
@@ -622,7 +644,9 @@ def form_agreement(
         >>> 0 <= deniable.form_agreement(released, plan).p_value <= 1
         True
     """
-    return _only(open_release(released, plan, anyway=anyway).agreement(**asked))
+    return _only(
+        open_release(released, plan, anyway=anyway, randomized=randomized).agreement(**asked)
+    )
 
 
 @spelled_out(Leverage)
@@ -632,6 +656,7 @@ def leverage(
     *,
     of: Names,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[LeverageAsked],
 ) -> LeverageOfLiars:
     """Tell how far one liar in a hundred can move each share of a table.
@@ -655,7 +680,9 @@ def leverage(
         >>> [round(row["moved"], 4) for row in found.table()], round(found.floor, 4)
         ([0.0108, 0.0108], 2.164)
     """
-    return _only(open_release(released, plan, anyway=anyway).leverage(of, **asked))
+    return _only(
+        open_release(released, plan, anyway=anyway, randomized=randomized).leverage(of, **asked)
+    )
 
 
 @spelled_out(ModelQuestion)
@@ -665,6 +692,7 @@ def model(
     plan: Plan | None = None,
     *,
     anyway: bool = False,
+    randomized: bool = False,
     **asked: Unpack[ModelAsked],
 ) -> Model:
     """Fit a regression or a log-linear model, through the known randomization.
@@ -696,4 +724,6 @@ def model(
         >>> print(f"{row['term']}: {row['odds_ratio']:.2f}, {row['low']:.2f} to {row['high']:.2f}")
         a1[T.1]: 2.45, 1.85 to 3.24
     """
-    return _only(open_release(released, plan, anyway=anyway).model(formula, **asked))
+    return _only(
+        open_release(released, plan, anyway=anyway, randomized=randomized).model(formula, **asked)
+    )

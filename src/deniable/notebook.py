@@ -1,4 +1,4 @@
-"""A plain table in HTML, as notebooks show it."""
+"""A plain table in HTML, as notebooks show it, and in text."""
 
 from collections.abc import Sequence
 from html import escape
@@ -18,3 +18,20 @@ def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str
         f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table>"
     )
+
+
+def text_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in aligned columns, under its caption.
+
+    >>> print(text_table("Shares", ["sex", "share"], [["f", "0.5"]]))
+    Shares
+    sex  share
+    f    0.5
+    """
+    lines = [list(headers), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = (
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+    return "\n".join([caption, *aligned])

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import (
@@ -43,6 +43,7 @@ from deniable.models.question import ModelQuestion
 from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
 from deniable.schema.names import split_names
+from deniable.tables.frames import mark_of
 
 Plan = Design | Mechanism | str | Path
 """What randomized a table: a design, its mechanism, or the file or folder that has it."""
@@ -136,6 +137,8 @@ def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]
         @wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
             for name, value in given.items():
+                if name == "seed":
+                    raise TypeError(f"{function.__name__}() {_NO_SEED}")
                 if name not in hints:
                     has = ", ".join(one for one in hints if one != "self")
                     raise TypeError(f"{function.__name__}() has no argument '{name}'; it has {has}")
@@ -151,6 +154,12 @@ def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]
         return cast(_Function, checked)
 
     return spelled
+
+
+_NO_SEED = (
+    "takes no seed: noise that can be repeated can be subtracted, and protects nobody. Tests that "
+    "need repeatable draws give deniable.mechanism.randomizer.Randomizer a bit source of their own"
+)
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -360,13 +369,19 @@ class OpenedRelease:
         return asked
 
 
-def open_release(released: Any, plan: Plan | None = None, *, anyway: bool = False) -> OpenedRelease:
+def open_release(
+    released: Any, plan: Plan | None = None, *, anyway: bool = False, randomized: bool = False
+) -> OpenedRelease:
     """Open a release, to ask it any number of questions.
 
     Args:
         released: a folder made by :func:`deniable.share`, one or several paths, or a dataframe.
         plan: what randomized it, or the file that says so; may be left out for a folder.
         anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
+        randomized: confirms that ``plan`` randomized the table. Without it there is a warning,
+            unless something identifies the release: its folder, a file whose digest the record of
+            ``plan`` has, the column of forms, or the mark of a frame that
+            :func:`deniable.randomize` returned (pandas, pyarrow, Polars).
 
     Raises:
         InputError: if it cannot be read, nothing says what randomized it, or it cannot have come
@@ -386,5 +401,13 @@ def open_release(released: Any, plan: Plan | None = None, *, anyway: bool = Fals
     else:
         rows = plan.released_rows if isinstance(plan, Design) else None
         release = find_release(released, Strata.one(mechanism_of(plan)), n_released=rows)
-    check_origin(release, anyway=anyway)
+    if (mark := mark_of(released)) is not None:
+        own = {mechanism.digest for mechanism in release.strata.mechanisms.values()}
+        if mark not in own and not anyway:
+            raise InputError(
+                "another mechanism randomized this table; give the plan that it was randomized "
+                "with, or `anyway` to go on all the same"
+            )
+        release = replace(release, identified=release.identified or mark in own)
+    check_origin(release, anyway=anyway, randomized=randomized)
     return OpenedRelease(release)

@@ -256,7 +256,7 @@ def test_rows_of_one_person_are_counted_and_the_column_dropped(deniable, people)
     )
     done = deniable(
         "share", "people.csv", "--schema", "people.toml", *LEVELS, "--person", "who",
-        "--output", "r", "--json",
+        "--person-epsilon", "99", "--output", "r", "--json",
     )  # fmt: skip
     person = done.json["guarantee"]["person"]
     assert person["most_rows"] == 3
@@ -477,3 +477,25 @@ def test_a_level_given_the_rest_that_is_only_a_bound_is_shown_as_one(deniable, t
     assert "upper bounds: it may be less" in page
     exact = deniable("design", "--categories", "2,3", "--epsilon", "2").out
     assert "≤" not in exact
+
+
+def test_a_mean_by_a_kept_column_has_the_rows_of_every_group(deniable, people):
+    # Failed before: the caption had the first group's rows for all groups.
+    (people / "groups.csv").write_text(
+        "age,region\n" + "25,n\n" * 120 + "61,n\n" * 60 + "30,s\n" * 500
+    )
+    (people / "groups.toml").write_text(
+        'keep = ["region"]\n[[attribute]]\nname = "age"\nbins = [0, 30, 60, 120]\n'
+        'missing = "category:NA"\nscores = [20, 45, 70]\n'
+    )
+    share = ["share", "groups.csv", "--schema", "groups.toml", "--epsilon", "6", "--output", "r"]
+    assert deniable(*share).status == 0
+    shown = deniable("estimate", "r", "--of", "age", "--mean", "--by", "region").out
+    assert "180 to 500 rows per group" in shown
+    rows = {line.split()[1]: line for line in shown.splitlines() if "│" in line}
+    assert " 180 " in rows["n"]
+    assert " 500 " in rows["s"]
+    assert "left out" in shown
+    alike = deniable("estimate", "r", "--of", "age", "--mean", "--where", "region=s").out
+    assert "500 rows" in alike
+    assert "per group" not in alike

@@ -92,3 +92,27 @@ def test_standard_input_and_counts_are_looked_at_too(deniable, people, mechanism
     counted = ["estimate", "--counts", "counts.csv", "--mechanism", "m.json", "--of", "sex"]
     assert "is not what this mechanism releases" in deniable(*counted).err
     assert deniable(*counted, "--anyway").status == 0
+
+
+def test_a_bare_table_is_warned_of_unless_it_is_confirmed_or_in_the_record(deniable, people):
+    # Failed before: estimates from rows that were never randomized were given without a word.
+    share = ["share", "people.csv", "--schema", "people.toml", "--epsilon", "3", "--output", "r"]
+    assert deniable(*share).status == 0
+    (people / "copy.csv").write_bytes((people / "r" / "data.csv").read_bytes())
+    (people / "other.csv").write_bytes((people / "copy.csv").read_bytes() + b"\n")
+    deniable("randomize", "people.csv", "--mechanism", "r", "--output", "out.csv")
+    warning = "nothing identifies this table as a release of the mechanism"
+    for command in (["estimate", "--of", "sex"], ["test", "--of", "sex,blood"]):
+        for table in ("copy.csv", "other.csv"):
+            asked = [command[0], table, "--mechanism", "r", *command[1:], "--anyway"]
+            assert (warning in deniable(*asked).err) == (table == "other.csv")
+            assert warning not in deniable(*asked, "--randomized").err
+    for words in (["model", "out.csv", "sex ~ blood"], ["synthesize", "out.csv", "--output", "s"]):
+        asked = [*words, "--mechanism", "r", "--anyway"]
+        assert warning in deniable(*asked).err
+        assert warning not in deniable(*asked, "--randomized").err
+    assert (
+        "confirm with --randomized"
+        in deniable("estimate", "out.csv", "--mechanism", "r", "--of", "sex", "--anyway").err
+    )
+    assert warning not in deniable("estimate", "r", "--of", "sex").err

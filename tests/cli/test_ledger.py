@@ -72,12 +72,24 @@ def test_the_budget_comes_before_the_rows_in_pram_and_in_python(deniable, people
 
 def test_rows_of_one_person_count_each(deniable, people):
     (people / "people.csv").write_text("sex,age,blood,who\nf,25,A,x\nm,61,0,y\nf,30,,x\n")
-    done = deniable(*SHARE, "--person", "who", "--population", "clinic", "--output", "r")
+    done = deniable(
+        *SHARE,
+        "--person",
+        "who",
+        "--person-epsilon",
+        "9",
+        "--population",
+        "clinic",
+        "--output",
+        "r",
+    )
     assert done.status == 0, done.err
     (entered,) = stored_releases(Ledger("l").events())
     assert (entered.rows_of_person, entered.of_person.epsilon) == (2, 9.0)
     assert "clinic" not in (people / "r" / "record.json").read_text()
-    again = deniable(*SHARE, "--person", "who", "--population", "ward", "--output", "r2")
+    again = deniable(
+        *SHARE, "--person", "who", "--person-epsilon", "9", "--population", "ward", "--output", "r2"
+    )
     assert "people of population 'clinic' too" in again.err
     assert "exactly the same people" in deniable("ledger", "check", "l").out
 

@@ -179,7 +179,7 @@ def test_a_column_that_repeats_and_is_named_like_an_identifier_proposes_person(d
         assert shared.err.count("'PatientID' repeats, and is named as a column that says") == 1
         assert "name it with --person" in shared.err
         assert "whatever is released of a row" in shared.out
-        told = deniable("share", *table, *words, "--person", "PatientID")
+        told = deniable("share", *table, *words, "--person", "PatientID", "--person-epsilon", "18")
         assert told.status == 0, told.err
         assert "repeats" not in told.err
         assert "whatever is released of a person" in told.out

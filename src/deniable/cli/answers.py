@@ -6,7 +6,7 @@ from typing import Any
 from deniable.cli.console import say, show_table
 from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
-from deniable.estimate.columns import SHOWN, Tabular, caption_of
+from deniable.estimate.columns import SHOWN, Tabular, caption_of_all, sizes_differ
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
 from deniable.estimate.independence import IndependenceTest
@@ -33,10 +33,14 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
         tables.append(list(single))
     for together in tables:
         first = together[0]
-        rows = [row for answer in together for row in answer.table(level)]
-        say(caption_of(first, level))
+        rows = [{"n": a.n_records} | row for a in together for row in a.table(level)]
+        say(caption_of_all(together, level))
         listed, hidden = _listed(rows)
         names, columns = _columns(first, level, rows[0] if rows else {})
+        if isinstance(first, Summary) and first.left_out is not None:
+            columns["left_out"] = "left out"
+        if sizes_differ(together):
+            columns["n"] = "rows"
         listed = [row | {"remark": _remark(first, row)} for row in listed]
         if any(row["remark"] for row in listed):
             columns["remark"] = "remark"
@@ -161,11 +165,11 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
         return "-"
     if isinstance(value, str):
         return value
-    if key == "count":
+    if key in ("count", "n"):
         return f"{value:,.0f}"
     if key.startswith("p_") and not value:
         return "below 1e-300"
-    if in_percent and not key.startswith("ratio"):
+    if key == "left_out" or (in_percent and not key.startswith("ratio")):
         return f"{100 * value:.2f} %"
     return f"{value:.5g}"
 

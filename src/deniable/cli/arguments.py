@@ -327,12 +327,14 @@ class RowOptions:
             columns.
         where: Only rows with column=value, or !=, <, <=, >, >=; several values a|b; kept columns
             only; may be repeated.
+        randomized: The mechanism randomized RELEASE, a table that nothing identifies as a release:
+            no warning.
     """
 
     mechanism: Annotated[Path | None, READ] = None
     counts: Annotated[Path | None, READ] = None
     where: Annotated[list[str] | None, ASKED] = None
-
+    randomized: Annotated[bool, READ] = False
     anyway: Anyway = False
 
     @contextmanager
@@ -360,7 +362,7 @@ class RowOptions:
         release = open_release(source, self.mechanism, self.counts, show_values=show_values)
         with read_twice(release.rows) as rows:
             release = replace(release, rows=rows)
-            check_origin(release, anyway=self.anyway)
+            check_origin(release, anyway=self.anyway, randomized=self.randomized)
             yield release
 
 
@@ -528,12 +530,15 @@ class PublishOptions(ReleaseOptions, SignOptions):
     Args:
         shuffle: Release the rows in random order (in memory, if not in parts).
         person: Column that says whose row it is: dropped, ε is per person.
+        person_epsilon: Most ε of all rows of one person; default: the ε of one row, so that several
+            rows of one person are refused.
         also: Write the rows as this kind of file too: sav (SPSS), dta (Stata), with labels; may be
             repeated.
     """
 
     shuffle: Annotated[bool, SHARED] = False
     person: Annotated[str | None, SHARED] = None
+    person_epsilon: Annotated[float | None, SHARED] = None
     also: Annotated[
         list[Literal["sav", "dta", "parquet", "csv"]] | None, FILE, Parameter(name="--as")
     ] = None
@@ -547,6 +552,7 @@ class PublishOptions(ReleaseOptions, SignOptions):
             options,
             shuffle=self.shuffle,
             person=self.person,
+            person_epsilon=self.person_epsilon,
             signer=signer,
             also=tuple(self.also or ()),
         )

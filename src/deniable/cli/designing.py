@@ -69,6 +69,7 @@ def design(
     """
     from deniable.cli import options
     from deniable.design.statements import design_statements
+    from deniable.schema import kept_undeclared_text
 
     refuse_two_outputs(output, as_json)
     if tables and rows is None:
@@ -103,6 +104,8 @@ def design(
     console.show_curve(stated)
     if "expected" in stated:
         console.show_outlook(stated)
+    if result.mechanism.schema.kept_undeclared:
+        console.say(kept_undeclared_text(result.mechanism.schema) + ".")
     if output is not None:
         console.note(f"The mechanism is in {output}")
 

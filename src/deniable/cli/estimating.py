@@ -185,11 +185,11 @@ def write_answers(
     Raises:
         InputError: if the file exists and is not to be replaced, or cannot be written.
     """
-    from deniable.estimate.columns import caption_of, columns_of
+    from deniable.estimate.columns import caption_of_all, columns_of
     from deniable.tables.answers import write_columns
 
     columns = columns_of(answers, level, wide=wide)
-    write_columns(output, columns, caption_of(answers[0], level), overwrite=force)
+    write_columns(output, columns, caption_of_all(answers, level), overwrite=force)
     console.note(f"The answer is in {output}")
 
 

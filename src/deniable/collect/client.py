@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -111,7 +112,7 @@ def _code(attribute: Attribute, answer: Any) -> int:
     edges = attribute.bins
     is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
     if edges is not None and is_number:
-        if edges[0] <= answer <= edges[-1]:
+        if math.isfinite(answer) and edges[0] <= answer <= edges[-1]:
             return min(int(np.searchsorted(edges, answer, side="right")) - 1, len(edges) - 2)
     elif isinstance(answer, str | int | float) and category_text(answer) in attribute.categories:
         return attribute.categories.index(category_text(answer))

@@ -42,6 +42,7 @@ class Collected(Release):
             has changed, it is not counted again.
     """
 
+    identified: bool = True
     folder: StudyFolder | None = None
     store: Records | None = None
     counted: dict[tuple[str, ...], tuple[tuple[int, int], Tabulation]] = field(default_factory=dict)

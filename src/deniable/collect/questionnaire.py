@@ -117,12 +117,14 @@ def plain_labels(attribute: Attribute, language: str = "en") -> list[str]:
 
 
 def place(attribute: Attribute, part: Attribute) -> dict[str, Any]:
-    """Return which column a question fills, and how its answer becomes a code of its attribute."""
+    """Return which column a question fills, and how its answer becomes a code of its attribute; an
+    edge of None is an open end."""
+    edges = [edge if math.isfinite(edge) else None for edge in part.bins or ()]
     return {
         "attribute": attribute.name,
         "column": part.name,
         "stride": attribute.strides[attribute.parts.index(part)] if attribute.parts else 1,
-        "edges": None if part.bins is None else list(part.bins),
+        "edges": edges or None,
     }
 
 

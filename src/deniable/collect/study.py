@@ -21,7 +21,7 @@ from deniable.design.record import mechanism_from_plain, mechanism_to_plain, rea
 from deniable.design.stored import Digest, Software, decoded
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel
-from deniable.schema import Schema
+from deniable.schema import Schema, kept_undeclared_text
 from deniable.strict_json import from_json
 
 FORMAT = "deniable study"
@@ -48,13 +48,13 @@ class StoredWords(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
-    """A question, and how its answer becomes a code of its attribute: ``edges`` of bins, and
-    ``stride`` of a part of a merged attribute."""
+    """A question, and how its answer becomes a code of its attribute: ``edges`` of bins, None for
+    an open end, and ``stride`` of a part of a merged attribute."""
 
     attribute: str
     column: str
     stride: int
-    edges: list[float] | None
+    edges: list[float | None] | None
     texts: dict[str, StoredWords]
 
 
@@ -309,17 +309,13 @@ def _check_collectable(design: Design) -> None:
             "the mechanism asks every row a form of its own (method forms), and the page asks "
             "everybody all questions; use a mechanism of another method"
         )
-    if bare := [name for name in schema.keep if name not in schema.names]:
-        raise InputError(
-            f"'{bare[0]}' is kept without categories; declare it as an attribute with the "
-            "categories that may be answered"
-        )
+    if schema.kept_undeclared:
+        raise InputError(kept_undeclared_text(schema))
     for column in (part for attribute in schema.attributes for part in attribute.columns):
-        if column.bins is not None and (column.dates or not all(map(math.isfinite, column.bins))):
+        if column.bins is not None and column.dates:
             raise InputError(
-                "the page asks for a number between the first edge and the last of "
-                f"'{column.name}', whose bins are of dates or have no end; give it edges that are "
-                "numbers, or categories"
+                f"the bins of '{column.name}' are of dates, and the page asks for a number; give "
+                "it edges that are numbers, or categories"
             )
     if unprotected := [name for name in mechanism.unprotected if name not in schema.keep]:
         raise InputError(

@@ -21,7 +21,7 @@ from deniable._checks import check_level, check_levels, typed
 from deniable.design.account import EXACT_WITHIN, CapCost, Design
 from deniable.design.budget import within_budget
 from deniable.design.form_request import Broad, FormRequest
-from deniable.design.level_designs import LevelDesigns, lower_bound
+from deniable.design.level_designs import LevelDesigns, lacks_proof, lower_bound
 from deniable.design.method_spec import MethodSpec
 from deniable.design.methods import (
     DEFAULT_METHOD,
@@ -218,6 +218,11 @@ def design(
             left = f"Of the total of {nats_text(f'{epsilon:g}')} {result.epsilon:.6g} are spent"
             note = f"{left}: no larger levels were found for it."
             result = replace(result, notes=(*result.notes, note))
+    if lacks_proof(result, METHODS[result.method]):
+        raise InputError(
+            f"method {result.method} found no law that it can prove to have the smallest ε: its "
+            "arithmetic does not reach levels of many nats beside others; use method optimal"
+        )
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))

@@ -136,6 +136,18 @@ class LevelDesigns:
         return (f"{who}: {reason}{cost}.",)
 
 
+_SMALLEST = 1e-5
+"""Part of ε by which a law may lie above the smallest: the linear program accepts 10⁻⁶ (`MAX_GAP`),
+and rounding to integers comes on top (10⁻¹⁰ in all was the most seen)."""
+
+
+def lacks_proof(design: Design, method: MethodSpec) -> bool:
+    """Whether the method gives the smallest ε for its levels and the design has no proof of it."""
+    free = design.given_rest is None and design.pair_floor is None
+    gap = design.gap if design.weights is not None else design.epsilon
+    return method.smallest and free and gap is not None and gap > _SMALLEST * design.epsilon
+
+
 def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float | None:
     """Return a bound that no pattern law with this mechanism's levels is below, in nats.
 

@@ -16,7 +16,7 @@ import msgspec
 
 from deniable._checks import typed
 from deniable.design.account import Design
-from deniable.design.level_designs import lower_bound
+from deniable.design.level_designs import lacks_proof, lower_bound
 from deniable.design.methods import METHODS
 from deniable.design.solving import caps_of_text
 from deniable.design.split_questionnaire import asked_shares
@@ -266,9 +266,7 @@ def _check_method(design: Design) -> None:
             f"the mechanism has been altered: method {design.method} makes no law of {together} "
             "attributes"
         )
-    free = design.given_rest is None and design.pair_floor is None
-    gap = design.gap if design.weights is not None else design.epsilon
-    if spec.smallest and free and gap is not None and gap > _SMALLEST * design.epsilon:
+    if lacks_proof(design, spec):
         raise InputError(
             f"the mechanism has been altered: method {design.method} gives the smallest ε for its "
             "levels, and the record does not prove that it is"
@@ -277,10 +275,6 @@ def _check_method(design: Design) -> None:
 
 _BESIDE_ANY = {"identity", "matrix", "designed matrix"}
 """Families of kept columns and of attributes with a matrix of their own, whatever the method."""
-
-_SMALLEST = 1e-5
-"""Part of ε by which a law may lie above the smallest: the linear program accepts 10⁻⁶ (`MAX_GAP`),
-and rounding to integers comes on top (10⁻¹⁰ in all was the most seen)."""
 
 _LIMIT_ROUNDING = 1e-5
 """Caps are written with six digits, and multiples are of requested levels."""

@@ -32,8 +32,9 @@ def share(
         source: the path of a table; several, as a list, a folder or a pattern.
         plan: a design, or the file or folder that has it.
         output: the folder to make.
-        asked: ``shuffle``, ``person``, ``drop_other_columns``, ``accept_drafted``, ``overwrite``,
-            ``sign``, ``ledger`` and ``population`` as of :func:`deniable.share`.
+        asked: ``shuffle``, ``person``, ``person_epsilon``, ``drop_other_columns``,
+            ``accept_drafted``, ``overwrite``, ``sign``, ``ledger`` and ``population`` as of
+            :func:`deniable.share`.
 
     Returns:
         All that is told of the release; what was released is in the folder.

@@ -48,6 +48,7 @@ class Asked(Releasing, total=False):
 
     shuffle: bool
     person: str | None
+    person_epsilon: float | None
     overwrite: bool
     sign: str | Path | None
 

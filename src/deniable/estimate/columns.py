@@ -4,12 +4,12 @@ Every answer gives rows of plain values and a caption that says of which rows, o
 how; what is written, drawn or shown is made from these alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
-from deniable.notebook import html_table
+from deniable.notebook import html_table, text_table
 from deniable.tables.answers import frame_of
 from deniable.tables.selection import Selection
 
@@ -83,7 +83,10 @@ class Presented:
         return plot_of(self._shown(), self._level(level))
 
     def _repr_html_(self) -> str:
-        return html_of(self._shown(), self._level(None))
+        return drawn_as(html_table, self._shown(), self._level(None))
+
+    def __str__(self) -> str:
+        return drawn_as(text_table, self._shown(), self._level(None))
 
     def _level(self, level: float | None) -> float:
         if level is None:
@@ -124,6 +127,23 @@ def caption_of(answer: Tabular, level: float) -> str:
     selection: Selection = getattr(answer, "selection", Selection())
     caption = answer.caption(level)
     return f"{caption}. {text}" if (text := selection.text()) else caption
+
+
+def caption_of_all(answers: Sequence[Tabular], level: float) -> str:
+    """Return one caption for answers that are shown in one table; where the groups differ in size,
+    it gives the range of their rows."""
+    first, caption = answers[0], caption_of(answers[0], level)
+    if not sizes_differ(answers):
+        return caption
+    sizes = sorted(answer.n_records for answer in answers)
+    return caption.replace(
+        f": {rows_text(first.n_records)}", f": {sizes[0]:,} to {sizes[-1]:,} rows per group", 1
+    )
+
+
+def sizes_differ(answers: Sequence[Tabular]) -> bool:
+    """Whether answers that are shown in one table are of groups of different size."""
+    return len({answer.n_records for answer in answers}) > 1
 
 
 def rows_text(count: int) -> str:
@@ -183,19 +203,28 @@ _NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", 
 }
 
 
-def html_of(answers: Sequence[Tabular], level: float) -> str:
-    """Return answers as a table in HTML with their captions."""
+def drawn_as(
+    draw: Callable[[str, Sequence[str], Sequence[Sequence[str]]], str],
+    answers: Sequence[Tabular],
+    level: float,
+) -> str:
+    """Return answers as a table with their captions, in HTML or as text."""
     columns = columns_of(answers, level)
-    for constant in ("n", "target", "level"):
+    for constant in ("n",) * (not sizes_differ(answers)) + ("target", "level"):
         columns.pop(constant, None)
     rows = list(zip(*columns.values(), strict=True))
     more = len(rows) - SHOWN
     caption = " ".join(dict.fromkeys(caption_of(answer, level) for answer in answers[:3]))
-    return html_table(
+    return draw(
         caption + (f" (and {more:,} rows more: .table())" if more > 0 else ""),
         list(columns),
         [[shown(value) for value in row] for row in rows[:SHOWN]],
     )
+
+
+def text_of(caption: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows of plain values as an aligned table under a caption."""
+    return text_table(caption, list(rows[0]), [[shown(v) for v in row.values()] for row in rows])
 
 
 def shown(value: Any) -> str:
@@ -234,7 +263,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     return draw_intervals(
         labels,
         rows,
-        caption=caption_of(first, level),
+        caption=caption_of_all(answers, level),
         axis=getattr(first, "axis", "share"),
         in_percent=getattr(first, "statistic", "share") == "share",
         bars=hasattr(first, "categories"),

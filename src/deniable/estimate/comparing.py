@@ -47,6 +47,7 @@ class Difference(Presented):
         group: columns released as they are and the values that the rows were selected by, and the
             subgroup.
         scores: of a mean, where they are from; they are taken to be exact.
+        leaves_out: whether people with a missing value without a score do not count.
     """
 
     statistic: str
@@ -62,6 +63,7 @@ class Difference(Presented):
     target: Target
     group: tuple[tuple[str, str], ...] = ()
     scores: ScoreSource | None = None
+    leaves_out: bool = False
 
     @property
     def axis(self) -> str:
@@ -111,6 +113,7 @@ class Difference(Presented):
             f"{what} {names}, {self.column} {self.values[0]} less {self.values[1]}: "
             f"{rows_text(self.n_records)}, of {target_text(self.target)}; {made}{100 * level:g} % "
             "normal intervals; the ratio is the first over the second"
+            + ("; people without a value are left out" if self.leaves_out else "")
         )
 
 
@@ -287,10 +290,11 @@ class Comparison(Question[Difference]):
         n_records: int,
         group: tuple[tuple[str, str], ...],
     ) -> Difference:
-        source = None
+        source, leaves_out = None, False
         if self.mean:
             attribute = sides[0][0].channel.variables[0].attribute
-            source = scores_of(attribute, self.scores).source
+            scored = scores_of(attribute, self.scores)
+            source, leaves_out = scored.source, not scored.counted.all()
         (first, first_weights), (second, second_weights) = (
             inference.linearized(above, below) for inference, above, below in sides
         )
@@ -317,6 +321,7 @@ class Comparison(Question[Difference]):
             target=self.target,
             group=group,
             scores=source,
+            leaves_out=leaves_out,
         )
 
     def to_plain(self, answers: Sequence[Difference]) -> dict[str, Any]:

@@ -45,6 +45,12 @@ REFUSED_BELOW = 1e-6
 WARNED_BELOW = 1e-3
 """p-values: of so many honest tables at most one is refused, or warned of."""
 
+UNIDENTIFIED = (
+    "nothing identifies this table as a release of the mechanism, and estimates from rows that "
+    "were never randomized are wrong; name the folder of the release, or confirm with `randomized` "
+    "that the mechanism randomized this table"
+)
+
 MOST_ROWS = 200_000
 """Rows that are looked at, of a table that has more."""
 
@@ -95,16 +101,20 @@ class Origin:
         )
 
 
-def check_origin(release: Release, *, anyway: bool) -> Origin | None:
-    """Return the origin of a release's rows; None where nothing can be told.
+def check_origin(release: Release, *, anyway: bool, randomized: bool = False) -> Origin | None:
+    """Return the origin of a release's rows; None where nothing can be told. Warn if nothing
+    identifies them as a release.
 
     Args:
         release: rows and what is said to have randomized them.
         anyway: go on with a table that cannot have come from there.
+        randomized: the caller states that the rows are a release.
 
     Raises:
         InputError: if the p-value is below 1e-6, unless ``anyway``.
     """
+    if not (release.identified or randomized):
+        warnings.warn(UNIDENTIFIED, Notice, stacklevel=3)
     origin = find_origin(release)
     if origin is not None and origin.p_value < REFUSED_BELOW and not anyway:
         raise InputError(

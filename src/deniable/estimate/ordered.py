@@ -58,6 +58,8 @@ class Summary(Presented):
         bounds: of a quantile that is a bin: between which numbers the bins from ``low`` to ``high``
             lie.
         level: of the interval.
+        left_out: the estimated share of the people in the group whose true value is missing and has
+            no score, and who therefore do not count; None if every category counts.
     """
 
     statistic: Literal["mean", "quantile"]
@@ -79,6 +81,7 @@ class Summary(Presented):
     confidence: float | None = None
     bounds: tuple[float, float] | None = None
     level: float = 0.95
+    left_out: float | None = None
 
     @property
     def axis(self) -> str:
@@ -119,6 +122,7 @@ class Summary(Presented):
         return (
             f"{what} of {self.attribute}: {rows_text(self.n_records)}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
+            + ("; people without a value are left out" if self.left_out is not None else "")
         )
 
     def _check_level(self, level: float | None) -> None:
@@ -147,6 +151,8 @@ class Summary(Presented):
             plain |= {"least": self.least._asdict(), "most": self.most._asdict()}
         if self.statistic == "quantile":
             plain |= {"probability": self.probability, "confidence": self.confidence}
+        if self.left_out is not None:
+            plain["left_out"] = self.left_out
         if self.bounds is not None:
             plain["bounds"] = [end if isfinite(end) else None for end in self.bounds]
         return plain
@@ -228,12 +234,13 @@ class Mean(_OfOneAttribute):
         summaries = []
         for group, member, few in _subgroups(inference, asked):
             below = np.multiply.outer(scored.counted, member) * asked
+            left_out = _left_out(inference, scored.counted, member, asked)
             least, most, *exact = (
                 inference.ratio(np.multiply.outer(scores, member) * below, below)
                 for scores in (scored.least, scored.most, scored.values)
                 if scores is not None
             )
-            found: dict[str, Any] = {}
+            found: dict[str, Any] = {"left_out": left_out}
             if isfinite(least.estimate):
                 low = least.estimate - z * least.standard_error
                 high = most.estimate + z * most.standard_error
@@ -328,10 +335,21 @@ class Quantile(_OfOneAttribute):
                     found["confidence"] = likely[int(middle)]
                     found["bounds"] = scale.bounds(int(low), int(high))
                 found["uncertain"] = bool(few or whole)
+            found["left_out"] = _left_out(inference, scale.counted, member, asked)
             found["scores"] = "interpolated" if self.interpolate else None
             found["probability"] = probability
             summaries.append(self._summary("quantile", counts, group, **found))
         return summaries
+
+
+def _left_out(inference: Inference, counted: Floats, member: Floats, asked: Floats) -> float | None:
+    # The share of a subgroup, among those asked about, whose category does not count; an estimate,
+    # which is cut to its range. None if all count.
+    without = np.multiply.outer(1.0 - counted, member) * asked
+    if not without.any():
+        return None
+    share = inference.ratio(without, np.broadcast_to(member * asked, without.shape)).estimate
+    return min(max(share, 0.0), 1.0) if isfinite(share) else None
 
 
 def _is_far_outside(mean: Value, bottom: float, top: float) -> bool:

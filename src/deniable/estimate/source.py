@@ -42,6 +42,8 @@ class Release:
             :func:`~deniable.estimate.counting.count_tables`.
         show_values: let error messages show the offending value.
         n_released: rows that were released, if the record says so: fewer were selected by somebody.
+        identified: whether something besides the caller's word tells that these rows are a release
+            of the mechanism: the digest in a record, the column of forms, a frame's mark.
     """
 
     strata: Strata
@@ -49,6 +51,7 @@ class Release:
     counts: Path | None = None
     show_values: bool = False
     n_released: int | None = None
+    identified: bool = False
 
     def count(
         self,
@@ -195,7 +198,8 @@ def open_release(
             belong to its record.
     """
     if isinstance(mechanism, Strata):
-        return Release(mechanism, source, counts, show_values, n_released)
+        known = counts is None and _has_forms(mechanism)
+        return Release(mechanism, source, counts, show_values, n_released, identified=known)
     is_path = isinstance(source, str | Path)
     folder = Path(source) if is_path and Path(source).is_dir() else None
     is_file = is_path and folder is None and str(source) != "-"
@@ -218,13 +222,30 @@ def open_release(
     if counts is not None:
         if source is not None and folder is None:
             raise InputError("give either rows or counts, not both")
-        return Release(strata, None, counts, show_values, n_released)
+        known = folder is not None
+        return Release(strata, None, counts, show_values, n_released, known)
     if source is None:
         raise InputError(
             "name the randomized table, or a file of counts with `deniable estimate --counts`"
         )
     rows = source if folder is None else released_files(folder, strata)
-    return Release(strata, rows, None, show_values, n_released)
+    known = folder is not None or _has_forms(strata) or (is_file and _is_listed(source, plain))
+    return Release(strata, rows, None, show_values, n_released, known)
+
+
+def _has_forms(strata: Strata) -> bool:
+    """Whether released rows have a column that true rows lack: the number of the form."""
+    return any(mechanism.forms is not None for mechanism in strata.mechanisms.values())
+
+
+def _is_listed(file: Any, record: Mapping[str, Any]) -> bool:
+    """Whether the record of a release lists the digest of a file."""
+    release = record.get("release")
+    if not isinstance(release, Mapping) or not Path(file).is_file():
+        return False
+    parts, beside = release.get("parts") or (), release.get("beside") or {}
+    digests = {release.get("sha256"), *(part["sha256"] for part in parts), *beside.values()}
+    return digest_of(Path(file)) in digests
 
 
 def layout_of(strata: Strata, numeric: Sequence[str] = ()) -> tuple[Column, ...]:

@@ -4,11 +4,14 @@ The sampler, the accountant and the estimator all read this one description.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
+
+import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.forms import PublishedForms
@@ -209,10 +212,10 @@ class Mechanism:
 
     @cached_property
     def keep_probability(self) -> tuple[float, ...]:
-        """Probability that an attribute is released unchanged, shape (k,); NaN where the released
-        values are not categories."""
+        """Probability that an attribute is released unchanged, shape (k,), from 0 to 1 whatever the
+        rounding of its law's sums; NaN where the released values are not categories."""
         return self._in_schema_order(
-            tuple(float(p) for p in b.law.keep_probabilities()) for b in self.blocks
+            tuple(np.clip(b.law.keep_probabilities(), 0.0, 1.0).tolist()) for b in self.blocks
         )
 
     @cached_property
@@ -334,6 +337,17 @@ class Mechanism:
         drawn = int.from_bytes(hashed, "big") << self.forms.bits
         ends = accumulate(self.forms.shares)
         return 1 + sum(drawn >= end << 256 for end in ends)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the attributes and their laws, in hexadecimal: what is drawn, and nothing of
+        titles or claims."""
+        laws = [
+            [[self.schema.names[i] for i in block.attributes], block.law.to_plain()]
+            for block in self.blocks
+        ]
+        categories = [list(attribute.categories) for attribute in self.schema.attributes]
+        return hashlib.sha256(json.dumps([categories, laws], sort_keys=True).encode()).hexdigest()
 
     def promise(self) -> Claim:
         """Return the tightest claim that holds: what the accountant computes."""

@@ -67,8 +67,11 @@ def mechanism_strength(mechanism: Mechanism) -> Strength:
             strict=True,
         )
         for position, n, entropy, attenuation in singles:
-            strengths[position] = None if entropy is None else entropy / math.log2(n)
-            attenuations[position] = attenuation
+            # Rounding of a law's sums may leave either just outside its range.
+            if entropy is not None:
+                strengths[position] = min(max(entropy / math.log2(n), 0.0), 1.0)
+            if attenuation is not None:
+                attenuations[position] = min(max(attenuation, -1 / (n - 1)), 1.0)
         if block.law.kept_as_it_is:
             continue
         try:
@@ -77,7 +80,7 @@ def mechanism_strength(mechanism: Mechanism) -> Strength:
             why = str(reason)
         most += sum(math.log2(n) for n in block.law.n_categories)
     return Strength(
-        None if why else record,
+        None if why else min(max(record, 0.0), most),
         most,
         tuple(strengths),
         tuple(attenuations),

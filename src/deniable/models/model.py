@@ -474,6 +474,9 @@ class Model(Presented):
             f"{100 * self._level(level):g} % intervals"
         )
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def summary(self, level: float | None = None) -> str:
         """Return all of it as text to read."""
         rows = self.tidy(level).drop(columns=[name for name, _ in self.group])

@@ -165,7 +165,7 @@ def pram(
 
         def count(rows_of: Counter[Any]) -> None:
             (designs,) = made  # a table without rows has been refused
-            count_release(entry, Spending.of(designs.strata, numeric), rows_of)
+            count_release(entry, Spending.of(designs.strata, numeric), rows_of, options)
 
         released = write_rows(source, layout, folder, options, bits, progress, treat, count)
         released = replace(released, expost=True, numeric=numeric)

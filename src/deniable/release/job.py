@@ -91,6 +91,7 @@ class StoredOptions(msgspec.Struct, forbid_unknown_fields=True):
     file_format: FileFormat
     ledger: str | None
     population: str | None
+    person_epsilon: float | None = None
 
 
 _SAME_OPTIONS = [

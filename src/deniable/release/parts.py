@@ -32,6 +32,7 @@ from deniable.release.release import (
     columns_of_persons,
     propose_person,
     refuse_other_folder,
+    refuse_rows_of_person,
     write_statements,
 )
 from deniable.release.signing import Signer
@@ -150,9 +151,15 @@ def work(
 
 def _enter(job: Job) -> None:
     """Enter the release into its ledger, if there is one, with the rows of the person who has the
-    most."""
+    most.
+
+    Raises:
+        InputError: if these have more ε together than is allowed, or the budget does not.
+    """
     spending = Spending.of(Designs.one(job.design).strata)
-    enter(job.folder, job.options.population, spending, most_rows_of_person(job) or 1)
+    most = most_rows_of_person(job) or 1
+    refuse_rows_of_person(most, spending.epsilon, job.options)
+    enter(job.folder, job.options.population, spending, most)
 
 
 def _spend(job: Job) -> None:
@@ -372,6 +379,9 @@ def _released(job: Job) -> Released:
     for file in files:
         digest = digest_of(file)
         parts.append(Part(f"data/{file.name}", job.noted(file, digest), digest))
+    most = most_rows_of_person(job)
+    epsilon = Designs.one(job.design).strata.epsilon
+    refuse_rows_of_person(most or 1, epsilon, job.options)  # it was killed before it was entered
     n_rows = sum(part.rows for part in parts)
     if n_rows != sum(job.rows):
         raise InputError(
@@ -385,7 +395,7 @@ def _released(job: Job) -> Released:
         shuffled=job.options.shuffle,
         secure=job.stored.seed is None,
         person=job.options.person,
-        most_rows=most_rows_of_person(job),
+        most_rows=most,
         command=job.options.command,
         parts=tuple(parts),
     )

@@ -5,6 +5,7 @@ those rows: `record.json`, and the report and the codebook, which are functions 
 Nothing else in it can depend on the true values.
 """
 
+import math
 import shutil
 import warnings
 from collections import Counter
@@ -17,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable._checks import check_level
 from deniable.atomic_files import (
     FileLock,
     explain_write_errors,
@@ -34,6 +36,7 @@ from deniable.errors import InputError, Notice
 from deniable.laws import InvariantChannel, Law
 from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.privacy import compose
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
@@ -87,6 +90,7 @@ class Options:
     Args:
         shuffle: release the rows in random order (holds the table in memory).
         person: a column that says whose row it is; it is dropped, and ε per person is reported.
+        person_epsilon: the most ε, in nats, of all rows of one person; by default that of one row.
         drop_other_columns: drop columns that the schema does not mention instead of refusing them.
         overwrite: replace an existing release.
         show_values: let error messages show the offending value.
@@ -101,6 +105,7 @@ class Options:
 
     shuffle: bool = False
     person: str | None = None
+    person_epsilon: float | None = None
     drop_other_columns: bool = False
     overwrite: bool = False
     show_values: bool = False
@@ -110,6 +115,15 @@ class Options:
     accept_drafted: bool = False
     signer: signing.Signer | None = None
     also: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.person_epsilon is not None:
+            check_level(self.person_epsilon, "`person_epsilon`")
+            if self.person is None:
+                raise InputError(
+                    "`person_epsilon` limits ε of all rows of a person; name the column that "
+                    "identifies persons with `person`"
+                )
 
     @property
     def persons(self) -> list[str]:
@@ -168,7 +182,7 @@ def share(
     ):
 
         def count(rows_of: Counter[Any]) -> None:
-            count_release(entry, spending, rows_of)
+            count_release(entry, spending, rows_of, options)
 
         released = write_rows(
             source, layout, folder, options, bits, progress, randomized, count, randomizer
@@ -228,16 +242,53 @@ def _was_counted(record: Path) -> bool:
     return False
 
 
-def count_release(entry: Entry | None, spending: Spending, rows_of: Mapping[Any, int]) -> None:
+def refuse_rows_of_person(most_rows: int, epsilon: float, options: Options) -> None:
+    """Refuse a release in which one person's rows have more ε together than is allowed.
+
+    Args:
+        most_rows: the most rows of one person.
+        epsilon: of a row, in nats.
+        options: see :class:`Options`.
+
+    Raises:
+        InputError: if so, with the numbers and the ways out.
+    """
+    allowed = epsilon if options.person_epsilon is None else options.person_epsilon
+    together = compose([epsilon], times=most_rows)
+    if together <= allowed * (1 + 1e-9):  # as typed: 0.3 for three rows of 0.1
+        return
+    stated = (
+        f"the total of {epsilon:.6g} is per person"
+        if options.person_epsilon is None
+        else f"`person_epsilon` allows {allowed:.6g}"
+    )
+    lower = 10.0 ** (math.floor(math.log10(allowed / most_rows)) - 3)
+    per_row = math.floor(allowed / most_rows / lower) * lower
+    raise InputError(
+        f"column '{options.person}': one person has {most_rows:,} rows of ε = {epsilon:.6g} each, "
+        f"{together:.6g} together, and {stated}; nothing was released. Either design with ε = "
+        f"{per_row:.4g} for a row, or allow ε = {together:.6g} per person with `person_epsilon`, "
+        "or take fewer rows of each person"
+    )
+
+
+def count_release(
+    entry: Entry | None, spending: Spending, rows_of: Mapping[Any, int], options: Options
+) -> None:
     """Enter into the ledger, if there is one, that the rows are about to be complete.
 
     Args:
         entry: the release in the ledger.
         spending: the levels of a row.
         rows_of: rows by person; empty if nobody said whose rows they are.
+        options: see :class:`Options`.
+
+    Raises:
+        InputError: as :func:`refuse_rows_of_person`.
     """
+    most = max(rows_of.values(), default=1)
+    refuse_rows_of_person(most, spending.epsilon, options)
     if entry is not None:
-        most = max(rows_of.values(), default=1)
         entry.count(spending, rows_of_person=most, people=rows_of or None)
 
 

@@ -13,7 +13,7 @@ from deniable.schema.attribute import (
     interval_labels,
 )
 from deniable.schema.file_format import FileFormat
-from deniable.schema.schema import Schema, Variable
+from deniable.schema.schema import Schema, Variable, kept_undeclared_text
 
 __all__ = [
     "BLANKS",
@@ -24,4 +24,5 @@ __all__ = [
     "Variable",
     "category_text",
     "interval_labels",
+    "kept_undeclared_text",
 ]

@@ -12,7 +12,7 @@ import msgspec
 from deniable._checks import first_duplicate
 from deniable.errors import InputError
 from deniable.notebook import html_table
-from deniable.schema.attribute import BLANKS, MAX_CATEGORIES, Attribute
+from deniable.schema.attribute import BLANKS, MAX_CATEGORIES, Attribute, category_text
 from deniable.schema.declarations import Document, attribute_to_plain, with_meant_field
 from deniable.schema.file_format import FileFormat
 
@@ -41,7 +41,7 @@ class Schema:
     """The attributes of a table, in order, and the columns released as they are.
 
     Args:
-        attributes: the protected attributes.
+        attributes: the protected attributes; or their categories by name, in a dictionary.
         title: what the table is.
         responsible: who answers for the release, for its report; published, as the next two are.
         contact: how to reach them.
@@ -66,6 +66,8 @@ class Schema:
         (('smokes+sex',), 1, 2)
         >>> Schema.from_plain(schema.to_plain()) == schema
         True
+        >>> Schema({"sex": ["f", "m"]}) == Schema((Attribute("sex", ("f", "m")),))
+        True
         >>> Schema.anonymous([3, 2]).names
         ('a1', 'a2')
         >>> text = '[[attribute]]\\nname = "sex"\\ncategories = ["f", "m"]'
@@ -84,7 +86,7 @@ class Schema:
     date: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", tuple(self.attributes))
+        object.__setattr__(self, "attributes", _declared(self.attributes))
         object.__setattr__(self, "keep", tuple(self.keep))
         merged = [a for a in self.attributes if a.parts]
         named = [*self.names, *(part.name for a in merged for part in a.parts)]
@@ -169,6 +171,12 @@ class Schema:
     def columns(self) -> tuple[str, ...]:
         """The names of the table's columns that the attributes stand in, in order."""
         return tuple(column.name for a in self.attributes for column in a.columns)
+
+    @property
+    def kept_undeclared(self) -> tuple[str, ...]:
+        """Kept columns whose categories no [[attribute]] declares: a table has them, and a study in
+        the browser cannot ask for them."""
+        return tuple(name for name in self.keep if name not in self.names)
 
     @cached_property
     def drafted(self) -> tuple[str, ...]:
@@ -349,6 +357,40 @@ class Schema:
         return html_table(
             self.title or "Schema", ["column", "released", "categories", "which"], rows
         )
+
+
+def _declared(attributes: Any) -> tuple[Attribute, ...]:
+    """Return attributes, also of a dictionary of categories.
+
+    Raises:
+        InputError: if they are neither.
+    """
+    example = (
+        "attributes are deniable.Attribute objects, or categories by name: {'sex': ['f', 'm']}"
+    )
+    if isinstance(attributes, Mapping):
+        if any(isinstance(of, str) or not isinstance(of, Iterable) for of in attributes.values()):
+            raise InputError(f"{example}; the categories of each name are a list")
+        return tuple(
+            Attribute(name, tuple(map(category_text, of))) for name, of in attributes.items()
+        )
+    made = tuple(attributes) if isinstance(attributes, Iterable) else (attributes,)
+    if any(not isinstance(attribute, Attribute) for attribute in made):
+        raise InputError(f"{example}; not {type(attributes).__name__}")
+    return made
+
+
+def kept_undeclared_text(schema: Schema) -> str:
+    """Return in a sentence which kept columns a study in the browser cannot ask for.
+
+    >>> kept_undeclared_text(Schema((Attribute("sex", ("f", "m")),), keep=("town",)))[:41]
+    "'town' is listed under keep without categ"
+    """
+    names = ", ".join(f"'{name}'" for name in schema.kept_undeclared[:8])
+    return (
+        f"{names} is listed under keep without categories: a study in the browser asks for a kept "
+        "column only if an [[attribute]] of its name declares the categories too (docs/collect.md)"
+    )
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:

@@ -109,6 +109,7 @@ def usual_ledger() -> str:
 SHARED = {
     "output": "--output",
     "person": "--person",
+    "person_epsilon": "--person-epsilon",
     "ledger": "--ledger",
     "population": "--population",
     "sign": "--sign",

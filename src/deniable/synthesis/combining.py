@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from deniable._checks import typed
 from deniable.design.stored import read_json
 from deniable.errors import InputError
+from deniable.estimate.columns import text_of
 from deniable.estimate.inference import one_of
 
 Kind = Literal["synthetic", "imputed"]
@@ -95,6 +96,9 @@ class Combined:
             remark = UNREAD if spread > SPREAD else ""
             rows.append({"term": term} | numbers | ends | {"remark": remark})
         return rows
+
+    def __str__(self) -> str:
+        return text_of(self.caption(), self.table())
 
     def caption(self, level: float | None = None) -> str:
         """Return in a sentence what it is."""

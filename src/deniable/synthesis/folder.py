@@ -110,6 +110,7 @@ def synthesize(
     file_format: str | None = None,
     overwrite: bool = False,
     anyway: bool = False,
+    randomized: bool = False,
 ) -> dict[str, Any]:
     """Draw tables that any tool can read from a model of a release; no row is a person's.
 
@@ -125,6 +126,7 @@ def synthesize(
         file_format: ``csv``, ``csv.gz`` or ``parquet``; by default as the release's rows are.
         overwrite: replace an older folder of copies.
         anyway: go on with a table that the mechanism cannot have released.
+        randomized: confirms that ``plan`` randomized the table, as of :func:`open_release`.
 
     Returns:
         What ``about.json`` has: files, model, the record's claim, every table of one and two.
@@ -140,7 +142,7 @@ def synthesize(
         >>> len(about["files"]), about["n_rows"], about["model"]["kind"]
         (5, 1000, 'pairs')
     """
-    opened = open_release(released, plan, anyway=anyway)
+    opened = open_release(released, plan, anyway=anyway, randomized=randomized)
     request = SynthesisRequest(
         names_of(of, "of", opened.schema),
         tables,

@@ -1,6 +1,8 @@
 """Dataframes and Arrow objects in memory: in, and the same kind out."""
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
@@ -266,6 +268,40 @@ def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray
         .rename({c.source: c.name for c in columns if c.source})
         .to_native()
     )
+
+
+_MARK = "deniable_mechanism"
+"""Key of a released frame's metadata: the digest of its mechanism."""
+
+_WITHOUT_METADATA: dict[int, tuple[Any, str]] = {}
+"""Marks of frames of kinds that have no metadata (Polars), by id, with a weak reference."""
+
+
+def marked(frame: Any, digest: str) -> Any:
+    """Return a released frame with the digest of its mechanism, in the metadata of pandas
+    (``attrs``) and pyarrow; of others it is remembered as long as the object exists."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        return frame.replace_schema_metadata({**(frame.schema.metadata or {}), _MARK: digest})
+    if isinstance(getattr(frame, "attrs", None), dict):
+        frame.attrs[_MARK] = digest
+        return frame
+    key = id(frame)
+    with suppress(TypeError):
+        gone = weakref.ref(frame, lambda _ref: _WITHOUT_METADATA.pop(key, None))
+        _WITHOUT_METADATA[key] = gone, digest
+    return frame
+
+
+def mark_of(frame: Any) -> str | None:
+    """Return the digest that :func:`marked` gave a frame, or a frame that it was made from; None if
+    it has none."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        mark = (frame.schema.metadata or {}).get(_MARK.encode())
+        return None if mark is None else mark.decode(errors="replace")
+    if isinstance(attrs := getattr(frame, "attrs", None), dict):
+        return attrs.get(_MARK)
+    reference, digest = _WITHOUT_METADATA.get(id(frame), (lambda: None, None))
+    return digest if frame is not None and reference() is frame else None
 
 
 def _column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:

@@ -13,6 +13,7 @@ from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes
 from deniable.collect.study import Study, new_study
 from deniable.design.account import Design
+from deniable.design.design import design
 from deniable.design.matrices import with_responses
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.laws import MatrixChannel
@@ -351,6 +352,32 @@ def test_parts_under_a_matrix_intervals_and_answers_that_are_not_swapped(
         assert broken(browser) == []
         everything += text(browser)
         assert "[" not in everything
+        forget(browser)
+
+
+def test_numbers_in_intervals_without_an_end_are_typed(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    # Failed before: such a study could not be opened.
+    hours = Attribute("hours", bins=(0, 20, float("inf")))
+    change = Attribute("change", bins=(float("-inf"), 0, 10))
+    study = opened(tmp_path, design(Schema((hours, change)), epsilon=3))
+    with served(StudyFolder.make(tmp_path / "study", study), Watched()) as url:
+        browser.get(url)
+        wait_for(browser, "introduction")
+        browser.find_element(By.ID, "agree").click()
+        assert text(browser, "#q0-range") == "of 0 or more"
+        assert text(browser, "#q1-range") == "up to 10"
+        browser.find_element(By.ID, "q0-number").send_keys("9999")
+        browser.find_element(By.ID, "q1-number").send_keys("11")
+        assert text(browser, "#q0-used") == "Counts as: 20 and more"
+        browser.find_element(By.ID, "send").click()
+        assert text(browser, "#q1-lacks") == "Please type a number up to 10."
+        browser.find_element(By.ID, "q1-number").send_keys(Keys.BACKSPACE * 2 + "-500")
+        assert text(browser, "#q1-used") == "Counts as: under 0"
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "done")
+        assert broken(browser) == []
         forget(browser)
 
 

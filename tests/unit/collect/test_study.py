@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable.collect.client import codes_of
 from deniable.collect.study import Study, check_study, new_study, read_study, study_bytes
 from deniable.design.design import design
 from deniable.design.record import mechanism_to_plain, read_design, to_json
@@ -128,12 +129,27 @@ AGE, SMOKES = (0, 1, math.inf), Attribute("smokes", ("no", "yes"))
 BORN = (date(1950, 1, 1), date(1980, 1, 1), date(2000, 1, 1))
 
 
+def test_open_ends_of_bins_are_asked_and_survive_the_file(tmp_path: Path) -> None:
+    # Failed before: an interval without an end was refused.
+    age = Attribute("age", bins=AGE, missing="NA")
+    low = Attribute("change", bins=(-math.inf, 0, 10))
+    study = opened_with(Schema((age, low)), tmp_path, epsilon=3)
+    (tmp_path / "study.json").write_bytes(study.content)
+    again = read_study(tmp_path / "study.json")
+    assert [question["edges"] for question in again.plain["questions"]] == [
+        [0.0, 1.0, None],
+        [None, 0.0, 10.0],
+    ]
+    assert codes_of(again, {"age": 1e9, "change": -1e9}) == [1, 0]
+    with pytest.raises(InputError, match="'age' is none of its categories"):
+        codes_of(again, {"age": math.inf, "change": 0})
+
+
 @pytest.mark.parametrize(
     ("schema", "levels", "problem"),
     [
-        (Schema((Attribute("age", bins=AGE, missing="NA"),)), {}, "'age', whose bins are of dates"),
-        (Schema((Attribute("born", bins=BORN),)), {}, "'born', whose bins are of dates or have no"),
-        (Schema((SMOKES,), keep=("region",)), {}, "'region' is kept without categories"),
+        (Schema((Attribute("born", bins=BORN),)), {}, "the bins of 'born' are of dates"),
+        (Schema((SMOKES,), keep=("region",)), {}, "'region' is listed under keep without categ"),
         (
             Schema.anonymous((2,) * 201),
             {"method": "kronecker"},

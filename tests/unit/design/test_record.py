@@ -1,11 +1,13 @@
 import copy
 import json
+import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deniable.design.design import design
+from deniable.design.methods import METHODS
 from deniable.design.record import (
     design_to_plain,
     mechanism_from_plain,
@@ -196,3 +198,40 @@ def test_a_number_of_categories_beyond_every_double_is_refused():
         plain["attributes"][0]["categories"] = count
         with pytest.raises(InputError, match=r"categories of 'a'|altered"):
             mechanism_from_plain(plain)
+
+
+EXTREME = [1e-9, 1e-3, 0.5, 3.0, 19.0, 36.5, 39.0, 44.0, 50.0]
+
+
+@settings(max_examples=2, deadline=None, derandomize=True)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([2, 3, 5]), st.sampled_from(EXTREME)), min_size=1, max_size=3
+    )
+)
+@example([(2, 39.0), (2, 0.5), (2, 0.5)])  # Failed before: it was kept with 1.0000000000000004.
+@example([(5, 50.0), (2, 1e-9), (2, 39.0)])  # Failed before, also of strengths and the proof of lp.
+@pytest.mark.parametrize("method", [spec.name for spec in METHODS.values() if spec.offered])
+def test_a_design_at_extreme_levels_reads_its_own_record(method, attributes):
+    schema = Schema.anonymous([n for n, _ in attributes])
+    levels = [level for _, level in attributes]
+    lambdas = {"attenuation": -math.expm1(-levels[0])}  # from 1e-9 to 1
+    asked = (
+        {"epsilon": max(levels)} if method in ("forms", "joint") else {"attribute_epsilon": levels}
+    )
+    try:
+        made = design(
+            schema,
+            method=method,
+            allow_changed_levels=method == "heuristic",
+            **(lambdas if method == "lambda" else asked),
+        )
+    except InputError:
+        return  # beyond the method, and said so
+    plain = json.loads(to_json(mechanism_to_plain(made)))
+    assert mechanism_from_plain(plain) == made
+    for row in plain["attributes"]:
+        for key in ("keep_probability", "strength", "lambda"):
+            assert row[key] is None or 0 <= row[key] <= 1
+        assert row["attenuation"] is None or row["attenuation"] <= 1
+    assert plain["strength"] is None or 0 <= plain["strength"] <= 1

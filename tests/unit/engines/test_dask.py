@@ -41,6 +41,7 @@ def test_the_options_of_a_release_are_handed_on(tmp_path: Path) -> None:
             *(Here(), people, DESIGN, tmp_path / "release"),
             shuffle=True,
             person="who",
+            person_epsilon=99.0,
             drop_other_columns=True,
             overwrite=overwrite,
         )

@@ -122,6 +122,7 @@ def test_the_options_of_a_release_are_handed_on(tmp_path: Path) -> None:
             *(DESIGN, tmp_path / "release"),
             shuffle=True,
             person="who",
+            person_epsilon=99.0,
             drop_other_columns=True,
             overwrite=source is None,
         )

@@ -294,3 +294,18 @@ def test_attributes_without_scores_or_order_and_bad_requests_are_refused() -> No
     for probability in (0.0, 1.0, 50.0, "0.5"):
         with pytest.raises(InputError, match="between 0 and 1"):
             Quantile(("degree",), probability=probability).answer(degree)  # type: ignore[arg-type]
+
+
+def test_people_without_a_value_are_counted_and_named_where_they_are_left_out() -> None:
+    # Failed before: nothing told that the mean was of three quarters of the people.
+    mechanism = mechanism_of(INCOME)
+    truth = np.array([0.3, 0.25, 0.2, 0.25])
+    counted = released(mechanism, truth, 200_000)
+    for question in (Mean(("income",), scores="middle"), Quantile(("income",))):
+        (answer,) = question.answer(counted)
+        assert answer.left_out == pytest.approx(0.25, abs=0.01)
+        assert answer.to_plain()["left_out"] == answer.left_out
+        assert "people without a value are left out" in answer.caption()
+    (mean,) = Mean(("hours",), scores="middle").answer(released(mechanism_of(HOURS), truth, 1000))
+    assert mean.left_out is None
+    assert "left out" not in mean.caption()

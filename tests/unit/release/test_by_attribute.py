@@ -105,7 +105,13 @@ def test_shuffling_moves_whole_people(cohort: Path, tmp_path: Path) -> None:
 
 
 def test_rows_of_a_family_count_for_each_of_it(cohort: Path, tmp_path: Path) -> None:
-    share(cohort, DESIGN, tmp_path / "r", Options(person="FID"), SystemRandomness())
+    share(
+        cohort,
+        DESIGN,
+        tmp_path / "r",
+        Options(person="FID", person_epsilon=99.0),
+        SystemRandomness(),
+    )
     person = json.loads((tmp_path / "r" / "record.json").read_text())["guarantee"]["person"]
     assert (person["column"], person["most_rows"]) == ("FID", 2)
 

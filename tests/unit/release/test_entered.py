@@ -22,7 +22,9 @@ def counted(folder: Path, name: str, ledger: Ledger) -> Job:
     if not ledger.exists:
         ledger.set_budget("us", 12.0)
     people = write_parts(folder / name / "people", SIZES, person=True)
-    options = replace(OPTIONS, population=Population(ledger, "us"), person="who")
+    options = replace(
+        OPTIONS, population=Population(ledger, "us"), person="who", person_epsilon=99.0
+    )
     return prepare(
         files_of(people) or [],
         DESIGN,

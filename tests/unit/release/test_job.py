@@ -65,6 +65,7 @@ def test_every_option_of_a_release_is_kept(tmp_path):
         OPTIONS,
         shuffle=True,
         person="who",
+        person_epsilon=99.0,
         drop_other_columns=True,
         show_values=True,
         population=Population(ledger, "us"),

@@ -12,7 +12,7 @@ from deniable.errors import InputError, Notice
 from deniable.ledger import Ledger, Population
 from deniable.randomness import SeededRandomness
 from deniable.release.job import Job, begin, open_job
-from deniable.release.parts import do, finish, work
+from deniable.release.parts import do, finish, prepare, work
 from deniable.release.record import verify
 from deniable.release.release import Options, job_folder, share
 from deniable.tables import open_table
@@ -78,7 +78,7 @@ def test_a_seeded_part_holds_what_a_single_file_would_draw(tmp_path):
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_rows_of_a_person_are_counted_over_all_parts(tmp_path, kind, shuffle, monkeypatch):
-    options = replace(OPTIONS, person="who", shuffle=shuffle)
+    options = replace(OPTIONS, person="who", person_epsilon=99.0, shuffle=shuffle)
     monkeypatch.setattr("deniable.tables.buckets._HELD_PERSONS", 2)
     job = started(tmp_path, options, kind)
     record = through(job)
@@ -370,11 +370,11 @@ def test_a_row_of_nobody_is_named_before_anything_is_drawn(tmp_path):
     path = people / "people-1.csv"
     path.write_text(path.read_text().replace(",p4", ","))
     with pytest.raises(InputError, match=r"people-1\.csv, the first in data row 2, column 'who'"):
-        started(tmp_path, replace(OPTIONS, person="who"))
+        started(tmp_path, replace(OPTIONS, person="who", person_epsilon=99.0))
 
 
 def test_a_persons_file_that_is_gone_is_named(tmp_path):
-    job = started(tmp_path, replace(OPTIONS, person="who"))
+    job = started(tmp_path, replace(OPTIONS, person="who", person_epsilon=99.0))
     work(job, "draw", range(3))
     job.persons(1).unlink()
     with pytest.warns(Notice, match="stays"), pytest.raises(InputError, match="00001 is gone"):
@@ -412,3 +412,18 @@ def test_an_output_that_has_come_meanwhile_stays(tmp_path):
     with pytest.warns(Notice, match="stays"), pytest.raises(InputError, match="exists already"):
         finish(job)
     assert content(tmp_path / "release") == {"mine.txt": b""}
+
+
+def test_parts_with_several_rows_of_a_person_are_refused_before_anything_is_drawn(tmp_path):
+    files = files_of(write_parts(tmp_path / "people", SIZES, person=True)) or []
+    options = replace(OPTIONS, person="who")
+    with pytest.raises(InputError, match="one person has 2 rows of ε = 3 each, 6 together"):
+        prepare(
+            *(files, DESIGN, tmp_path / "release", options),
+            lambda job: work(job, "look", job.left("look")) and None,
+        )
+    assert not (tmp_path / ".release.job").exists()
+    job = started(tmp_path, options)  # as after a kill between looking and entering
+    work(job, "draw", job.left("draw"))
+    with pytest.warns(Notice, match="stays"), pytest.raises(InputError, match="one person has"):
+        finish(job)

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -99,3 +100,26 @@ def test_a_value_in_an_open_file_is_refused_by_its_row_though_nobody_can_look_ag
     file = io.BytesIO(b"a,b,c\nx,1,n\ny,9,s\n")
     with pytest.raises(InputError, match="the input, data row 2, column 'b'"):
         randomize_table(file, DESIGN.mechanism, tmp_path / "out.csv", Options(), SystemRandomness())
+
+
+@pytest.mark.parametrize("allowed", [None, 0.5])
+def test_several_rows_of_a_person_are_refused_with_numbers_unless_allowed(tmp_path, allowed):
+    # Failed before: a total became twice as much per person without a word.
+    rows = pa.table(ROWS | {"who": ["p", "q", "p", "r"]})
+    options = Options(person="who", person_epsilon=allowed)
+    total = DESIGN.mechanism.epsilon
+    words = rf"one person has 2 rows of ε = {total:.6g} each, {2 * total:.6g} together.*"
+    with pytest.raises(InputError, match=words + r"`person_epsilon`"):
+        share(rows, DESIGN, tmp_path / "r", options, SystemRandomness())
+    assert not list(tmp_path.iterdir())
+    record = share(
+        rows, DESIGN, tmp_path / "r", replace(options, person_epsilon=2 * total), SystemRandomness()
+    )
+    assert record["guarantee"]["person"]["epsilon"] == pytest.approx(2 * total)
+
+
+def test_a_limit_per_person_needs_the_column_of_persons():
+    with pytest.raises(InputError, match="name the column that identifies persons with `person`"):
+        Options(person_epsilon=3.0)
+    with pytest.raises(InputError, match=r"`person_epsilon`: the privacy level must be finite"):
+        Options(person="who", person_epsilon=0.0)

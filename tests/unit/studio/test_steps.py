@@ -125,6 +125,7 @@ RELEASE = {
     "output": "release",
     "shuffle": "yes",
     "person": "person",
+    "person_epsilon": "99",
     "ledger": "people.ledger",
     "new_ledger": "yes",
     "population": "all of them",

@@ -35,9 +35,13 @@ export class Form {
     return this.study.questions[q].texts[this.page.language];
   }
 
-  /** The least number that may be typed and the largest, as the page writes them. */
-  ends(edges) {
-    return [edges[0], edges[edges.length - 1]].map((edge) => this.page.say(edge));
+  /** Between which numbers one may be typed, as the page writes it; empty if any may. */
+  range(edges) {
+    const { t } = this.page;
+    const [low, high] = [edges[0], edges[edges.length - 1]];
+    const [least, most] = [low, high].map((edge) => edge !== null && this.page.say(edge));
+    if (low === null) return high === null ? "" : t.upTo(most);
+    return high === null ? t.fromOn(least) : t.from(least, most);
   }
 
   field(question, q) {
@@ -81,7 +85,7 @@ export class Form {
         ? isolated(t.countsAs, labels[interval]) : []));
     };
     const input = make("input", {
-      type: "text", inputmode: edges[0] < 0 ? "text" : "decimal", id: `q${q}-number`,
+      type: "text", inputmode: edges[0] === null || edges[0] < 0 ? "text" : "decimal", id: `q${q}-number`,
       autocomplete: "off", dir: "ltr",
       "aria-describedby": `q${q}-range q${q}-bins q${q}-lacks`,
       oninput: () => {
@@ -101,7 +105,7 @@ export class Form {
       labels.length > MOST_INTERVALS ? make("details", {}, make("summary", {}, t.intervals), list) : list,
       make("div", { class: "choice" },
         make("label", { for: `q${q}-number` }, t.number), " ", input, " ",
-        make("span", { id: `q${q}-range` }, t.from(...this.ends(edges)))),
+        make("span", { id: `q${q}-range` }, this.range(edges))),
       used,
     ];
   }
@@ -196,7 +200,7 @@ export class Form {
       const number = field.querySelector("input[type=text]");
       (number ?? field).setAttribute("aria-invalid", String(lacks));
       field.classList.toggle("missing", lacks);
-      const hint = this.typed[q] ? t.badNumber(...this.ends(edges)) : t.lacks;
+      const hint = this.typed[q] ? t.badNumber(this.range(edges)) : t.lacks;
       const line = field.querySelector(".lacks");
       if (line.textContent !== (lacks ? hint : "")) line.textContent = lacks ? hint : "";
     });

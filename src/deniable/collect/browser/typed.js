@@ -27,9 +27,11 @@ export function numberFrom(typed, decimal) {
   return Number(`${whole}.${part}`);
 }
 
-/** Returns which interval between edges a number lies in, the last one closed; -1 if in none. */
+/** Returns which interval between edges a number lies in, the last one closed; -1 if in none. An edge
+ * of null, the first or the last one, is an open end. */
 export function intervalOf(edges, value) {
   const last = edges.length - 2;
   if (value === edges[last + 1]) return last;
-  return edges.findIndex((edge, j) => j <= last && edge <= value && value < edges[j + 1]);
+  return edges.findIndex((edge, j) =>
+    j <= last && (edge ?? -Infinity) <= value && value < (edges[j + 1] ?? Infinity));
 }
