@@ -7,7 +7,7 @@ exceeded, and at most 1e-9 below, or else reported as changed.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from deniable.design.methods import (
     method_named,
     methods_taking,
 )
-from deniable.design.solving import FAIR_UP_TO, GivenRest, Task
+from deniable.design.solving import FAIR_UP_TO, GivenRest, Task, resolve_caps
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
@@ -59,21 +59,9 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-def schema_of(given: Schema | str | Path, what: str) -> Schema:
-    """Return a schema, read if it is given by its file.
-
-    Args:
-        given: the schema or the file.
-        what: is asked for, as the subject of a sentence.
-
-    Raises:
-        InputError: if it is neither.
-    """
-    if isinstance(given, str | Path):
-        return Schema.from_toml(given)
-    if not isinstance(given, Schema):
-        raise InputError(f"{what} is of a Schema or of a schema's file, not {type(given).__name__}")
-    return given
+def schema_of(given: Schema | str | Path) -> Schema:
+    """Return a schema, read if it is given by its file; raises as :meth:`Schema.from_toml`."""
+    return given if isinstance(given, Schema) else Schema.from_toml(given)
 
 
 @typed
@@ -151,11 +139,9 @@ def design(
         >>> weak.method, [round(level, 3) for level in weak.mechanism.attribute_epsilon]
         ('lambda', [1.099, 1.386])
     """
-    schema = schema_of(schema, "a design")
+    schema = schema_of(schema)
     if isinstance(attribute_epsilon, Mapping):
         attribute_epsilon = _in_order(attribute_epsilon, schema)
-    elif attribute_epsilon is not None and not isinstance(attribute_epsilon, Iterable):
-        raise InputError("attribute_epsilon is one level per attribute: a list, or by name")
     request = StrengthRequest(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
     if order not in ("given", "descending"):
@@ -189,6 +175,7 @@ def design(
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
     _check_method(spec, len(n_categories), given_rest, pair_floor)
+    resolve_caps(given_rest, n_categories)  # refuses what is no cap
     given_rest = spec.given_rest if given_rest is None else given_rest
     pair_floor = spec.pair_floor if pair_floor is None else pair_floor
     fair = bool(pair_floor) and len(n_categories) <= FAIR_UP_TO

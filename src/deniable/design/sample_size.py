@@ -8,7 +8,6 @@ levels. Who randomizes attributes together needs something between the two.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +58,7 @@ class Plan:
         }
 
 
+@typed
 def plan(
     schema: Schema | str | Path,
     *,
@@ -99,10 +99,7 @@ def plan(
     """
     if sum(given is None for given in (rows, error, epsilon)) != 1:
         raise InputError("give two of `rows`, `error` and `epsilon`; the third is what is found")
-    for name, given in (("rows", rows), ("error", error), ("epsilon", epsilon)):
-        if given is not None and not isinstance(given, Real):
-            raise InputError(f"{name} is a number, not {given!r}; an error of two points is 0.02")
-    schema = schema_of(schema, "a plan")
+    schema = schema_of(schema)
     if error is not None and not 0 < error < 1:
         raise InputError(f"a wished error is between 0 and 1 (100 points), not {error:g}")
     if rows is not None and rows < 1:
@@ -235,7 +232,7 @@ def smallest_epsilon(
         >>> found.deciding.attributes, round(found.deciding.half_width, 3), len(found.tables)
         (('a1',), 0.05, 2)
     """
-    schema = schema_of(schema, "the smallest ε")
+    schema = schema_of(schema)
     if not tables:
         raise InputError("name at least one table that is to be this accurate")
     if not 0 < within < 1:
