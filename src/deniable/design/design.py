@@ -41,6 +41,9 @@ from deniable.schema import Schema
 CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
 """Caps on ``epsilon_given_rest`` for which the cost is shown."""
 
+FAINT = 0.01
+"""Level in nats below which an attribute's column is next to noise."""
+
 CURVE_UP_TO = 60
 """Attributes up to which the curve is computed: five designs, a second or two each."""
 
@@ -207,7 +210,28 @@ def design(
             result = replace(result, notes=(*result.notes, note))
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
+    if faint := _faint(result):
+        result = replace(result, notes=(*result.notes, faint))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
+
+
+def _faint(result: Design) -> str:
+    """Return a sentence on attributes of which next to nothing is released; empty if there are
+    none, or their levels were requested."""
+    mechanism = result.mechanism
+    wished = [FAINT if level is None else level for level in result.requested_epsilon]
+    names = [
+        mechanism.schema.names[i]
+        for i in mechanism.schema.protected
+        if mechanism.attribute_epsilon[i] < FAINT <= wished[i]
+    ]
+    if not names:
+        return ""
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    instead = "a larger total, or fewer attributes"
+    if result.method != DEFAULT_METHOD:
+        instead = f"method {DEFAULT_METHOD}"
+    return f"Next to nothing remains of {listed} (levels below {FAINT:g} nats): use {instead}."
 
 
 def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
