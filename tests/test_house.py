@@ -56,7 +56,7 @@ ROOMS: dict[str, set[str]] = {
             "schema tables"
         ),
         # at work on a release in parts: processes, and what schedules for a user
-        "engines": "design errors ledger release tables",
+        "engines": "_checks design errors ledger release tables",
         "collect": (
             "_checks atomic_files design errors estimate laws ledger mechanism randomness release "
             "report schema strict_json tables"

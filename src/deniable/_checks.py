@@ -5,11 +5,24 @@ import math
 import numbers
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from functools import cache, wraps
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
 
 from deniable.errors import InputError
 
@@ -109,41 +122,128 @@ def _is_sqlite(path: Path) -> bool:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_MEANT: dict[Any, tuple[Any, str]] = {
-    str: (str, "a text"),
-    float: (numbers.Real, "a number"),
-    int: (numbers.Integral, "a whole number"),
-    bool: (bool, "True or False"),
-    Path: (os.PathLike, "a path"),
-    Sequence: (Iterable, "a list"),
-    NoneType: (NoneType, "None"),
+_PLAIN: dict[Any, tuple[type | tuple[type, ...], str, str]] = {
+    str: (str, "a text", "texts"),
+    float: (numbers.Real, "a number", "numbers"),
+    int: (numbers.Integral, "a whole number", "whole numbers"),
+    bool: (bool, "True or False", "True or False"),
+    Path: (os.PathLike, "a path", "paths"),
+    date: (date, "a date", "dates"),
+    NoneType: (NoneType, "None", "None"),
 }
-"""Types of arguments: what is taken for each, and how it is called."""
+"""Types of arguments: what is taken for each, and how one and several are called."""
+
+_NAMED = {np.ndarray: "matrix", Any: "value"}
+_SEQUENCES, _MAPPINGS = (Sequence, list, tuple), (Mapping, dict)
 
 
 def check_type(name: str, value: Any, hint: Any) -> None:
-    """Stop at an argument that is of none of the types that its annotation names.
+    """Stop at an argument that is of none of the types that its annotation names, or contains what
+    is not.
 
     Raises:
         InputError: naming the argument and the types, not the value.
     """
-    hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    kinds = [str if get_origin(one) is Literal else get_origin(one) or one for one in hints]
-    own = {
-        kind: (kind, f"a {kind.__name__}")
-        for kind in kinds
-        if getattr(kind, "__module__", "").startswith("deniable.") and isinstance(kind, type)
-    }
-    if {str, Sequence[str]} <= set(hints) or len(own) > 1:
+    if not _wrong(value, hint):
+        return
+    hints = _one_of(hint)
+    if {str, Sequence[str]} <= set(hints) or sum(map(_is_own, hints)) > 1:
         return  # names and plans have sentences of their own
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        value = value.item()
-    known = _MEANT | own
-    if all(kind in known for kind in kinds) and not isinstance(
-        value, tuple(known[kind][0] for kind in kinds)
-    ):
-        meant = " or ".join(dict.fromkeys(known[kind][1] for kind in kinds))
-        raise InputError(f"{name} is {meant}, not {type(value).__name__}")
+    wrong = [_wrong(value, one) for one in hints]
+    inside = [found for found in wrong if " with " in found]
+    raise InputError(f"{name} is {_called(hint)}, not {(inside or wrong)[0]}")
+
+
+def _one_of(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _is_own(hint: Any) -> bool:
+    return isinstance(hint, type) and hint.__module__.startswith("deniable.")
+
+
+def _wrong(value: Any, hint: Any) -> str:
+    """Return what a value is that does not fit an annotation; empty if it fits."""
+    kind, inner, own = get_origin(hint) or hint, get_args(hint), type(value).__name__
+    if kind in (Union, UnionType):
+        found = [_wrong(value, one) for one in inner]
+        return "" if "" in found else found[0]
+    if kind is Literal:
+        kind = str
+    if kind in _PLAIN or _is_own(kind):
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+            value = value.item()
+        of = _PLAIN[kind][0] if kind in _PLAIN else kind
+        fits = isinstance(value, of) and not (kind in (int, float) and isinstance(value, bool))
+        return "" if fits else own
+    if kind is Callable:
+        return "" if callable(value) else own
+    if kind in _MAPPINGS:
+        if not isinstance(value, Mapping):
+            return own
+        return _wrong_inside(own, value.keys(), inner[:1]) or _wrong_inside(
+            own, value.values(), inner[1:]
+        )
+    if kind in _SEQUENCES:
+        listed = hasattr(value, "__len__") and isinstance(value, Iterable)
+        if not listed or isinstance(value, str | bytes | Mapping) or hasattr(value, "columns"):
+            return own
+        if kind is tuple and inner[-1:] != (...,) and len(value) != len(inner):
+            return f"{own} of {len(value)}"
+        return _wrong_inside(own, value, inner[:1])
+    return ""
+
+
+def _wrong_inside(own: str, values: Iterable[Any], hints: tuple[Any, ...]) -> str:
+    """Return what a container is, with the kind of a value in it that does not fit."""
+    if hints and hints[0] is not Any:
+        for each in {type(each): each for each in values}.values():  # one of every type
+            if found := _wrong(each, hints[0]):
+                return f"{own} with {found.removesuffix(' in it')} in it"
+    return ""
+
+
+def _called(hint: Any, *, many: bool = False) -> str:
+    """Return how one, or several, of the values of an annotation are called."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_called(one, many=many) for one in inner))
+    if kind is Literal:
+        kind = str
+    if kind in _PLAIN:
+        _, one, several = _PLAIN[kind]
+        return several if many else one
+    if kind is Callable:
+        return "functions" if many else "a function"
+    if kind in _MAPPINGS:
+        keys = "pair of names" if get_origin(inner[0]) is tuple else "name"
+        return f"a dictionary of {_called(inner[1], many=True)} by {keys}"
+    if kind in _SEQUENCES:
+        listed = "lists" if many else "a list"
+        return f"{listed} of {_called(inner[0], many=True)}" if inner else listed
+    name = _NAMED.get(kind, getattr(kind, "__name__", "value"))
+    return f"{name}s" if many else f"a {name}"
+
+
+def check_fields(made: Any, **instead: Any) -> None:
+    """Stop at a dataclass's fields of other types than its annotations name.
+
+    Args:
+        made: an instance.
+        instead: what single fields are made of, where that is more than their annotations name.
+
+    Raises:
+        InputError: as :func:`check_type`.
+    """
+    hints, defaults = _hints_of(type(made)), vars(type(made))  # type: ignore[arg-type]
+    for name, value in vars(made).items():
+        if type(value) is not hints[name] and value is not defaults.get(name, made):
+            check_type(name, value, instead.get(name, hints[name]))
+
+
+@cache
+def _hints_of(made: Any) -> dict[str, Any]:
+    return get_type_hints(made)
 
 
 def typed(function: _Function) -> _Function:
@@ -152,9 +252,14 @@ def typed(function: _Function) -> _Function:
 
     @wraps(function)
     def checked(*arguments: Any, **given: Any) -> Any:
-        hints = get_type_hints(function)
-        for name, value in shown.bind(*arguments, **given).arguments.items():
-            check_type(name, value, hints[name])
+        hints, bound = dict(_hints_of(function)), shown.bind(*arguments, **given).arguments
+        for name in shown.parameters.keys() & bound.keys():
+            if get_origin(hints.get(name)) is Unpack:  # **asked
+                hints |= _hints_of(get_args(hints[name])[0])
+                bound |= bound.pop(name)
+        for name, value in bound.items():
+            if name in hints:  # and not self
+                check_type(name, value, hints[name])
         return function(*arguments, **given)
 
     return cast(_Function, checked)

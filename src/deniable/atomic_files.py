@@ -12,14 +12,13 @@ import tempfile
 import threading
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, notify
 
 try:
     import fcntl
@@ -411,17 +410,15 @@ def _sweep_folder(left: Path, path: Path) -> None:
     held = sorted(p.name for p in (left / "new").iterdir()) if (left / "new").is_dir() else []
     if (left / "old").exists() and not os.path.lexists(path):
         (left / "old").rename(path)
-        warnings.warn(f"{path} is back: a run that was killed had moved it", Notice, stacklevel=2)
+        notify(f"{path} is back: a run that was killed had moved it")
     _warn_of(left, f" with {', '.join(held)}" if held else " with nothing in it")
     shutil.rmtree(left, ignore_errors=True)
 
 
 def _warn_of(left: Path, held: str) -> None:
-    warnings.warn(
+    notify(
         f"a run that was killed had left {left}{held}; it has been removed. Released rows that "
         "somebody has seen there add up to those of other releases",
-        Notice,
-        stacklevel=2,
     )
 
 

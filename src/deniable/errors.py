@@ -5,6 +5,9 @@ command can do as the command, `deniable share --resume`. The command line says 
 typed there (:mod:`deniable.cli.typed`).
 """
 
+import logging
+import warnings
+
 
 class InputError(ValueError):
     """What the user gave cannot be used.
@@ -17,3 +20,12 @@ class InputError(ValueError):
 
 class Notice(UserWarning):
     """Something that a user should know, though the work goes on; one sentence or two."""
+
+
+def notify(sentence: str) -> None:
+    """Issue a notice in the course of a release, which no filter ends that makes exceptions of
+    warnings: there it is logged."""
+    try:
+        warnings.warn(sentence, Notice, stacklevel=3)
+    except Notice:
+        logging.getLogger("deniable").warning(sentence)

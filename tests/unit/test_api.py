@@ -6,6 +6,7 @@ import pickle
 import re
 import warnings
 from datetime import date
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ import pytest
 
 import deniable
 from deniable import api
+from deniable.engines import dask, spark
 from deniable.errors import Notice
+from deniable.randomness import SeededRandomness
+
+API = (Path(__file__).parents[2] / "docs" / "api.md").read_text("utf-8")
+NEVER_CALLED = {"Design", "Mechanism", "Estimate", "Model", "OpenedRelease", "InputError"}
 
 SCHEMA = deniable.Schema(
     (
@@ -208,7 +214,7 @@ def test_messages_speak_of_arguments_and_wrong_plans_are_told_apart(tmp_path: Pa
         deniable.randomize(frame(), 3)  # type: ignore[arg-type]
     with pytest.raises(deniable.InputError, match="not int"):
         deniable.design(3)  # type: ignore[arg-type]
-    with pytest.raises(deniable.InputError, match="one level per attribute"):
+    with pytest.raises(deniable.InputError, match="is a list of numbers or a dictionary"):
         deniable.design(PLAN.mechanism.schema, attribute_epsilon=1.0)  # type: ignore[arg-type]
     names = [PLAN.mechanism.schema.names[i] for i in PLAN.mechanism.schema.protected]
     by_name = dict.fromkeys(names, 1.0)
@@ -235,9 +241,9 @@ def test_a_frame_with_rows_missing_is_warned_of(tmp_path: Path) -> None:
 
 def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
     schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),), keep=("town",))
-    with pytest.raises(deniable.InputError, match="error is a number, not '2pt'"):
+    with pytest.raises(deniable.InputError, match="error is a number or None, not str"):
         deniable.plan(schema, rows=100, error="2pt")
-    with pytest.raises(deniable.InputError, match="of a Schema or of a schema's file, not dict"):
+    with pytest.raises(deniable.InputError, match="schema is a Schema or a text or a path"):
         deniable.plan({"smokes": 2}, rows=100, error=0.02)
     with pytest.raises(deniable.InputError, match="'town' is released as it is, so that its"):
         schema.position("town")
@@ -262,3 +268,136 @@ def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
 def test_arguments_of_other_types_are_refused_in_a_sentence(call: Any) -> None:
     with pytest.raises(deniable.InputError, match=r"^\w+ is .*, not \w+$"):
         call()
+
+
+# --- arguments of wrong types ----------------------------------------------------------------
+
+WRONG = [3, "x", None, float("nan"), True, [], {}, object(), [None], [[1]], {"x": None}, frame()]
+
+
+def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Every function of docs/api.md with arguments that are right; ``...`` for an output."""
+    schema = deniable.Schema(
+        (
+            *(deniable.Attribute(x, ("0", "1"), ordered=True, scores=(0, 1)) for x in "ab"),
+            deniable.Attribute("c", ("0", "1", "2")),
+        ),
+        keep=("town",),
+    )
+    plan = deniable.design(schema, epsilon=9, method="kronecker")
+    rows = {x: ["0", "1", "1"] * 40 for x in "ab"} | {"c": ["0"] * 60 + ["2"] * 60}
+    table = pandas.DataFrame(rows | {"town": ["n", "s"] * 60})
+    forms = deniable.design(deniable.Schema.anonymous((2, 2)), epsilon=2, method="forms")
+    of_forms = deniable.randomize(pandas.DataFrame({"a1": ["0"] * 9, "a2": ["1"] * 9}), forms)
+    opened, released = deniable.open_release(table, plan), {"released": table, "plan": plan}
+    shares, model = opened.shares("a")[0], opened.model("a ~ b")[0]
+    weak = deniable.StrengthRequest(attenuation=0.8)
+    made = {"plan": plan, "output": ...}
+    table.to_csv("rows.csv", index=False)
+
+    def kronecker(epsilon: float) -> deniable.Design:
+        return deniable.design(schema, epsilon=epsilon, method="kronecker")
+
+    class Client:  # as distributed.Client
+        gather = staticmethod(list)
+
+        def map(self, task: Any, numbers: Any, **_: Any) -> list[Any]:
+            return [task(number) for number in numbers]
+
+    questions = {"shares": "a", "mean": "a", "quantile": "a", "leverage": "a"}
+    questions |= {"covariance": "a,b", "test": "a,b", "smooth": "a,b,c"}
+    wish = {"schema": schema, "epsilon": 3, "method": "kronecker"}
+    accurate = {"schema": schema, "tables": ["a"], "n_records": 999, "within": 0.1}
+    return {
+        "Attribute": (deniable.Attribute, {"name": "x", "categories": ("0", "1")}),
+        "Schema": (deniable.Schema, {"attributes": schema.attributes}),
+        "Schema.anonymous": (deniable.Schema.anonymous, {"n_categories": (2, 3)}),
+        "Schema.from_toml": (deniable.Schema.from_toml, {"path": "none.toml"}),
+        "Schema.from_plain": (deniable.Schema.from_plain, {"plain": schema.to_plain()}),
+        "design": (deniable.design, wish),
+        "design, levels": (deniable.design, {"schema": schema, "attribute_epsilon": [1, 1, 1]}),
+        "design, strengths": (deniable.design, {"schema": schema, "attenuation": 0.5}),
+        "design, forms": (deniable.design, wish | {"method": "forms"}),
+        "plan": (deniable.plan, wish | {"rows": 1000}),
+        "smallest_epsilon": (deniable.smallest_epsilon, accurate | {"make": kronecker}),
+        "expected_tables": (
+            deniable.expected_tables,
+            {"design": plan, "tables": ["a"], "n_records": 10},
+        ),
+        "plan_trend": (deniable.plan_trend, {"people": 1000, "snps": 1, "epsilon": 3}),
+        "StrengthRequest": (deniable.StrengthRequest, {"attenuation": 0.5}),
+        "read_design": (deniable.read_design, {"path": "none.json"}),
+        "birkhoff": (deniable.birkhoff, {"matrix": np.array([[0.5, 0.5], [0.5, 0.5]])}),
+        "randomize": (deniable.randomize, {"frame": table, "plan": plan}),
+        "share": (deniable.share, made | {"table": table}),
+        "pram": (
+            deniable.pram,
+            {"table": table, "schema": schema, "output": ..., "request": weak},
+        ),
+        "pram, strata": (
+            deniable.pram,
+            {"table": table, "schema": schema, "output": ..., "by": "town"}
+            | {"per_stratum": {"n": weak, "s": weak}},
+        ),
+        "dask.share": (dask.share, made | {"client": Client(), "source": ["rows.csv"]}),
+        "spark.share": (spark.share, made | {"session": None, "source": ["rows.csv"]}),
+        "spark.share_frame": (spark.share_frame, made | {"frame": None}),
+        "estimate": (deniable.estimate, released | {"of": "a"}),
+        "estimate_groups": (deniable.estimate_groups, released | {"of": "a"}),
+        "estimate_mean": (deniable.estimate_mean, released | {"of": "a"}),
+        "estimate_quantile": (deniable.estimate_quantile, released | {"of": "a"}),
+        "estimate_covariance": (deniable.estimate_covariance, released | {"of": "a,b"}),
+        "independence_test": (deniable.independence_test, released | {"of": "a,b"}),
+        "trend_test": (deniable.trend_test, released | {"of": "a", "status": "b"}),
+        "form_agreement": (deniable.form_agreement, {"released": of_forms, "plan": forms}),
+        "leverage": (deniable.leverage, released | {"of": "a"}),
+        "model": (deniable.model, released | {"formula": "a ~ b"}),
+        "synthesize": (deniable.synthesize, released | {"of": "a,b", "output": ..., "copies": 5}),
+        "combine": (
+            deniable.combine,
+            {"estimates": [1, 2, 3, 1, 2], "variances": [1] * 5, "kind": "imputed"},
+        ),
+        "open_release": (deniable.open_release, released),
+        **{f".{name}": (getattr(opened, name), {"of": of}) for name, of in questions.items()},
+        ".trend": (opened.trend, {"of": "a", "status": "b"}),
+        ".model": (opened.model, {"formula": "a ~ b"}),
+        "Estimate.table": (shares.table, {}),
+        "Estimate.confidence_interval": (shares.confidence_interval, {"level": 0.9}),
+        "Model.table": (model.table, {}),
+        "Model.predict": (model.predict, {}),
+        "Model.summary": (model.summary, {}),
+        "Model.tested_against": (model.tested_against, {"other": model}),
+    }
+
+
+def test_an_argument_of_a_wrong_type_is_named_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(api, "SystemRandomness", lambda: SeededRandomness(1))
+    outputs, missed = count(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls = every_call()
+        documented = re.findall(r"^::: deniable\.(?:engines\.)?(\w\S*)$", API, re.MULTILINE)
+        named = {re.sub(r"^api\.", "", name) for name in documented}
+        assert named - calls.keys() == NEVER_CALLED
+        for name, (function, given) in calls.items():
+            arguments = list(inspect.signature(function).parameters)
+            if arguments[-1] == "asked":  # of engines
+                arguments[-1:] = ["shuffle", "person", "sign", "ledger", "population"]
+            for argument, wrong in product(arguments, WRONG):
+                arguments = {
+                    key: f"made{next(outputs)}" if value is ... else value
+                    for key, value in given.items()
+                }
+                try:
+                    function(**arguments | {argument: wrong})
+                except (deniable.InputError, TypeError) as error:
+                    said = str(error)
+                    clear = isinstance(error, deniable.InputError) or argument in said
+                    if not clear or "\n" in said or " at 0x" in said or len(said) > 400:
+                        missed.append((name, argument, type(wrong).__name__, said))
+                except Exception as error:
+                    missed.append((name, argument, type(wrong).__name__, repr(error)))
+    assert missed == []

@@ -77,9 +77,11 @@ def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
     assert RELEASE.schema == SCHEMA
     with pytest.raises(InputError, match="the test of independence takes no weights"):
         RELEASE.test("smokes,sex", weights="town")
-    with pytest.raises(InputError, match="collapse is a dictionary of levels by attribute"):
+    with pytest.raises(InputError, match="collapse is a dictionary of texts by name"):
         RELEASE.model("smokes ~ age", collapse="age=x|*")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="where is a condition such as"):
+    with pytest.raises(
+        InputError, match="where is a dictionary of values by name or a list of texts"
+    ):
         RELEASE.shares("sex", where=3)  # type: ignore[arg-type]
 
 

@@ -3,7 +3,6 @@
 import math
 import re
 import tomllib
-import warnings
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from deniable._checks import first_duplicate
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, notify
 from deniable.report.wording import listed
 from deniable.schema import Attribute, Schema
 from deniable.schema.attribute import edge_text
@@ -209,7 +208,7 @@ def _warn(
         (in_english, f"intervals of numbers are said in English in {listed(foreign, 3)}"),
     ):
         if found:
-            warnings.warn(f"{sentence}: {listed(found, 4)}; {remedy}", Notice, stacklevel=2)
+            notify(f"{sentence}: {listed(found, 4)}; {remedy}")
 
 
 def _question(

@@ -64,6 +64,15 @@ ALTERED = "the store has been altered: a record does not fit the study"
 PATIENCE = 2.0
 """Seconds that a transaction waits for another process's."""
 
+_REASONS = {
+    "database is locked": "another process holds it; end `deniable collect serve` if that is of an "
+    "earlier version than this, or try again",
+    "readonly database": "it is to be written; allow that for the file and its folder, also where "
+    "it is only read, as a store of version 0.2 is changed when it is opened first",
+    "disk is full": "there is no space left; free some space first",
+}
+"""What SQLite's messages mean of a store."""
+
 # Held to the end of a transaction by whoever writes; the number is this program's own.
 _LOCK = "SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(7236487)"
 
@@ -446,7 +455,8 @@ def explained(url: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
-        reason = str(error.__cause__ or error).splitlines()[0]
+        said = str(error.__cause__ or error).splitlines()[0]
+        reason = next((reason for part, reason in _REASONS.items() if part in said), said)
         raise InputError(f"the store {where} cannot be used: {reason}") from None
 
 

@@ -7,7 +7,7 @@ exceeded, and at most 1e-9 below, or else reported as changed.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from deniable.design.methods import (
     method_named,
     methods_taking,
 )
-from deniable.design.solving import FAIR_UP_TO, GivenRest, Task
+from deniable.design.solving import FAIR_UP_TO, GivenRest, Task, resolve_caps
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
@@ -40,6 +40,9 @@ from deniable.schema import Schema
 
 CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
 """Caps on ``epsilon_given_rest`` for which the cost is shown."""
+
+FAINT = 0.01
+"""Level in nats below which an attribute's column is next to noise."""
 
 CURVE_UP_TO = 60
 """Attributes up to which the curve is computed: five designs, a second or two each."""
@@ -59,21 +62,9 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-def schema_of(given: Schema | str | Path, what: str) -> Schema:
-    """Return a schema, read if it is given by its file.
-
-    Args:
-        given: the schema or the file.
-        what: is asked for, as the subject of a sentence.
-
-    Raises:
-        InputError: if it is neither.
-    """
-    if isinstance(given, str | Path):
-        return Schema.from_toml(given)
-    if not isinstance(given, Schema):
-        raise InputError(f"{what} is of a Schema or of a schema's file, not {type(given).__name__}")
-    return given
+def schema_of(given: Schema | str | Path) -> Schema:
+    """Return a schema, read if it is given by its file; raises as :meth:`Schema.from_toml`."""
+    return given if isinstance(given, Schema) else Schema.from_toml(given)
 
 
 @typed
@@ -151,11 +142,9 @@ def design(
         >>> weak.method, [round(level, 3) for level in weak.mechanism.attribute_epsilon]
         ('lambda', [1.099, 1.386])
     """
-    schema = schema_of(schema, "a design")
+    schema = schema_of(schema)
     if isinstance(attribute_epsilon, Mapping):
         attribute_epsilon = _in_order(attribute_epsilon, schema)
-    elif attribute_epsilon is not None and not isinstance(attribute_epsilon, Iterable):
-        raise InputError("attribute_epsilon is one level per attribute: a list, or by name")
     request = StrengthRequest(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
     if order not in ("given", "descending"):
@@ -189,6 +178,7 @@ def design(
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
     _check_method(spec, len(n_categories), given_rest, pair_floor)
+    resolve_caps(given_rest, n_categories)  # refuses what is no cap
     given_rest = spec.given_rest if given_rest is None else given_rest
     pair_floor = spec.pair_floor if pair_floor is None else pair_floor
     fair = bool(pair_floor) and len(n_categories) <= FAIR_UP_TO
@@ -225,7 +215,28 @@ def design(
         )
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
+    if faint := _faint(result):
+        result = replace(result, notes=(*result.notes, faint))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
+
+
+def _faint(result: Design) -> str:
+    """Return a sentence on attributes of which next to nothing is released; empty if there are
+    none, or their levels were requested."""
+    mechanism = result.mechanism
+    wished = [FAINT if level is None else level for level in result.requested_epsilon]
+    names = [
+        mechanism.schema.names[i]
+        for i in mechanism.schema.protected
+        if mechanism.attribute_epsilon[i] < FAINT <= wished[i]
+    ]
+    if not names:
+        return ""
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    instead = "a larger total, or fewer attributes"
+    if result.method != DEFAULT_METHOD:
+        instead = f"method {DEFAULT_METHOD}"
+    return f"Next to nothing remains of {listed} (levels below {FAINT:g} nats): use {instead}."
 
 
 def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:

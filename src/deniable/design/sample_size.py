@@ -135,7 +135,7 @@ def plan(
         )
     if rows is not None and rows < 1:
         raise InputError("the number of rows must be at least 1")
-    schema = schema_of(schema, "a plan")
+    schema = schema_of(schema)
     named = tables or [(schema.names[i],) for i in schema.protected]
     make = make or (lambda total: design(schema, epsilon=total, method=method))
     if epsilon is None:

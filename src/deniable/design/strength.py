@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._checks import check_level
+from deniable._checks import check_fields, check_level
 from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
@@ -60,6 +60,9 @@ class StrengthRequest:
     strength: PerAttribute = None
     preserve: Mapping[tuple[str, str], float] = field(default_factory=dict)
     matrices: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __bool__(self) -> bool:
         """Return whether anything is requested."""

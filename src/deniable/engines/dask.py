@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from deniable._checks import typed
 from deniable.design.account import Design
 from deniable.engines.units import Asked, Task, share_by
+from deniable.errors import InputError
 
 
+@typed
 def share(
     client: Any,
     source: Any,
@@ -51,6 +54,9 @@ def share(
         >>> record["release"]["rows"]
         4
     """
+
+    if not callable(getattr(client, "gather", None)):
+        raise InputError(f"client is a distributed.Client, not {type(client).__name__}")
 
     def run(task: Task, numbers: Sequence[int]) -> Sequence[str]:
         # Not pure: Dask must not take what one task returned for another's.

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from deniable._checks import typed
 from deniable.design.account import Design
 from deniable.engines.units import Asked, Run, Task, share_by
 from deniable.errors import InputError
 from deniable.tables.files import files_of
 
 
+@typed
 def share(
     session: Any,
     source: Any,
@@ -63,6 +65,7 @@ def share(
     return share_by(_on(session), source, plan, output, "deniable.engines.spark.share(…)", **asked)
 
 
+@typed
 def share_frame(
     frame: Any,
     plan: Design | str | Path,
@@ -104,7 +107,9 @@ def share_frame(
         deniable.errors.InputError: Spark 3.5.9 can lose or repeat rows of a frame unnoticed; name \
 a column whose values are all different (row_id)
     """
-    session = frame.sparkSession
+    session = getattr(frame, "sparkSession", None)
+    if session is None:
+        raise InputError(f"frame is a pyspark.sql.DataFrame, not {type(frame).__name__}")
     run = _on(session)
     if row_id is None and tuple(map(int, re.findall(r"\d+", session.version)[:2])) < (4, 2):
         raise InputError(

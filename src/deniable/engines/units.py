@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from deniable._checks import check_type
 from deniable.design.account import Design
 from deniable.design.record import read_design
 from deniable.errors import InputError
@@ -127,6 +128,8 @@ def share_by(
             share --resume``.
     """
     options = options_of(command, **asked)
+    if not callable(source):
+        check_type("source", source, str | Path | Sequence[str | Path])
     design = plan if isinstance(plan, Design) else read_design(plan)
     files: Source = source if callable(source) else files_of(source) or [Path(source)]
     job = prepare(files, design, Path(output), options, lambda job: _all(run, job, "look"))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 from deniable.errors import InputError
+from deniable.estimate.inference import check_between
 from deniable.mechanism.prediction import Target
 from deniable.notebook import html_table, text_table
 from deniable.tables.answers import frame_of
@@ -91,7 +92,9 @@ class Presented:
     def _level(self, level: float | None) -> float:
         if level is None:
             level = next((getattr(answer, "level", None) for answer in self._shown()), None)
-        return 0.95 if level is None else level
+        level = 0.95 if level is None else level
+        check_between(level, "the confidence level is")
+        return level
 
 
 class Answers(list[_Answer], Presented):

@@ -447,7 +447,8 @@ def check_between(value: float, what: str) -> None:
         InputError: if it is not; it says ``what``.
     """
     if not isinstance(value, Real) or not 0 < value < 1:
-        shown = f"{float(value):g}" if isinstance(value, Real) else repr(value)
+        shown = f"{float(value):g}" if isinstance(value, Real) else type(value).__name__
+        shown = repr(value) if isinstance(value, str) else shown
         raise InputError(f"{what} a number between 0 and 1, not {shown}")
 
 

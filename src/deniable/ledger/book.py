@@ -16,7 +16,6 @@ import json
 import math
 import os
 import sqlite3
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from deniable.atomic_files import FileLock, explain_write_errors, write_file
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, notify
 from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, compared, stored_releases
 from deniable.ledger.spending import Spending
@@ -469,11 +468,9 @@ class Entry:
         self.counted = True
         others = _populations_of(events)[digest] if digest else {}
         if others := {n for n in others if compared(n) != compared(self.population)}:
-            warnings.warn(
+            notify(
                 f"these are exactly the people of population '{min(others)}' too, under another "
                 "name: the levels of both add up, and the ledger does not add them",
-                Notice,
-                stacklevel=2,
             )
         self.standing = _standing(events, self.population)
 
@@ -694,11 +691,9 @@ def remembered(
         return
     ledger = population.ledger
     if not ledger.exists:
-        warnings.warn(
+        notify(
             f"{ledger.path} is a new ledger, without a budget, in which no earlier release counts; "
             "if there was one of that name, put it back",
-            Notice,
-            stacklevel=3,
         )
     how: Any = {"traceless": traceless, "rows_of_person": rows_of_person, "new": population.new}
     with ledger.release(population.name, spending, what, **how) as entry:

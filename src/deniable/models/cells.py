@@ -46,6 +46,22 @@ class Axis:
         """Whether the model sees fewer levels than there are categories."""
         return len(self.levels) < len(self.categories)
 
+    def without(self, gone: Sequence[int]) -> "Axis":
+        """Return the axis without some categories, and without levels that are left with none.
+
+        >>> race = Axis("race", ("Black", "White", "Other")).collapsed("White|*")
+        >>> race.without([1]).levels, race.without([0]).level_of
+        (('other',), (0, 1))
+        """
+        left = [i for i in range(len(self.categories)) if i not in gone]
+        used = sorted({self.level_of[i] for i in left})
+        return Axis(
+            self.name,
+            tuple(self.categories[i] for i in left),
+            tuple(self.levels[level] for level in used),
+            tuple(used.index(self.level_of[i]) for i in left),
+        )
+
     def collapsed(self, text: str) -> "Axis":
         """Return the axis with merged categories: levels with ``|`` between them, the reference
         first; each a category, several with commas between them, or ``*`` for all others.

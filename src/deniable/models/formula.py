@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.models.cells import Cells, Columns, contrasts, interactions, of_merged
-from deniable.models.syntax import Terms, contained, parse, placeholder, printable
+from deniable.models.syntax import (
+    Terms,
+    contained,
+    marked,
+    of_levels,
+    parse,
+    placeholder,
+    printable,
+)
 
 MOST_SATURATED = 500
 """Cells of the covariates from which on their distribution has all pairs, and not everything."""
@@ -72,6 +80,20 @@ class Formula:
         left = tuple(each for name, each in terms.items() if name not in gone)
         gone.sort(key=lambda name: name != term)
         return tuple(gone), replace(self, right=replace(self.right, terms=left))
+
+    def on(self, cells: Cells) -> "Formula":
+        """Return the formula with the categories of a table in place of numbers, or other texts,
+        that name them by their value."""
+        levels = {axis.name: axis.levels for axis in cells.axes if axis.numbers is None}
+
+        def factor(code: str) -> str:
+            named = [name for name in self.right.named(code) if name in levels]
+            if "(" not in code or len(set(named)) != 1:
+                return code
+            return of_levels(code, [marked(level) for level in levels[named[0]]])
+
+        terms = tuple(tuple(map(factor, term)) for term in self.right.terms)
+        return replace(self, right=replace(self.right, terms=terms))
 
     def as_category(self, name: str) -> bool:
         """Return whether a variable occurs on the right side within ``C()`` only."""
@@ -190,6 +212,9 @@ def _frame(formula: Formula, cells: Cells) -> Any:
     """Return the table of cells with placeholders as names, without the response."""
     frame = cells.frame()
     names = {name: placeholder(i) for i, name in enumerate(formula.right.columns) if name in frame}
+    for axis in cells.axes:
+        if axis.name in names and axis.numbers is None:
+            frame[axis.name] = frame[axis.name].cat.rename_categories([*map(marked, axis.levels)])
     return frame[[*names]].rename(columns=names)
 
 
@@ -220,10 +245,10 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
         quoted = {
             each.value for each in ast.walk(ast.parse(factor)) if isinstance(each, ast.Constant)
         }
-        known = {level for axis in texts for level in axis.levels}
+        known = {marked(level) for axis in texts for level in axis.levels}
         wrong = sorted(each for each in quoted - known if isinstance(each, str)) if texts else []
         if wrong:
-            why = f"'{wrong[0]}' is not a category of '{texts[0].name}'"
+            why = f"'{formula.right.shown(wrong[0])}' is not a category of '{texts[0].name}'"
         elif texts:
             why = f"'{texts[0].name}' has categories, not numbers"
         try:

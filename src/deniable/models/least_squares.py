@@ -30,6 +30,12 @@ from deniable.models.formula import Term
 MOST_AT_ONCE = 4_000_000
 """Numbers of a table or of rows' influence that are held at a time, if columns and rows are few."""
 
+MOST_LOOKED_AT = 20
+"""Columns of which it is computed how far they are from the others."""
+
+FEWEST_ERRORS = 3.0
+"""Standard errors from a combination of the others, below which a column's β is not to be read."""
+
 
 def fit_least_squares(
     rows: KeptRows,
@@ -38,7 +44,7 @@ def fit_least_squares(
     weights: str | None,
     terms: Sequence[Term],
     cells: Cells,
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
     """Fit a linear model of a number released as it is.
 
     Where the least eigenvalue of A is 0, or within two standard errors of it, a column is dropped
@@ -55,7 +61,9 @@ def fit_least_squares(
         cells: whose axes the terms are about.
 
     Returns:
-        Which columns are kept, shape (p,); β of these, and its covariance.
+        Which columns are kept, shape (p,); β of these, and its covariance; and the places of
+        columns that are within three standard errors of being a combination of the others, so that
+        β and its error mean nothing.
 
     Raises:
         InputError: if the randomization has wiped out a pair of terms, or what is left of the
@@ -82,19 +90,19 @@ def fit_least_squares(
     kept = np.ones(p, dtype=bool)
     owner = np.repeat(np.arange(len(terms)), [len(term.names) for term in terms])
     lost: set[int] = set()
+
+    def deviations(value: float, along: NDArray[np.float64]) -> float:
+        """Return how many standard errors a mean square is from 0."""
+        of_term = [along[span] for span in spans]
+        variance = sum(part.variance_along(terms, of_term, value) for part in parts)
+        return value / np.sqrt(variance) if variance > 0 else np.inf
+
     while (weak := _weakest(moments, kept)) is not None:
         least, direction, place = weak
-
-        def deviations(value: float, along: NDArray[np.float64]) -> float:
-            """Return how many standard errors a mean square is from 0."""
-            of_term = [along[span] for span in spans]
-            variance = sum(part.variance_along(terms, of_term, value) for part in parts)
-            return value / np.sqrt(variance) if variance > 0 else np.inf
-
         noisy = abs(least) > 1e-10
         if noisy and deviations(least, direction) > 2:
             break
-        much = np.argsort(-abs(direction * np.sqrt(abs(np.diag(moments)))))[:20]
+        much = np.argsort(-abs(direction * np.sqrt(abs(np.diag(moments)))))[:MOST_LOOKED_AT]
         alone = {i: deviations(moments[i, i], np.eye(p)[i]) for i in much if kept[i]}
         rarest = min(alone, key=lambda i: alone[i])
         if alone[rarest] < 2:
@@ -109,12 +117,24 @@ def fit_least_squares(
                 )
         kept[place] = False
     inverse = np.linalg.inv(moments[kept][:, kept])
+    largest = np.concatenate([abs(t.values).reshape(-1, len(t.names)).max(axis=0) for t in terms])
     parameters = np.zeros(p)
     parameters[kept] = inverse @ with_response[kept]
     squares = np.zeros((p, p))
     for part in parts:
         squares += part.squares(terms, [parameters[span] for span in spans], response)
-    return kept, parameters[kept], inverse @ squares[kept][:, kept] @ inverse
+    covariance = inverse @ squares[kept][:, kept] @ inverse
+    # Of a column what the others leave has the mean square 1/(A⁻¹)_jj.
+    y = np.concatenate([part.rows.numbers[response] for part in parts])
+    wide = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * largest[kept] / max(y.std(), 1e-300)
+    unread, places = [], np.flatnonzero(kept)
+    for i in np.argsort(-wide)[:MOST_LOOKED_AT]:
+        if wide[i] > 1:
+            along = np.zeros(p)
+            along[places] = inverse[i] / inverse[i, i]
+            if deviations(1 / inverse[i, i], along) < FEWEST_ERRORS:
+                unread.append(int(places[i]))
+    return kept, parameters[kept], covariance, tuple(sorted(unread))
 
 
 def _weakest(

@@ -8,9 +8,10 @@ is the β of largest
 
 P the precisions of independent normal priors with mean 0 (or nothing). With J = diag(π)(X − 1πᵀX)
 and G_c = M_c J, the score is Σ G_cᵀ(n_c/θ_c) − Pβ and the expected information
-n Σ G_cᵀ diag(1/θ_c) G_c + P; Fisher scoring takes steps of one over the other, halved until the
-objective rises. Where strong noise makes expected and observed curvature differ by a factor of two
-scoring swings back and forth; so a step uses the observed one where that is positive definite,
+Σ m_c G_cᵀ diag(1/θ_c) G_c + P, where m_c is n, or of several strata the rows of each; Fisher
+scoring takes steps of one over the other, halved until the objective rises. Where strong noise
+makes expected and observed curvature differ by a factor of two scoring swings back and forth; so a
+step uses the observed one where that is positive definite,
 
     Σ G_cᵀ diag(n_c/θ_c²) G_c − Σ_x (u_x − n) π_x (X_x − m)(X_x − m)ᵀ + P,
 
@@ -177,12 +178,16 @@ class Likelihood:
         together = np.column_stack([jacobian, probabilities]).reshape(*self.shape, p + 1)
         ratios = np.zeros(self.shape)
         expected_information, squares = np.zeros((p, p)), np.zeros((p, p))
-        n = self.n_effective
+        n, of_column = self.n_effective, np.zeros(self.shape[-1])
+        for each in self.observed:
+            of_column[each.column] += each.counts.sum()
         for each, counts in self._counted():
+            # Strata share the rows of their column: their numbers are known, not estimated.
+            among = each.counts.sum() / of_column[each.column] if of_column[each.column] else 1.0
             image = each.seen(together)
             theta = np.maximum(image[:, p], _SMALLEST)
             change, ratio = image[:, :p], counts / theta
-            expected_information += n * change.T @ (change / theta[:, None])
+            expected_information += among * n * change.T @ (change / theta[:, None])
             squares += change.T @ (change * (ratio / theta)[:, None])
             ratios[..., each.column] += each.back(ratio).reshape(self.shape[:-1])
         u = ratios.ravel()

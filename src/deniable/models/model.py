@@ -124,6 +124,9 @@ class Model(Presented):
             ``fit``; None for a linear model.
         against: the test against another formula, if one was asked for.
         merged: whether categories were merged after the fit.
+        empty: attributes and categories of which there was no sign, and which were left out.
+        unread: places of a linear model's coefficients whose column is within three standard errors
+            of being the others', so that no interval of them holds.
 
     Examples:
         >>> import deniable, pyarrow
@@ -173,6 +176,8 @@ class Model(Presented):
     columns: Columns | None = field(default=None, repr=False)
     against: Test | None = None
     merged: bool = False
+    empty: tuple[tuple[str, str], ...] = ()
+    unread: tuple[int, ...] = ()
 
     target: ClassVar[Target] = "population"
 
@@ -229,8 +234,12 @@ class Model(Presented):
         if self.fit is None or self.told is None:
             z, error = normal_quantile(level), self.standard_errors
             with np.errstate(divide="ignore", invalid="ignore"):
-                numbers = zip(self.coefficients, error, self.coefficients / error, strict=True)
-            return [Interval(v - z * e, v + z * e, "normal", s) for v, e, s in numbers]
+                columns = (self.coefficients, error, self.coefficients / error)
+            numbers = enumerate(zip(*(column.tolist() for column in columns), strict=True))
+            return [
+                Interval(v - z * e, v + z * e, "unread" if i in self.unread else "normal", s)
+                for i, (v, e, s) in numbers
+            ]
         if (what, level) not in self._made:
             if what == "coefficients":
                 scales = abs(self.design[:, self._in_design]).max(axis=0, initial=0.0)
@@ -311,8 +320,12 @@ class Model(Presented):
                 raise InputError("the covariates have too many combinations to list them all")
             estimate = self.design @ self.coefficients
             error = errors_along(self.design, self.covariance)
-            low, high = (estimate - z * error).tolist(), (estimate + z * error).tolist()
-            remarks = [""] * len(self.design)
+            unread = (self.design[:, list(self.unread)] != 0).any(axis=1)
+            remarks = [UNREAD if one else "" for one in unread]
+            low, high = (
+                [None if one else end for one, end in zip(unread, ends.tolist(), strict=True)]
+                for ends in (estimate - z * error, estimate + z * error)
+            )
         else:
             group = self.levels.covariates(self.response)
             estimate, centred = shares_within(self.design, self.coefficients, group)
@@ -426,6 +439,8 @@ class Model(Presented):
         Raises:
             InputError: if neither formula holds the other.
         """
+        if not isinstance(other, Model):
+            raise InputError(f"a model is tested against another, not a {type(other).__name__}")
         larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
         big, small, nested = larger.fit, smaller.fit, True
         if big is not None and small is not None and not self.merged:
@@ -492,6 +507,9 @@ class Model(Presented):
                 f"Dropped from the design: {', '.join(self.dropped)}; the release cannot tell "
                 f"{them} from the other columns."
             )
+        if self.empty:
+            listed = ", ".join(f"'{category}' of '{name}'" for name, category in self.empty)
+            said.append(f"Left out, as their estimated share is 0: {listed}.")
         for test in self.tests:
             more = test.without[1:]
             contain = "which contains it" if len(more) == 1 else "which contain it"
@@ -526,6 +544,7 @@ class Model(Presented):
             "coefficients": [_without(row, self.group) for row in self.table(level)],
             "covariance": self.covariance.tolist(),
             "dropped": list(self.dropped),
+            "empty": [list(one) for one in self.empty],
             "tests": [test.to_plain() for test in self.tests],
             "against": None if self.against is None else self.against.to_plain(),
             "deviance": self.deviance,

@@ -19,7 +19,7 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
-from deniable.models.cells import Axis, Cells
+from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.everybody import UNANSWERED_PRECISION, beside_unanswered, on_rows
 from deniable.models.formula import (
     MOST_PARAMETERS,
@@ -45,6 +45,9 @@ from deniable.models.syntax import printable, shown_name
 
 Group = tuple[tuple[str, str], ...]
 """Columns released as they are and the values that a group of rows has in common."""
+
+NO_ROW = 1e-3
+"""An estimated number of rows below this is 0."""
 
 SEPARATED = 25.0
 """A log odds ratio beyond this is one of infinity."""
@@ -303,9 +306,6 @@ class ModelQuestion:
             len(axes),
         )
         check_size(everybody, 0, self.formula)
-        response = self.formulas[0].response
-        if response is not None and len(cells.categories[response]) < 2:
-            raise InputError(f"all rows have the same '{response}', so there is nothing to model")
         attributes = [axis.name for axis in axes]
         formulas = self._formulas(attributes)
         observed = []
@@ -320,10 +320,25 @@ class ModelQuestion:
                 observed.append(Observed(channel.forward, seen.counts, seen.squares, place))
         known = known_shares(self.known, everybody.categories)
         likelihood = Likelihood(everybody.shape, tuple(observed), known)
+        empty = () if self.prior else _empty(cells, everybody, likelihood)
+        named = tuple((cells.axes[i].name, cells.axes[i].categories[c]) for i, c in empty)
+        left = (a.without([c for j, c in empty if j == i]) for i, a in enumerate(cells.axes))
+        cells = Cells(tuple(left), len(axes)) if empty else cells
+        for axis in cells.axes:
+            if named and len(axis.levels) < 2:
+                raise InputError(
+                    f"all rows have the same '{axis.name}', so there is nothing to model of it"
+                )
+        response = formulas[0].response
+        if response is not None and len(cells.levels.categories[response]) < 2:
+            raise InputError(f"all rows have the same '{response}', so there is nothing to model")
         n_records = sum(counts.n_records for counts in members)
         group = members[0].group[:n_own]
         return _compared(
-            [self._fitted(f, cells, everybody, likelihood, n_records, group) for f in formulas]
+            [
+                self._fitted(f, cells, everybody, likelihood, n_records, group, named)
+                for f in formulas
+            ]
         )
 
     def _fitted(
@@ -334,7 +349,9 @@ class ModelQuestion:
         likelihood: Likelihood,
         n_records: int,
         group: Group,
+        empty: tuple[tuple[str, str], ...],
     ) -> Model:
+        formula = formula.on(cells)
         response = None if formula.response is None else cells.place(formula.response)
         columns = design_of(formula, cells)
         keep = independent(columns, cells, response, likelihood.occurring)
@@ -398,6 +415,7 @@ class ModelQuestion:
             columns=columns,
             merged=any(axis.merged for axis in cells.axes),
             told=told,
+            empty=empty,
         )
 
     # Numbers released as they are
@@ -469,9 +487,10 @@ class ModelQuestion:
                     f"formula '{formula.text}': {', '.join(together)} have {count:,} combinations "
                     f"of values, and a term at most {MOST_COMBINATIONS:,}; round a number"
                 )
+        formula = formula.on(table)
         terms = terms_of(formula, table)
         on_all, changed, everybody = on_rows(rows, strata, terms, table)
-        kept, parameters, covariance = fit_least_squares(
+        kept, parameters, covariance, unread = fit_least_squares(
             on_all, strata, response, self.weights, changed, everybody
         )
         parameters, covariance, share = spread_out(
@@ -500,7 +519,26 @@ class ModelQuestion:
             group=group,
             level=self.level,
             prior=False,
+            unread=unread,
         )
+
+
+def _empty(cells: Cells, everybody: Cells, likelihood: Likelihood) -> tuple[tuple[int, int], ...]:
+    """Return the axes and categories whose estimated share is 0, of levels that have no other: of
+    the model without associations, which has an estimate of every share."""
+    columns = interactions(everybody, range(len(everybody.axes)), 1)
+    precision = np.full(len(columns.names), RIDGE)
+    fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
+    table = fit.probabilities.reshape(everybody.sizes)
+    found = []
+    for i in range(everybody.n_attributes):
+        of_all = table.sum(axis=tuple(j for j in range(table.ndim) if j != i))
+        share = dict(zip(everybody.axes[i].categories, of_all.tolist(), strict=True))
+        axis = cells.axes[i]
+        of_level = np.bincount(axis.level_of, [share[name] for name in axis.categories])
+        gone = of_level * likelihood.n_effective < NO_ROW
+        found += [(i, c) for c, level in enumerate(axis.level_of) if gone[level]]
+    return tuple(found)
 
 
 def _compared(models: Sequence[Model]) -> Model:

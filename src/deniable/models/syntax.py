@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import NoReturn
 
 from deniable.errors import InputError
+from deniable.estimate.question import value_among
 
 MOST_TERMS = 1_000
 MOST_OF_SMOOTH = 50
@@ -22,6 +23,7 @@ _NUMPY = ("log", "log10", "log2", "log1p", "exp", "exp2", "expm1", "sqrt", "abs"
 SMOOTH = ("poly", "bs", "cr", "cs", "cc")
 SPREAD = ("center", "scale", "standardize")
 FUNCTIONS = ("C", "I", "log", "log10", "log2", "exp", "exp10", "exp2", "sqrt", "abs")
+TREATMENTS = ("Treatment", "contr.treatment", "contr.SAS")
 CONTRASTS = (
     *("Treatment", "Sum", "Helmert", "Poly", "Diff"),
     *("contr.treatment", "contr.sum", "contr.helmert", "contr.poly", "contr.diff", "contr.SAS"),
@@ -34,7 +36,8 @@ _NODES = (
     ast.cmpop,
 )
 
-_PLACEHOLDER = re.compile("ꙮ([0-9]+)ꙮ")
+_PLACEHOLDER = re.compile("ꙮꙮ|ꙮ([0-9]+)ꙮ")
+"""A mark of a text, doubled, or a placeholder."""
 _TOKENS = re.compile(
     r"""(?P<space>\s+)
     |(?P<quoted>`(?:[^`]|``)*`)
@@ -64,13 +67,15 @@ class Terms:
 
     def named(self, code: str) -> tuple[str, ...]:
         """Return the columns of a factor."""
-        places = map(int, _PLACEHOLDER.findall(code))
+        places = (int(place) for place in _PLACEHOLDER.findall(code) if place)
         return tuple(self.columns[place] for place in places if place < len(self.columns))
 
     def shown(self, text: str) -> str:
-        """Return text with columns in place of placeholders."""
-        names = dict(enumerate(map(shown_name, self.columns)))
-        return _PLACEHOLDER.sub(lambda found: names.get(int(found[1]), found[0]), text)
+        """Return text with columns in place of placeholders, and texts as they were."""
+        names = {str(place): shown_name(name) for place, name in enumerate(self.columns)}
+        return _PLACEHOLDER.sub(
+            lambda found: names.get(found[1], found[0]) if found[1] else "ꙮ", text
+        )
 
 
 def placeholder(place: int) -> str:
@@ -80,6 +85,15 @@ def placeholder(place: int) -> str:
     True
     """
     return f"ꙮ{place}ꙮ"
+
+
+def marked(text: str) -> str:
+    """Return a text, such as a category, in which nothing is taken for a placeholder.
+
+    >>> Terms(("age",), ()).shown(f"{placeholder(0)}[{marked(placeholder(0))}]")
+    'age[ꙮ0ꙮ]'
+    """
+    return text.replace("ꙮ", "ꙮꙮ")
 
 
 def shown_name(name: str) -> str:
@@ -96,6 +110,40 @@ def shown_name(name: str) -> str:
 def printable(text: str) -> str:
     """Return text with control characters escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def of_levels(factor: str, levels: Sequence[str]) -> str:
+    """Return a factor of one column of categories in which a number, or a text, that names a
+    category by its value is that category: the reference of a treatment contrast, and what the
+    column is compared with.
+
+    >>> of_levels("C(x, Treatment(20))", ("20.0", "30.0")), of_levels("I(x == '20')", ("20.0",))
+    ("C(x, Treatment('20.0'))", "I(x == '20.0')")
+    """
+    return ast.unparse(_OfLevels(levels).visit(ast.parse(factor, mode="eval")))
+
+
+class _OfLevels(ast.NodeTransformer):
+    def __init__(self, levels: Sequence[str]) -> None:
+        self.levels = levels
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if ast.unparse(node.func) in TREATMENTS:
+            node.args = [self._named(each) for each in node.args]
+            for keyword in node.keywords:
+                keyword.value = self._named(keyword.value)
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        node.left = self._named(node.left)
+        node.comparators = [self._named(each) for each in node.comparators]
+        return self.generic_visit(node)
+
+    def _named(self, node: ast.expr) -> ast.expr:
+        if not isinstance(node, ast.Constant) or isinstance(node.value, bool | None):
+            return node
+        level = value_among(str(node.value), self.levels)
+        return ast.Constant(str(node.value) if level is None else level)
 
 
 def contained(term: Term, other: Term) -> bool:
@@ -341,7 +389,7 @@ class _Reader:
             elif token.kind in ("name", "quoted"):
                 source.append(self._column(_unquoted(token)))
             elif token.kind == "text":
-                source.append(repr(_untexted(token)))
+                source.append(repr(marked(_untexted(token))))
             else:
                 source.append("**" if token.text == "^" else token.text)
             if token.text == "(":
@@ -376,7 +424,7 @@ class _Reader:
                 "quoted texts and functions"
             )
         for node in ast.walk(tree):
-            if isinstance(node, ast.BinOp) and not _PLACEHOLDER.search(ast.unparse(node)):
+            if isinstance(node, ast.BinOp) and not any(_PLACEHOLDER.findall(ast.unparse(node))):
                 self._fail(f"write the result of a calculation without columns in {function}()")
             called = node.func if isinstance(node, ast.Call) else node
             unknown = called is not node or isinstance(node, ast.Attribute)
@@ -389,7 +437,7 @@ class _Reader:
                 numbers = [v.value for v in values if isinstance(v, ast.Constant)]
                 if any(isinstance(v, int | float) and v > MOST_OF_SMOOTH for v in numbers):
                     self._fail(f"{function}() has at most {MOST_OF_SMOOTH} columns")
-        if not _PLACEHOLDER.search(source):
+        if not any(_PLACEHOLDER.findall(source)):
             self._fail(f"{function}() contains no column")
         return ast.unparse(tree)
 

@@ -1,7 +1,6 @@
 """What is done to a job: units are looked at and drawn, rows in random order are gathered, and
 what is complete gets its name."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ from deniable.atomic_files import (
 from deniable.design.account import Account, Design
 from deniable.design.record import to_json
 from deniable.design.strata import Designs
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, notify
 from deniable.ledger import Spending
 from deniable.randomness import permutation
 from deniable.release.entered import enter, entry_of, give_back, is_entered, spend
@@ -103,11 +102,9 @@ def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
         except BaseException:
             with suppress(InputError):
                 done = job.n_parts - len(job.left(job.stages[-1]))
-                warnings.warn(
+                notify(
                     f"{done:,} of {job.n_parts:,} parts are made and stay as they are; continue "
                     f"with deniable share --resume --output {job.output}",
-                    Notice,
-                    stacklevel=2,
                 )
             raise
 
@@ -353,11 +350,9 @@ def _say_what_stays(job: Job) -> None:
     with suppress(InputError):
         if not job.left(job.stages[-1]):
             counts = "" if job.options.population is None else ", which the ledger counts,"
-            warnings.warn(
+            notify(
                 f"{job.folder} holds all parts of the randomized rows{counts} and stays; go on "
                 "with `deniable share --resume`, or remove it if nobody is to see them",
-                Notice,
-                stacklevel=3,
             )
 
 

@@ -6,7 +6,6 @@ A record states numbers; people are told sentences, which are a function of them
 
 import hashlib
 import math
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from deniable.design.stored import (
     read_json,
 )
 from deniable.design.strata import Designs, read_designs, strata_to_plain
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, notify
 from deniable.estimate.counting import Cells
 from deniable.estimate.source import check_columns, layout_of, released_files
 from deniable.ledger import StoredRelease
@@ -471,7 +470,7 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
         InputError: if it has none, or one with a smaller level; or as :func:`verify`.
     """
     if unknown := [words for place, words in verify(folder).items() if place.startswith(FILE)]:
-        warnings.warn(f"{folder}: not checked is {', '.join(unknown)}", Notice, stacklevel=2)
+        notify(f"{folder}: not checked is {', '.join(unknown)}")
     file = folder / "record.json"
     stored = _stored(read_json(file), file)
     for release in releases:

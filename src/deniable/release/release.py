@@ -7,7 +7,6 @@ Nothing else in it can depend on the true values.
 
 import math
 import shutil
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,7 +31,7 @@ from deniable.design.methods import METHODS
 from deniable.design.record import to_json
 from deniable.design.stored import read_json
 from deniable.design.strata import Designs
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, notify
 from deniable.laws import InvariantChannel, Law
 from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
@@ -420,11 +419,9 @@ def _is_unfinished(output: Path) -> bool:
     if (job / "job.json").exists() and not named:
         return True
     remove_unfinished(output)
-    warnings.warn(
+    notify(
         f"a run that was killed had left {job} with nothing in it that is needed; it has been "
         "removed",
-        Notice,
-        stacklevel=2,
     )
     return False
 
@@ -562,12 +559,10 @@ def propose_person(names: Sequence[str]) -> None:
     """Warn of columns that are named as if they said whose row it is, and repeat."""
     if names:
         listed = ", ".join(f"'{name}'" for name in names)
-        warnings.warn(
+        notify(
             f"{listed} repeats, and is named as a column that says whose row it is. If it does, a "
             "person has several rows, and their ε add up: name it with `person`, and ε is counted "
             "per person (or say one_row_per_person = true in the schema, if it does not)",
-            Notice,
-            stacklevel=2,
         )
 
 

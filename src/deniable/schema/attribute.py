@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from itertools import pairwise, product
 from typing import TypeVar
 
-from deniable._checks import check_level, check_positive, first_duplicate
+from deniable._checks import check_fields, check_level, check_positive, first_duplicate
 from deniable.errors import InputError
 
 MAX_CATEGORIES = 1_000_000
@@ -17,6 +17,7 @@ BLANKS = " \t\r\n"
 """Characters that do not count at the ends of a table's texts."""
 
 _Value = TypeVar("_Value")
+_EDGES = Sequence[float | date] | None
 
 
 def _number_text(value: float) -> str:
@@ -119,6 +120,7 @@ class Attribute:
     question: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self, bins=_EDGES)
         set_field = object.__setattr__  # the way to normalise a frozen dataclass
         where = f"attribute '{self.name}'"
         if not self.name:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from deniable._checks import first_duplicate
+from deniable._checks import check_fields, first_duplicate, typed
 from deniable.errors import InputError
 from deniable.notebook import html_table
 from deniable.schema.attribute import BLANKS, MAX_CATEGORIES, Attribute, category_text
@@ -87,6 +87,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", _declared(self.attributes))
+        check_fields(self)
         object.__setattr__(self, "keep", tuple(self.keep))
         merged = [a for a in self.attributes if a.parts]
         named = [*self.names, *(part.name for a in merged for part in a.parts)]
@@ -229,6 +230,7 @@ class Schema:
         return replace(self, attributes=tuple(attributes))
 
     @classmethod
+    @typed
     def anonymous(cls, n_categories: Sequence[int]) -> "Schema":
         """Return a schema with attributes a1, a2, … whose categories are 0, 1, …
 
@@ -249,6 +251,7 @@ class Schema:
         )
 
     @classmethod
+    @typed
     def from_toml(cls, path: str | Path) -> "Schema":
         """Read a schema file.
 
@@ -276,6 +279,7 @@ class Schema:
             raise InputError(f"{path}: a value in it is too long or too deep") from None
 
     @classmethod
+    @typed
     def from_plain(cls, plain: Mapping[str, Any]) -> "Schema":
         """Build a schema from plain values: a TOML document or the schema part of a record.
 

@@ -26,7 +26,7 @@ from deniable._checks import typed
 from deniable.design.stored import read_json
 from deniable.errors import InputError
 from deniable.estimate.columns import text_of
-from deniable.estimate.inference import one_of
+from deniable.estimate.inference import check_between, one_of
 
 Kind = Literal["synthetic", "imputed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -77,8 +77,7 @@ class Combined:
         from scipy.special import stdtr, stdtrit  # only here: loading it takes a while
 
         level = self.level if level is None else level
-        if not 0 < level < 1:
-            raise InputError(f"a level is a probability between 0 and 1, not {level}")
+        check_between(level, "the confidence level is")
         rows = []
         for term, value, error, df, spread in zip(
             self.terms,
@@ -136,7 +135,10 @@ def combine(
         1.00 ± 0.265, 22 df
     """
     one_of(kind, KINDS, "kind")
-    values, squares = (np.asarray(given, dtype=np.float64) for given in (estimates, variances))
+    try:
+        values, squares = (np.asarray(given, dtype=np.float64) for given in (estimates, variances))
+    except (TypeError, ValueError):
+        raise InputError("estimates and variances are lists of numbers, a row per copy") from None
     if values.shape != squares.shape or values.ndim not in (1, 2):
         raise InputError("estimates and variances have a row per copy, and as many columns")
     if values.ndim == 1:

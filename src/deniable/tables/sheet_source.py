@@ -2,14 +2,13 @@
 
 import datetime
 import json
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from deniable.errors import InputError, Notice
+from deniable.errors import InputError, notify
 from deniable.schema import BLANKS, FileFormat
 from deniable.tables.limited import MEMORY, rows_of, tried
 from deniable.tables.survey_source import need
@@ -79,11 +78,9 @@ class SheetSource:
             self.names = tuple(_text(cell) or "" for cell in rows[place])
             top = numbered[place][0]
             if place and not _told(table, name, top):
-                warnings.warn(
+                notify(
                     f"{table}, sheet '{name}': the columns' names are taken from row {top}; what "
                     "is above it is left out",
-                    Notice,
-                    stacklevel=2,
                 )
             rows = rows[place + 1 :]
             errors = [error for error in errors if error[0] > top]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import date, timedelta
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Timer
 
 import pytest
@@ -348,6 +349,43 @@ def test_the_log_of_an_earlier_version_is_removed(tmp_path: Path) -> None:
         assert store.submit([one(1, token)], TODAY) == [Outcome.STORED]
         names = {path.name for path in folder.path.glob("store*")}
         assert names == {"store.sqlite", "store.sqlite-journal"}
+
+
+def test_a_store_that_an_earlier_version_holds_is_refused_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    folder = example_folder(tmp_path)
+    with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as serving:
+        serving.execute("PRAGMA journal_mode=WAL")
+        serving.execute("SELECT closed FROM study").fetchall()
+        with pytest.raises(InputError, match=r"another process holds it; end .* earlier version"):
+            folder.open_store()
+
+
+def test_a_store_with_a_log_in_a_folder_that_cannot_be_written_is_refused() -> None:
+    with TemporaryDirectory() as name:  # one that another user may enter
+        folder = example_folder(Path(name))
+        with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as raw:
+            raw.execute("PRAGMA journal_mode=WAL")
+        Path(name).chmod(0o755)
+        for path in folder.path.iterdir():
+            path.chmod(0o444)
+        folder.path.chmod(0o555)
+        with get_context("fork").Pool(1) as pool:
+            said = pool.apply(_said_to_somebody_else, (folder,))
+        folder.path.chmod(0o755)
+    assert "it is to be written; allow that for the file and its folder" in said
+
+
+def _said_to_somebody_else(folder: StudyFolder) -> str:
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    try:
+        folder.open_store()
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def test_a_bucket_that_has_been_altered_is_refused(tmp_path: Path) -> None:

@@ -300,3 +300,13 @@ def test_solvers_compute_on_one_thread_whatever_the_processors(monkeypatch):
         five(1.0, 2.0)
         assert {library["num_threads"] for library in threadpool_info()} == {2}
     assert set(threads) == {1}
+
+
+def test_attributes_of_which_next_to_nothing_remains_are_named() -> None:
+    schema = Schema.anonymous((2, 3, 15, 20))
+    made = design(schema, epsilon=1, method="heuristic")
+    (note,) = made.notes
+    assert note.startswith("Next to nothing remains of a1, a2 (levels below 0.01 nats): use method")
+    assert design(schema, epsilon=3.7, method="heuristic").notes == ()
+    wished = [0.005, 0.005, 1, 1]  # and so no surprise
+    assert not any("remains" in each for each in design(schema, attribute_epsilon=wished).notes)

@@ -225,7 +225,7 @@ def test_attributes_in_blocks_apart_are_told_apart() -> None:
         (["a1"], 10, {"a1": [0.5, 0.4]}, "add up to 0.9"),
         (["a1"], 10, {"a1": [1.5, -0.5]}, "0 or more"),
         (["a1"], 10, {"a1": [math.nan, 1]}, "add up to"),
-        (["a1"], 10, {"a1": ["x", 1]}, "not all numbers"),
+        (["a1"], 10, {"a1": ["x", 1]}, "with str in it"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(

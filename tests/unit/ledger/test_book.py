@@ -1,6 +1,7 @@
 import os
 import sqlite3
 import stat
+import warnings
 from pathlib import Path
 
 import pytest
@@ -301,6 +302,20 @@ def test_a_new_ledger_is_said_and_an_empty_file_is_none(path):
     for use in (spend, lambda path: Ledger(path).events()):
         with pytest.raises(InputError, match="is empty: it is no ledger"):
             use(path)
+
+
+def test_no_filter_of_warnings_ends_a_release(path, caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("p", "q"):
+            # Failed before: a new ledger was not begun, and the second counted and then ended.
+            with remembered(Population(Ledger(path), name), Spending(1.0), "share") as entry:
+                entry.count(people=["a", "b"])
+                entry.publish("00" * 32)
+            assert entry.standing == (1, 1.0)
+    said = [record.getMessage() for record in caplog.records]
+    assert ["is a new ledger" in said[0], "these are exactly the people" in said[1]] == [True] * 2
+    assert len(said) == 2
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,17 @@ def test_where_counts_are_the_expected_ones_both_informations_agree(law: Mechani
     np.testing.assert_allclose(found.score, 0, atol=1e-8)
 
 
+def test_strata_have_the_information_of_their_own_rows() -> None:
+    parts = [
+        observed
+        for name, n in (("product", 300.0), ("ramp", 500.0), ("forms", 200.0))
+        for observed in likelihood_of(LAWS[name], truth(), n).observed
+    ]
+    found = Likelihood(SHAPE, tuple(parts)).derivatives(truth().ravel(), COLUMNS.values)
+    np.testing.assert_allclose(found.score, 0, atol=1e-8)
+    np.testing.assert_allclose(found.information, found.curvature, rtol=1e-8, atol=1e-6)
+
+
 def test_exact_expected_counts_give_the_true_parameters(law: Mechanism) -> None:
     fit = fit_log_linear(likelihood_of(law, truth(), 1e4), COLUMNS.values, COLUMNS.names, NONE)
     np.testing.assert_allclose(fit.parameters[:4], COEFFICIENTS, atol=1e-7)

@@ -24,8 +24,9 @@ from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis
 from deniable.models.model import Model, Test
+from deniable.models.profile import UNREAD
 from deniable.models.question import ModelQuestion
-from deniable.models.syntax import shown_name
+from deniable.models.syntax import placeholder, shown_name
 from deniable.schema import Attribute, Schema
 from unit.models.cases import (
     CATEGORIES,
@@ -366,14 +367,90 @@ def test_a_column_that_the_others_determine_is_dropped_and_said() -> None:
     plain = ask("y ~ a + weight + double + one", release, prior=False)  # did not settle
     assert plain.dropped == ("double", "one")
     np.testing.assert_allclose(plain.coefficients, model.coefficients, atol=0.02)
-    for formula in ("b ~ y*d", "y ~ a + b + d"):  # the message named the joint distribution
-        with pytest.raises(InputError, match=r"d\[T.nobody\]"):
-            ask(formula, release, prior=False)
+    for formula in ("b ~ y*d", "y ~ a + b + d"):  # as "nobody" has no row: was refused
+        model = ask(formula, release, prior=False)
+        assert model.empty == (("d", "nobody"),)
+        assert "Left out, as their estimated share is 0: 'nobody' of 'd'." in model.remarks()
     # Failed before: too noisy to tell.
     model = ask("hours ~ a + b + d", release)
     assert model.dropped == ("d[T.nobody]",)
     assert (abs(model.coefficients[:4] - [30, 4, 0, -6]) < 5 * model.standard_errors[:4]).all()
     assert [(t.of, t.degrees_of_freedom) for t in model.tests] == [("a", 2), ("b", 1), ("d", 1)]
+
+
+@pytest.mark.parametrize("empty", ["p", "r"])  # the reference, and another
+def test_an_empty_category_is_left_out_without_a_prior(empty: str) -> None:
+    frame = FRAME[FRAME["a"] != empty]
+    release = released(as_it_is(), pa.Table.from_pandas(frame, preserve_index=False))
+    mine, theirs = ask("y ~ a*b", release, prior=False), logit("y ~ a*b", frame)
+    assert list(mine.names) == list(theirs.params.index)
+    np.testing.assert_allclose(mine.coefficients, theirs.params, atol=1e-6)
+    np.testing.assert_allclose(mine.standard_errors, theirs.bse, rtol=1e-5)
+    assert mine.empty == (("a", empty),)
+    assert {row["a"] for row in mine.predict()} == {"p", "q", "r"} - {empty}
+    assert [test.degrees_of_freedom for test in mine.tests] == [2, 2, 1]
+    several = ask("a ~ y + b", release, prior=False)  # its response
+    assert (several.kind, several.empty) == ("logistic", (("a", empty),))
+    both = ask("~ y*a", release, prior=False)  # no response
+    assert len(both.names) == 3
+    merged = ask("y ~ a", release, prior=False, collapse={"a": "q|*"})  # of a level with rows
+    assert (merged.empty, len(merged.names)) == ((), 2)
+    one = pa.Table.from_pandas(FRAME[FRAME["a"] == "q"], preserve_index=False)
+    with pytest.raises(InputError, match="all rows have the same 'a'"):
+        ask("y ~ a", released(as_it_is(), one), prior=False)
+
+
+def test_an_almost_empty_category_of_a_linear_model_is_marked() -> None:
+    attributes = (*SCHEMA.attributes, Attribute("d", ("u", "v", "rare")))
+    schema = Schema(attributes, keep=SCHEMA.keep)
+    law = Mechanism.of(ProductLaw.from_levels((2, 3, 2, 3), (3.0, 3.0, 3.0, 1.0)), schema)
+    marked = 0
+    for n in range(100, 260, 20):
+        values = np.resize(["u", "v"], len(FRAME)).astype(object)
+        values[:n] = "rare"
+        model = ask("hours ~ a + d", released(law, PEOPLE.append_column("d", pa.array(values))))
+        rows = {row["term"]: row for row in model.table()}
+        assert type(rows["a[T.q]"]["low"]) is float
+        assert rows["a[T.q]"]["remark"] == ""
+        row = rows["d[T.rare]"]
+        if row["remark"] == UNREAD:
+            marked += 1
+            assert row["low"] is row["p_value"] is None
+            unread = {one["d"] for one in model.predict() if one["remark"]}
+            assert unread == {"rare"}
+        elif row["remark"] == "":
+            assert row["std_error"] < 40
+    assert marked
+
+
+def test_a_number_or_a_text_names_a_category_by_its_value() -> None:
+    ages = np.resize(["20.0", "30.0", "40.0"], len(FRAME))
+    attributes = (*SCHEMA.attributes, Attribute("age", ("30.0", "20.0", "40.0")))
+    schema = Schema(attributes, keep=SCHEMA.keep)
+    law = Mechanism.of(ProductLaw.from_levels((2, 3, 2, 3), (9.0, 9.0, 9.0, 9.0)), schema)
+    release = released(law, PEOPLE.append_column("age", pa.array(ages)))
+    exact = ask("y ~ C(age, Treatment('20.0'))", release)
+    for reference in ("20", "'20'", "reference=20"):
+        model = ask(f"y ~ C(age, Treatment({reference}))", release)
+        np.testing.assert_array_equal(model.coefficients, exact.coefficients)
+    assert ask("hours ~ I(age == 40)", release).coefficients[1] != 0
+    with pytest.raises(InputError, match="'25' is not a category of 'age'"):
+        ask("y ~ C(age, Treatment(25))", release)
+
+
+def test_a_category_that_looks_like_a_placeholder_is_shown_as_it_is() -> None:
+    odd = ("plain", placeholder(1), "ꙮꙮ")
+    schema = Schema((*SCHEMA.attributes, Attribute("d", odd)), keep=SCHEMA.keep)
+    law = Mechanism.of(ProductLaw.from_levels((2, 3, 2, 3), (9.0, 9.0, 9.0, 9.0)), schema)
+    values = pa.array(np.resize(odd, len(FRAME)))
+    release = released(law, PEOPLE.append_column("d", values))
+    for formula in ("y ~ d + b", "hours ~ d + b"):
+        names = ask(formula, release).names
+        assert names == ("Intercept", f"d[T.{odd[1]}]", "d[T.ꙮꙮ]", "b[T.m]")
+    name = f"C(d, Treatment('{odd[1]}'))"
+    assert ask(f"y ~ b + {name}", release).names[2:] == (f"{name}[T.plain]", f"{name}[T.ꙮꙮ]")
+    with pytest.raises(InputError, match="'ꙮ0ꙮ' is not a category of 'd'"):
+        ask("y ~ C(d, Treatment('ꙮ0ꙮ'))", release)
 
 
 def test_separation_is_named_without_a_prior_and_borne_with_it() -> None:
