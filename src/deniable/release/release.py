@@ -263,7 +263,7 @@ def write_statements(
     (folder / "record.json").write_bytes(to_json(record))
     (folder / "codebook.csv").write_text(render_codebook(page), encoding="utf-8", newline="")
     (folder / "report.html").write_text(
-        render_report(page, METHODS[method_of(record)]), encoding="utf-8"
+        render_report(page, METHODS[method_of(record)]), encoding="utf-8", newline=""
     )
     if signer is not None:
         signer.sign(folder)
