@@ -1,5 +1,4 @@
 import errno
-import fcntl
 import os
 import signal
 import stat
@@ -23,6 +22,9 @@ from deniable.atomic_files import (
 )
 from deniable.errors import InputError, Notice
 
+KILL = 9
+unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights and signals")
+
 
 @pytest.fixture(params=["unnamed", "aside"])
 def way(request, monkeypatch, tmp_path):
@@ -34,6 +36,7 @@ def way(request, monkeypatch, tmp_path):
     return request.param
 
 
+@unix
 @pytest.mark.usefixtures("way")
 def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
     path = tmp_path / "o"
@@ -45,6 +48,7 @@ def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
 
 
+@unix
 @pytest.mark.usefixtures("way")
 def test_a_private_file_is_its_owners_also_where_it_replaces_one_that_was_not(tmp_path):
     path = tmp_path / "o"
@@ -97,6 +101,7 @@ def test_an_exception_leaves_nothing(tmp_path, when):
     assert list(tmp_path.iterdir()) == []
 
 
+@unix
 def test_impossible_places_are_one_sentence(tmp_path):
     with pytest.raises(InputError, match="its folder does not exist"):
         atomic_output(tmp_path / "none" / "o").__enter__()
@@ -121,10 +126,11 @@ WRITER = (
 )
 
 
+@unix
 @pytest.mark.parametrize("existing", [False, True])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, KILL])
 def test_a_killed_process_leaves_the_old_file_or_none(tmp_path, way, number, existing):
-    if way == "aside" and number == signal.SIGKILL:
+    if way == "aside" and number == KILL:
         pytest.skip("without nameless files a kill -9 leaves the temporary name, never the file's")
     path = tmp_path / "o"
     if existing:
@@ -270,9 +276,12 @@ def test_the_name_of_a_file_that_a_killed_run_left_is_swept(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["o"]
 
 
+@unix
 def test_without_locks_nothing_is_written_and_nothing_called_dead(tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
+
+    import fcntl
 
     left = left_behind(tmp_path, "new/data.csv")
     with monkeypatch.context() as file_system:
@@ -329,7 +338,7 @@ def test_a_lock_is_held_by_one_process_until_it_is_killed(tmp_path):
     assert not path.exists()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads processes off Linux's /proc")
 def test_a_lock_is_free_when_its_process_has_gone_though_a_forked_child_lives(tmp_path):
     path = tmp_path / "lock"
     child = "if os.fork() == 0: time.sleep(60)\n"
@@ -344,9 +353,10 @@ def test_a_lock_is_free_when_its_process_has_gone_though_a_forked_child_lives(tm
         try:
             assert FileLock(path).claim()
         finally:
-            os.kill(int(forked), signal.SIGKILL)
+            os.kill(int(forked), KILL)
 
 
+@unix
 def test_a_lock_of_a_file_that_was_removed_meanwhile_is_of_the_file_that_is_there(tmp_path):
     path = tmp_path / "lock"
     lock, other = FileLock(path), FileLock(path)
@@ -356,6 +366,7 @@ def test_a_lock_of_a_file_that_was_removed_meanwhile_is_of_the_file_that_is_ther
     assert not FileLock(path).claim()
 
 
+@unix
 @pytest.mark.parametrize("kind", ["folder", "link"])
 def test_nothing_but_a_file_is_locked(tmp_path, kind):
     path = tmp_path / "lock"
