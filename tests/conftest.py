@@ -15,6 +15,20 @@ from hypothesis import HealthCheck, settings
 
 from statistical.budget import BUDGET, TOTAL
 
+# What is about signals, permissions and forks of Unix, or about the database and the browser of the
+# gate's machine, is not tested on Windows.
+if sys.platform == "win32":
+    collect_ignore = [
+        *("cli/test_faults.py", "cli/test_ledger.py", "test_fuzzing.py", "unit/collect"),
+        *(
+            "unit/ledger/test_book.py",
+            "unit/mechanism/test_randomizer.py",
+            "unit/release/test_parts.py",
+        ),
+        *("statistical/test_collected_answers.py", "unit/studio/test_in_a_browser.py"),
+        *("unit/studio/test_making.py", "unit/test_randomness.py"),
+    ]
+
 # One thread a process, also in those that tests start: the systems solved here are small, and
 # threads that wait for one another take ten times as long on a busy machine. The library reads it
 # when numpy is first imported.

@@ -293,6 +293,21 @@ NOT_RUN = [
 ]
 
 
+def test_the_commands_for_windows_are_those_that_are_run() -> None:
+    readme = blocks(ROOT.joinpath("README.md").read_text("utf-8"))
+    run = {
+        part
+        for b in readme
+        if b.language == "sh"
+        for line in b.lines
+        for part in line.split(" && ")
+    }
+    (windows,) = (block for block in readme if block.language == "powershell")
+    for line in windows.lines:
+        there = line.replace("py scripts", "sh scripts", 1).replace("setup.py", "setup")
+        assert there.replace("\\", "/").replace(".venv/Scripts", ".venv/bin") in run
+
+
 def test_every_fence_says_what_it_holds() -> None:
     """So that no command hides in a block of another language, and is not run."""
     beginning = r"^\s*(\$ )?(\.venv/bin/|deniable |python |pip |sh |uv )[^│┘→]*$"

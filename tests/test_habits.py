@@ -146,7 +146,8 @@ def setup_in(folder: Path, *extras: str) -> subprocess.CompletedProcess[str]:
     """Run scripts/setup beside a .venv whose pip and uv only write down what they are told."""
     (folder / "scripts").mkdir()
     (folder / ".venv" / "bin").mkdir(parents=True)
-    shutil.copy(ROOT / "scripts" / "setup", folder / "scripts")
+    for name in ("setup", "setup.py"):
+        shutil.copy(ROOT / "scripts" / name, folder / "scripts")
     shutil.copy(ROOT / "uv.lock", folder)
     python, uv = (folder / ".venv" / "bin" / name for name in ("python", "uv"))
     python.write_text(

@@ -126,6 +126,22 @@ DOORS: dict[str, set[str]] = {
     "tomli_w": {"studio"},
     "cyclopts": {"cli"},
     "rich": {"cli"},
+    "filelock": {"atomic_files"},
+    # Of what Windows lacks, and where the package does without it there.
+    "os.O_TMPFILE": {"atomic_files"},
+    "os.fchmod": {"atomic_files"},
+    "os.posix_fallocate": {"atomic_files"},
+    "os.register_at_fork": {"randomness"},
+    "os.sched_getaffinity": {"engines"},
+    "resource": {"tables"},
+    **{
+        name: set()
+        for name in (
+            *("fcntl", "grp", "pty", "pwd", "select", "selectors", "termios", "tty"),
+            *("os.fork", "os.geteuid", "os.getuid", "os.killpg", "os.setsid"),
+            *("signal.SIGALRM", "signal.SIGHUP", "signal.SIGKILL"),
+        )
+    },
 }
 
 MAY_PRINT = {"cli"}
@@ -172,6 +188,28 @@ def room_of(module: str) -> str:
     return inner if inner in ROOMS else parts[0]
 
 
+def text_by_the_system(node: ast.Call) -> bool:
+    """Whether a call reads or writes text in the encoding, or with the line ends, of the system."""
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    owner = getattr(getattr(node.func, "value", None), "id", "")
+    given = {keyword.arg for keyword in node.keywords}
+    if name in {"run", "Popen", "check_output"}:
+        return bool(given & {"text", "universal_newlines"}) and "encoding" not in given
+    if name == "read_text":
+        return not node.args and "encoding" not in given
+    if name == "write_text":
+        return not {"encoding", "newline"} <= given
+    if name not in {"open", "fdopen"} or f"{owner}.{name}" in {"os.open", "webbrowser.open"}:
+        return False
+    after = node.args[1:] if name == "fdopen" or isinstance(node.func, ast.Name) else node.args
+    mode = next((k.value for k in node.keywords if k.arg == "mode"), after[0] if after else None)
+    if mode is not None and not (isinstance(mode, ast.Constant) and isinstance(mode.value, str)):
+        return False  # another kind of opening
+    written = "r" if mode is None else mode.value
+    wanted = {"encoding", "newline"} if set(written) & set("wxa") else {"encoding"}
+    return "b" not in written and not wanted <= given
+
+
 def violations(module: str, text: str) -> list[str]:
     """What is wrong with the source text of a module, one sentence each."""
     nodes = list(ast.walk(ast.parse(text)))
@@ -199,6 +237,8 @@ def violations(module: str, text: str) -> list[str]:
         called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if called and node.func.id == "print" and room not in MAY_PRINT:
             found.append(f"{module} prints")
+        if isinstance(node, ast.Call) and text_by_the_system(node):
+            found.append(f"{module}, line {node.lineno}: no encoding, or for writing no newline")
     if len(text.splitlines()) > LOOK_AGAIN:
         found.append(f"{module} has more than {LOOK_AGAIN} lines: is it still one subject?")
     if NO_NAMES & {part for name in module.split(".") for part in name.strip("_").split("_")}:
@@ -324,6 +364,17 @@ BAD: list[tuple[str, str, str]] = [
     ("cli", "import matplotlib.pyplot", "uses matplotlib"),
     ("estimate.shares", "print('so far')", "prints"),
     ("estimate.shares", "from matplotlib.figure import Figure", "uses matplotlib"),
+    ("tables.files", "import fcntl", "uses fcntl"),
+    ("release.job", "from os import fork", "uses os.fork"),
+    ("studio.making", "os.killpg(1, signal.SIGINT)", "uses os.killpg"),
+    ("release.job", "path.read_text()", "no encoding"),
+    ("release.job", "(folder / 'a').open()", "no encoding"),
+    ("release.job", "path.open(newline='')", "no encoding"),
+    ("release.job", "open('a')", "no encoding"),
+    ("release.job", "path.write_text(text, encoding='utf-8')", "no newline"),
+    ("release.job", "path.open('w', encoding='utf-8')", "no newline"),
+    ("release.job", "os.fdopen(descriptor, 'w')", "no newline"),
+    ("release.job", "subprocess.run(words, text=True)", "no encoding"),
     ("schema", "\n" * (LOOK_AGAIN + 1), "still one subject"),
     ("tables.utils", "", "a name that says nothing"),
     ("tables.csv_helpers", "", "a name that says nothing"),
@@ -344,6 +395,9 @@ GOOD: list[tuple[str, str]] = [
     ("randomness", "import os, secrets\nkey = os.urandom(32)"),
     ("tables.reading", "import pyarrow as pa\nimport os\nos.unlink('x')"),
     ("cli", "print('done')\nfrom deniable.release.release import share"),
+    ("release.job", "path.open('rb')\nos.open(path, os.O_RDONLY)\nos.fdopen(descriptor, 'wb')"),
+    ("release.job", "path.open(encoding='utf-8')\nrows.open(source)\nparts.open(part)"),
+    ("release.job", "path.write_text(text, encoding='utf-8', newline='')"),
     ("schema", "randomly = 1\n" * LOOK_AGAIN),
     ("report.plots", "from matplotlib.figure import Figure"),
     ("estimate.shares", '"""import pyarrow; print(1)"""\nconsole.print(2)'),

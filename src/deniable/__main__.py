@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from _thread import interrupt_main
 from contextlib import suppress
 from threading import Thread
 
@@ -20,7 +21,10 @@ def _end_with_stdin() -> None:
         with suppress(OSError):
             while os.read(held, 1):
                 pass
-        os.kill(0 if os.name == "posix" else os.getpid(), signal.SIGINT)  # 0: with its workers
+        if os.name == "posix":
+            os.kill(0, signal.SIGINT)  # with its workers
+        else:
+            interrupt_main()  # Windows has no such signal to send
 
     Thread(target=wait, daemon=True).start()
 

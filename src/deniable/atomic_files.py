@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -16,20 +17,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from deniable.errors import InputError, notify
 
-try:
-    import fcntl
-except ImportError:  # not on systems without such locks; there nothing is ever called dead
-    fcntl = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
-_ASIDE = frozenset({"new", "old"})
-"""What stands in the hidden folder beside a folder that is being made."""
+_ASIDE = frozenset({"new", "old", "lock"})
+"""Names in the hidden folder beside a folder that is being made."""
 
 _SETTLED = 60.0
-"""Seconds after which whoever makes a file has certainly locked it."""
+"""Seconds after which the process that makes a file has certainly locked it."""
 
 
 def as_text(name: str) -> str:
@@ -149,6 +148,11 @@ def explain_write_errors(where: str | Path) -> Iterator[None]:
 def _write_failure(where: str | Path, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         why = "there is no space left for it; free some space, or write it elsewhere"
+    elif error.errno in (errno.ENOSYS, errno.ENOLCK):
+        why = (
+            "its file system has no locks, without which two processes would change the same "
+            "files; write it elsewhere, such as to a folder on a disk of this machine"
+        )
     elif error.errno == errno.ENOENT:
         why = "its folder does not exist; make it first"
     elif error.errno == errno.EEXIST:
@@ -251,18 +255,30 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     refuse_existing(path, overwrite=overwrite)
     # Named before it is made: a signal may come in between.
     aside = path.absolute().parent / f".{path.name}.{uuid.uuid4().hex[:16]}"
-    lock = FileLock(aside)
+    lock = FileLock(aside / "lock")
     try:
         with explain_write_errors(path):
             aside.mkdir(mode=0o700)
-            lock.take_over()  # of a process that is gone it can be had, and is swept
+            lock.claim()  # free when this process is gone: then the folder is swept
             new = aside / "new"
             new.mkdir()
             yield new
             put_folder(new, path, aside / "old", overwrite=overwrite)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
-        lock.release()
+        remove_locked_folder(aside, lock)
+
+
+def remove_locked_folder(folder: Path, lock: "FileLock") -> None:
+    """Remove a folder, the lock file in it last: until then no other process uses the folder."""
+    with suppress(OSError):
+        for entry in list(folder.iterdir()):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry != lock.path:
+                entry.unlink()
+    lock.remove()
+    with suppress(OSError):  # another process has already made a new one
+        folder.rmdir()
 
 
 def put_folder(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:
@@ -303,11 +319,15 @@ def _exchanged(first: Path, second: Path) -> bool:
 
 
 class FileLock:
-    """A file or folder that this process holds; free as soon as the process is gone.
+    """A file that one process at a time holds; free as soon as that process is gone, even killed.
+
+    Never by the mere existence of a file, which would outlast its process: where the system has no
+    other locks, claiming fails.
 
     >>> lock = FileLock(Path("running"))
-    >>> lock.take()
-    >>> FileLock(Path("running")).take_over()
+    >>> lock.claim()
+    True
+    >>> FileLock(Path("running")).claim()
     False
     >>> lock.remove()
     >>> Path("running").exists()
@@ -316,58 +336,55 @@ class FileLock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor: int | None = None
+        self._lock: BaseFileLock | None = None
 
-    def take(self) -> None:
-        """Make the file and hold it.
-
-        Raises:
-            OSError: if it exists or cannot be made.
-        """
-        descriptor = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDONLY, 0o600)
-        self._descriptor = descriptor
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-    def claim(self, *, shared: bool = False) -> bool:
-        """Hold the file, made if need be, unless somebody does; return whether it is held. Where
-        the system has no such locks everybody holds everything.
+    def claim(self, *, patience: float = 0.0) -> bool:
+        """Hold the file, made if need be; return False while another process holds it.
 
         Args:
-            shared: whether others may share it, who ask for that too.
-        """
-        if fcntl is None:
-            return True
-        os.close(os.open(self.path, os.O_CREAT | os.O_RDONLY, 0o600))
-        return self.take_over(shared=shared)
+            patience: seconds to wait for it.
 
-    def take_over(self, *, shared: bool = False) -> bool:
-        """Hold what is there and nobody holds; return whether that is so."""
-        if fcntl is None:
-            return False
+        Raises:
+            OSError: if it cannot be made, or the system has no locks.
+        """
+        import filelock  # not needed by commands that write nothing
+
+        if sys.platform != "win32" and not filelock.has_fcntl:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        how: Any = {"mode": 0o600, "thread_local": False, "fallback_to_soft": False}
+        lock = filelock.FileLock(self.path, timeout=patience, poll_interval=0.01, **how)
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:
+            lock.acquire()
+        except filelock.Timeout:
             return False
-        try:
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            return False
-        self._descriptor = descriptor
+        self._lock = lock
         return True
+
+    def take_over(self) -> bool:
+        """Hold the file if this user may and no process does; return whether it is held."""
+        with suppress(OSError):
+            return self.claim()
+        return False
 
     def release(self) -> None:
         """Let go of it."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def remove(self) -> None:
-        """Remove the file, and let go of it."""
+        """Remove the file, and let go of it. Windows removes no open file; there filelock does so
+        afterwards."""
         with suppress(OSError):
             self.path.unlink()
         self.release()
+
+
+def _hold(file: BinaryIO) -> bool:
+    """Lock an open file until it is closed; return False if another process holds it."""
+    import filelock
+
+    return filelock.lock_descriptor(file.fileno(), blocking=False)
 
 
 def sweep(path: Path) -> None:
@@ -387,32 +404,37 @@ def sweep(path: Path) -> None:
     except OSError:
         return
     for left in leftovers:
-        lock = FileLock(left)
-        with suppress(OSError):  # somebody else's, or gone meanwhile
-            held = {entry.name for entry in left.iterdir()} if left.is_dir() else set()
-            if held <= _ASIDE and not _new_and_empty(left, held) and lock.take_over():
-                if left.is_dir():
-                    _sweep_folder(left, path)
-                else:
-                    _warn_of(left, "")
+        with suppress(OSError):  # another program's, or gone meanwhile
+            if left.is_dir():
+                _sweep_folder(left, path)
+            elif not _new_and_empty(left, set()):
+                with left.open("rb") as file:
+                    dead = _hold(file)
+                if dead:
                     left.unlink()
-        lock.release()
+                    _warn_of(left, "")
 
 
 def _new_and_empty(left: Path, held: set[str]) -> bool:
     """Whether this may belong to a process that has just made it and not yet locked it."""
     status = left.lstat()
-    empty = not held if left.is_dir() else not status.st_size
+    empty = held <= {"lock"} if left.is_dir() else not status.st_size
     return empty and time.time() - status.st_mtime < _SETTLED
 
 
 def _sweep_folder(left: Path, path: Path) -> None:
-    held = sorted(p.name for p in (left / "new").iterdir()) if (left / "new").is_dir() else []
-    if (left / "old").exists() and not os.path.lexists(path):
-        (left / "old").rename(path)
-        notify(f"{path} is back: a run that was killed had moved it")
-    _warn_of(left, f" with {', '.join(held)}" if held else " with nothing in it")
-    shutil.rmtree(left, ignore_errors=True)
+    names = {entry.name for entry in left.iterdir()}
+    lock = FileLock(left / "lock")
+    if not names <= _ASIDE or _new_and_empty(left, names) or not lock.claim():
+        return
+    try:
+        held = sorted(p.name for p in (left / "new").iterdir()) if (left / "new").is_dir() else []
+        if (left / "old").exists() and not os.path.lexists(path):
+            (left / "old").rename(path)
+            notify(f"{path} is back: a run that was killed had moved it")
+        _warn_of(left, f" with {', '.join(held)}" if held else " with nothing in it")
+    finally:
+        remove_locked_folder(left, lock)
 
 
 def _warn_of(left: Path, held: str) -> None:
@@ -444,8 +466,7 @@ def _unnamed(
 ) -> Iterator[BinaryIO]:
     descriptor = os.open(beside, os.O_TMPFILE | os.O_RDWR, mode)
     with os.fdopen(descriptor, "wb") as file:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # whatever name it has: it is not left behind
+        _hold(file)  # whatever name it has: it is not left behind
         yield file
         file.flush()
         os.fsync(descriptor)
@@ -480,8 +501,7 @@ def _aside(
     descriptor, temporary = tempfile.mkstemp(".partial", f".{path.name}.", beside)
     try:
         with _terminated_as_exception(), os.fdopen(descriptor, "wb") as file:
-            if fcntl is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _hold(file)
             yield file
             file.flush()
             if hasattr(os, "fchmod"):

@@ -4,13 +4,26 @@ import signal
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import filelock
 import pytest
 
 from deniable import atomic_files
-from deniable.atomic_files import atomic_output, explain_write_errors, replaced_folder, write_file
+from deniable.atomic_files import (
+    FileLock,
+    atomic_output,
+    explain_write_errors,
+    replaced_folder,
+    write_file,
+)
 from deniable.errors import InputError, Notice
+
+KILL = 9
+unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights and signals")
 
 
 @pytest.fixture(params=["unnamed", "aside"])
@@ -23,6 +36,7 @@ def way(request, monkeypatch, tmp_path):
     return request.param
 
 
+@unix
 @pytest.mark.usefixtures("way")
 def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
     path = tmp_path / "o"
@@ -34,6 +48,7 @@ def test_the_file_appears_at_the_end_with_the_usual_permissions(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
 
 
+@unix
 @pytest.mark.usefixtures("way")
 def test_a_private_file_is_its_owners_also_where_it_replaces_one_that_was_not(tmp_path):
     path = tmp_path / "o"
@@ -86,6 +101,7 @@ def test_an_exception_leaves_nothing(tmp_path, when):
     assert list(tmp_path.iterdir()) == []
 
 
+@unix
 def test_impossible_places_are_one_sentence(tmp_path):
     with pytest.raises(InputError, match="its folder does not exist"):
         atomic_output(tmp_path / "none" / "o").__enter__()
@@ -110,10 +126,11 @@ WRITER = (
 )
 
 
+@unix
 @pytest.mark.parametrize("existing", [False, True])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, KILL])
 def test_a_killed_process_leaves_the_old_file_or_none(tmp_path, way, number, existing):
-    if way == "aside" and number == signal.SIGKILL:
+    if way == "aside" and number == KILL:
         pytest.skip("without nameless files a kill -9 leaves the temporary name, never the file's")
     path = tmp_path / "o"
     if existing:
@@ -259,12 +276,108 @@ def test_the_name_of_a_file_that_a_killed_run_left_is_swept(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["o"]
 
 
-def test_without_locks_nothing_is_called_dead(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic_files, "fcntl", None)
+@unix
+def test_without_locks_nothing_is_written_and_nothing_called_dead(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    import fcntl
+
     left = left_behind(tmp_path, "new/data.csv")
-    with replaced_folder(tmp_path / "r", overwrite=False):
-        pass
-    assert left.exists()
+    with monkeypatch.context() as file_system:
+        file_system.setattr(fcntl, "flock", refuse)
+        for start in (
+            lambda: replaced_folder(tmp_path / "r", overwrite=False),
+            lambda: atomic_output(tmp_path / "o"),
+        ):
+            with pytest.raises(InputError, match="its file system has no locks"), start():
+                pass
+    with monkeypatch.context() as system:
+        system.setattr(filelock, "has_fcntl", False)
+        with pytest.raises(OSError, match="not implemented"):
+            FileLock(tmp_path / "lock").claim()
+    assert [*tmp_path.iterdir()] == [left]
+    assert (left / "new" / "data.csv").exists()
+
+
+HOLDER = (
+    "import os, sys, time\n"
+    "from pathlib import Path\n"
+    "from deniable.atomic_files import FileLock\n"
+    "lock = FileLock(Path(sys.argv[1]))\n"
+    "assert lock.claim()\n"
+    "{more}"
+    "print('held', flush=True); time.sleep(60)\n"
+)
+
+
+@contextmanager
+def held_elsewhere(path: Path, more: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """Another process that holds a lock; killed at the end."""
+    words = [sys.executable, "-c", HOLDER.format(more=more), path]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_lock_is_held_by_one_process_until_it_is_killed(tmp_path):
+    path = tmp_path / "lock"
+    with held_elsewhere(path):
+        assert not FileLock(path).claim()
+        start = time.monotonic()
+        assert not FileLock(path).claim(patience=0.2)
+        assert 0.2 <= time.monotonic() - start < 5
+    lock = FileLock(path)
+    assert lock.claim()
+    assert not FileLock(path).claim()  # also not by the same process twice
+    lock.remove()
+    assert not path.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads processes off Linux's /proc")
+def test_a_lock_is_free_when_its_process_has_gone_though_a_forked_child_lives(tmp_path):
+    path = tmp_path / "lock"
+    child = "if os.fork() == 0: time.sleep(60)\n"
+    more = f"import threading\n{child}"
+    with held_elsewhere(path, more) as process:
+        assert not FileLock(path).claim()
+        (forked,) = (
+            Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").split()
+        )
+        process.kill()
+        process.wait()
+        try:
+            assert FileLock(path).claim()
+        finally:
+            os.kill(int(forked), KILL)
+
+
+@unix
+def test_a_lock_of_a_file_that_was_removed_meanwhile_is_of_the_file_that_is_there(tmp_path):
+    path = tmp_path / "lock"
+    lock, other = FileLock(path), FileLock(path)
+    assert lock.claim()
+    path.unlink()
+    assert other.claim()
+    assert not FileLock(path).claim()
+
+
+@unix
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_nothing_but_a_file_is_locked(tmp_path, kind):
+    path = tmp_path / "lock"
+    if kind == "folder":
+        path.mkdir()
+    else:
+        (tmp_path / "data.csv").write_text("rows", encoding="utf-8")
+        path.symlink_to(tmp_path / "data.csv")
+    assert not FileLock(path).take_over()
+    with pytest.raises(InputError, match="cannot be written"), explain_write_errors(path):
+        FileLock(path).claim()
 
 
 def test_a_failure_of_the_system_is_said_in_its_words_and_a_closed_pipe_is_left_alone(tmp_path):

@@ -80,7 +80,7 @@ class StudyFolder:
 
     def _private(self, name: str) -> str:
         try:
-            return (self.path / name).read_text().strip()
+            return (self.path / name).read_text(encoding="utf-8").strip()
         except OSError as error:
             raise InputError(
                 f"{self.path / name} cannot be read ({error.strerror}); collect open made it, and "
@@ -128,5 +128,5 @@ class StudyFolder:
 
 def _write_private(path: Path, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text + "\n")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(f"{text}\n".encode())

@@ -143,7 +143,9 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
         )[0]
         bound = socket.socket(family, kind, protocol)
         try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # On Windows the usual option would let two programs have one port.
+            alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+            bound.setsockopt(socket.SOL_SOCKET, alone, 1)
             bound.bind(address)
         except OSError:
             bound.close()
@@ -208,7 +210,10 @@ def run(servers: Sequence[tuple[uvicorn.Server, socket.socket]], ready: Callable
 
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop)
+            try:
+                loop.add_signal_handler(number, stop)
+            except NotImplementedError:  # on Windows
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
         serving = [asyncio.create_task(server.serve(sockets=[bound])) for server, bound in servers]
         while not all(server.started for server, _ in servers):
             if any(task.done() for task in serving):

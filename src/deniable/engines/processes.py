@@ -2,13 +2,14 @@
 
 import json
 import os
-import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import IO, Any, NoReturn, cast
 
 from deniable.design.account import Account, Design
 from deniable.errors import InputError
@@ -165,7 +166,7 @@ def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None
     They are told nothing but where the job is: what is left they see, and what another one works
     on is locked.
     """
-    words = [sys.executable, "-m", __name__, str(job.folder), stage, str(os.getpid())]
+    words = [sys.executable, "-m", __name__, str(job.folder), stage]
     workers: list[subprocess.Popen[bytes]] = []
     try:
         workers.extend(_start(words, job) for _ in range(count))
@@ -190,7 +191,11 @@ def _start(words: list[str], job: Job) -> "subprocess.Popen[bytes]":
     try:
         # In a session of its own: an interrupt is for this process, which ends it.
         return subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # on Windows
         )
     except OSError as error:
         raise InputError(
@@ -205,31 +210,38 @@ def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], 
     Raises:
         InputError: the first that one of them raised.
     """
-    with selectors.DefaultSelector() as selector:
-        rest: dict[Any, bytes] = {}
-        for worker in workers:
-            assert worker.stdout is not None
-            selector.register(worker.stdout, selectors.EVENT_READ)
-            rest[worker.stdout] = b""
-        while selector.get_map():
-            for key, _ in selector.select():
-                received = os.read(key.fd, 1 << 16)
-                if not received:
-                    selector.unregister(key.fileobj)
-                *lines, rest[key.fileobj] = (rest[key.fileobj] + received).split(b"\n")
-                for line in map(json.loads, lines):
-                    if isinstance(line, str):
-                        raise InputError(line)
-                    more(line)
+    received: SimpleQueue[bytes | None] = SimpleQueue()
+
+    def receive(stream: IO[bytes]) -> None:
+        for line in stream:
+            received.put(line)
+        received.put(None)
+
+    # A thread for each: Windows does not wait for several pipes at once.
+    for worker in workers:
+        Thread(target=receive, args=(worker.stdout,), daemon=True).start()
+    running = len(workers)
+    while running:
+        try:
+            line = received.get(timeout=0.5)  # on Windows Control-C interrupts no longer wait
+        except Empty:
+            continue
+        if line is None:
+            running -= 1
+        elif isinstance(message := json.loads(line), str):
+            raise InputError(message)
+        else:
+            more(message)
 
 
-def _worker(folder: Path, stage: Stage, parent: int) -> NoReturn:
+def _worker(folder: Path, stage: Stage) -> NoReturn:
     """Work on a stage of a job as long as the process lives that started this one."""
 
     def say(what: int | str) -> None:
-        if os.getppid() != parent:
+        try:
+            os.write(1, json.dumps(what).encode() + b"\n")
+        except OSError:  # it has gone
             os._exit(1)
-        os.write(1, json.dumps(what).encode() + b"\n")
 
     status = 0
     try:
@@ -242,4 +254,4 @@ def _worker(folder: Path, stage: Stage, parent: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _worker(Path(sys.argv[1]), cast(Stage, sys.argv[2]), int(sys.argv[3]))
+    _worker(Path(sys.argv[1]), cast(Stage, sys.argv[2]))

@@ -85,8 +85,10 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
                 if plain["level"] == level:
                     plain["certificate"] = name
         (folder / TABLE).write_bytes(to_json(rows))
-        (folder / "frontier.csv").write_text(_csv(rows), encoding="utf-8")
-        (folder / "sensitivity.csv").write_text(_csv(_sensitivity(frontier)), encoding="utf-8")
+        (folder / "frontier.csv").write_text(_csv(rows), encoding="utf-8", newline="")
+        (folder / "sensitivity.csv").write_text(
+            _csv(_sensitivity(frontier)), encoding="utf-8", newline=""
+        )
         (folder / ABOUT).write_bytes(to_json(_about(frontier)))
         png, svg = draw(
             _curves(frontier),
@@ -106,7 +108,7 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
             {name: METHODS[name].style.label for name in frontier.request.methods},
             _title(frontier.request),
         )
-        (folder / "frontier.html").write_text(page, encoding="utf-8")
+        (folder / "frontier.html").write_text(page, encoding="utf-8", newline="")
 
 
 def row_to_plain(row: Row) -> dict[str, Any]:

@@ -175,7 +175,7 @@ class Ledger:
             _refuse_unknown(self, population, known, new=new)
             _refuse_beyond_budget(self, population, known, spending.of_rows(rows_of_person))
             with explain_write_errors(self.path):
-                lock.take()
+                lock.claim()
             content = {
                 "what": what,
                 "spending": spending.to_plain(),

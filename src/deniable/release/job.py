@@ -16,7 +16,7 @@ A job is a private folder beside the output::
     persons/              with --person: rows of every person in a unit
     made/                 a mark for everything that was committed
     entry.json            with --ledger: which entry it is (deniable.release.entered)
-    claims/               what somebody works on, locked; `working` by all of them
+    claims/               locked: a file per unit of work and per worker, and the door
     attempts/             files under way
     source/               the true rows, if they were written for this release alone
     lock                  held by who begins, makes or finishes it
@@ -25,6 +25,7 @@ A job is a private folder beside the output::
 import hashlib
 import math
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -35,7 +36,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from deniable.atomic_files import FileLock, explain_write_errors, write_file
+from deniable.atomic_files import (
+    FileLock,
+    explain_write_errors,
+    remove_locked_folder,
+    write_file,
+)
 from deniable.design.account import Design
 from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.design.stored import Digest, check_version, decoded, read_json
@@ -44,12 +50,14 @@ from deniable.ledger import Ledger, Population
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import BitSource, SeededRandomness, SystemRandomness
 from deniable.release.release import (
+    CLAIMS,
     Layout,
     Options,
     alone,
     check_budget,
     check_ledger,
     check_output,
+    door_of,
     format_like,
     job_folder,
     refuse_drafted,
@@ -68,7 +76,10 @@ FORMAT_VERSION = 1
 Stage = Literal["look", "draw", "gather"]
 """A job's units are compared with the schema and drawn; with ``shuffle``, buckets are gathered."""
 
-_FOLDERS = {"looked", "drawn", "notes", "persons", "made", "claims", "attempts", "release"}
+_FOLDERS = {"looked", "drawn", "notes", "persons", "made", CLAIMS, "attempts", "release"}
+
+_PATIENCE = 60.0
+"""Seconds to wait at the door; a worker passes it in milliseconds."""
 
 
 class StoredSource(msgspec.Struct, forbid_unknown_fields=True):
@@ -291,27 +302,34 @@ class Job:
 
     def claim(self, stage: Stage, number: int) -> FileLock | None:
         """Hold a piece of work, unless another process on this machine does."""
-        lock = FileLock(self.folder / "claims" / f"{stage}-{number:05}")
+        lock = FileLock(self.folder / CLAIMS / f"{stage}-{number:05}")
         with explain_write_errors(self.folder):
             return lock if lock.claim() else None
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Hold the job with others who work on it, so that it is not removed.
+        """Hold the job with other workers, so that it is not removed.
 
         Raises:
             InputError: if it is being removed.
         """
-        lock = FileLock(self.folder / "claims" / "working")
+        own = FileLock(self.folder / CLAIMS / f"worker-{uuid.uuid4().hex}")
         with explain_write_errors(self.folder):
-            if not lock.claim(shared=True):
+            door = door_of(self.folder)
+            if not door.claim(patience=_PATIENCE):
                 raise InputError(f"{self.folder}: another process removes this job")
+            try:
+                if open_job(self.folder).stored != self.stored:
+                    raise InputError(f"{self.folder}: this job was removed, and another begun")
+                own.claim()
+            finally:
+                door.release()
         try:
             yield
         finally:
-            lock.release()
+            own.remove()
 
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[FileLock]:
         """Hold the job as a whole; see :func:`~deniable.release.release.alone`."""
         return alone(self.folder)
 
@@ -443,7 +461,7 @@ def begin(
     remove_unfinished(output)
     with explain_write_errors(folder):
         folder.mkdir(mode=0o700)
-    with alone(folder):
+    with alone(folder) as lock:
         try:
             files = source(folder / "source") if callable(source) else source
             stored = _stored(files, design, output, options, seed)
@@ -455,7 +473,7 @@ def begin(
             # Last: a folder without it was never begun.
             write_file(folder / "job.json", to_json(msgspec.to_builtins(stored)), overwrite=False)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_locked_folder(folder, lock)
             raise
     return Job(folder, stored, design)
 

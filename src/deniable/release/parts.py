@@ -14,6 +14,7 @@ from deniable.atomic_files import (
     atomic_output,
     explain_write_errors,
     put_folder,
+    remove_locked_folder,
     write_file,
 )
 from deniable.design.account import Account, Design
@@ -327,7 +328,7 @@ def finish(
         InputError: if a part is missing, or is not what was drawn, or another file is among them;
             or if the output has come meanwhile.
     """
-    with job.alone():
+    with job.alone() as lock:
         try:
             refuse_other_folder(job.output, overwrite=job.options.overwrite)
             released = _released(job)
@@ -341,7 +342,7 @@ def finish(
         except BaseException:
             _say_what_stays(job)
             raise
-        job.remove()
+        remove_locked_folder(job.folder, lock)
     return page
 
 

@@ -6,10 +6,9 @@ Nothing else in it can depend on the true values.
 """
 
 import math
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from deniable.atomic_files import (
     leaves_nothing,
     refuse_existing,
     refuse_foreign_folder,
+    remove_locked_folder,
     replaced_folder,
 )
 from deniable.design.account import Account, Design
@@ -313,7 +313,7 @@ def write_statements(
     (folder / "record.json").write_bytes(to_json(record))
     (folder / "codebook.csv").write_text(render_codebook(page), encoding="utf-8", newline="")
     (folder / "report.html").write_text(
-        render_report(page, METHODS[method_of(record)]), encoding="utf-8"
+        render_report(page, METHODS[method_of(record)]), encoding="utf-8", newline=""
     )
     if signer is not None:
         signer.sign(folder)
@@ -371,12 +371,15 @@ def job_folder(output: Path) -> Path:
     return output.parent / f".{output.name}.job"
 
 
+CLAIMS = "claims"
+"""Folder of the locks of workers in that of a release in parts."""
+
 _AT_IT = "{}: another process is making this release; wait until it is done"
 
 
 @contextmanager
-def alone(job: Path) -> Iterator[None]:
-    """Hold the folder of a release in parts.
+def alone(job: Path) -> Iterator[FileLock]:
+    """Hold the folder of a release in parts; gives its lock.
 
     Raises:
         InputError: if another process does.
@@ -386,9 +389,15 @@ def alone(job: Path) -> Iterator[None]:
         if not lock.claim():
             raise InputError(_AT_IT.format(job))
     try:
-        yield
+        yield lock
     finally:
         lock.release()
+
+
+def door_of(job: Path) -> FileLock:
+    """Return the lock that a process holds while it starts to work on a release in parts, or while
+    it removes one, so that nobody starts meanwhile."""
+    return FileLock(job / CLAIMS / "working")
 
 
 def remove_unfinished(output: Path) -> None:
@@ -399,14 +408,24 @@ def remove_unfinished(output: Path) -> None:
     """
     folder = job_folder(output)
     if folder.exists():
-        with alone(folder), ExitStack() as held:
-            for claim in sorted((folder / "claims").glob("*")):  # held by deniable work
-                lock = FileLock(claim)
-                held.callback(lock.release)
-                if not lock.take_over() and claim.exists():
-                    raise InputError(_AT_IT.format(folder))
-            give_back(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+        with alone(folder) as lock:
+            door = door_of(folder)
+            if door.path.parent.exists():
+                with explain_write_errors(folder):
+                    if not door.claim(patience=1.0):
+                        raise InputError(_AT_IT.format(folder))
+            try:
+                for claim in {*(folder / CLAIMS).glob("*")} - {door.path}:  # of workers
+                    lock_of_worker = FileLock(claim)
+                    if not lock_of_worker.take_over() and claim.exists():
+                        raise InputError(_AT_IT.format(folder))
+                    lock_of_worker.remove()
+                give_back(folder)
+                (folder / "job.json").unlink(missing_ok=True)  # without it, it was never begun
+                remove_locked_folder(folder / CLAIMS, door)
+            finally:
+                door.release()
+            remove_locked_folder(folder, lock)
 
 
 def _is_unfinished(output: Path) -> bool:

@@ -5,10 +5,8 @@ import json
 import os
 import re
 import shlex
-import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,7 +62,7 @@ class Job:
         self._process = process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "deniable", *self.arguments),
             cwd=self.folder,
-            stdin=asyncio.subprocess.PIPE,  # closes with this process, and then it ends
+            stdin=asyncio.subprocess.PIPE,  # whose end ends it; so does the end of this process
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env={**os.environ, **_VARIABLES, "DENIABLE_LEDGER": usual_ledger()},
@@ -95,9 +93,8 @@ class Job:
 
     def stop(self) -> None:
         """Stop it, as by the keys Control and C."""
-        if self._process is not None and self._process.returncode is None:
-            with suppress(ProcessLookupError):  # it has just ended
-                os.killpg(self._process.pid, signal.SIGINT)
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
 
 
 def usual_ledger() -> str:

@@ -36,7 +36,7 @@ class Place:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = cls(draft.resolve().parent, cache, new_secret())
         with suppress(OSError, ValueError, KeyError, TypeError):
-            plain = json.loads((cache / "address.json").read_text())
+            plain = json.loads((cache / "address.json").read_text(encoding="utf-8"))
             return replace(found, secret=str(plain["secret"]), port=int(plain["port"]))
         return found
 

@@ -114,7 +114,7 @@ class State:
         """Return the jobs of the last time, without those whose output has been removed."""
         jobs: dict[str, Job] = {}
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            for name, plain in json.loads((self.cache / _JOBS).read_text()).items():
+            for name, plain in json.loads((self.cache / _JOBS).read_text(encoding="utf-8")).items():
                 job = Job(plain["arguments"], self.folder, plain["output"], plain["lines"])
                 job.printed, job.status = plain["printed"].encode(), plain["status"]
                 if job.status is None:

@@ -263,7 +263,7 @@ def write_copies(
                     start += n
             advance(0.7 + 0.3 * (copy + 1) / request.copies)
         (folder / ABOUT).write_bytes(to_json(about))
-        (folder / PAGE).write_text(rendered(about), encoding="utf-8")
+        (folder / PAGE).write_text(rendered(about), encoding="utf-8", newline="")
     return about
 
 

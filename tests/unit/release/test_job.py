@@ -19,7 +19,7 @@ from deniable.release.job import (
     refuse_other_request,
 )
 from deniable.release.parts import work
-from deniable.release.release import job_folder, share
+from deniable.release.release import door_of, job_folder, share
 from deniable.tables.files import files_of
 from unit.release.tables_in_parts import DESIGN, OPTIONS, write_parts
 
@@ -211,6 +211,21 @@ def test_a_piece_of_work_is_held_by_one_process(begun):
     assert begun.claim("draw", 1) is not None
     claim.remove()
     assert begun.claim("draw", 0) is not None
+
+
+def test_nobody_works_on_a_job_that_is_being_removed_or_was_replaced(begun, tmp_path, monkeypatch):
+    monkeypatch.setattr("deniable.release.job._PATIENCE", 0.1)
+    door = door_of(begun.folder)
+    assert door.claim()
+    with pytest.raises(InputError, match="another process removes this job"), begun.working():
+        pass
+    door.release()
+    with begun.working(), begun.working():
+        assert len([*(begun.folder / "claims").glob("worker-*")]) == 2
+    assert not [*(begun.folder / "claims").glob("worker-*")]
+    begin(sources(begun)[:1], DESIGN, tmp_path / "release", replace(OPTIONS, overwrite=True))
+    with pytest.raises(InputError, match="this job was removed, and another begun"):
+        work(begun, "draw", [0])
 
 
 def test_every_piece_of_work_has_bits_of_its_own(tmp_path):
