@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable._checks import first_duplicate
@@ -663,6 +664,8 @@ def _mismatches(
 
 def _of_type(column: Any, kind: Any) -> Any:
     """Return a column in the type that it is declared to have: text may come as a dictionary."""
+    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()  # which some types of text have no cast from
     return column if column.type == kind else column.cast(kind)
 
 
