@@ -67,12 +67,13 @@ def schema_of(given: Schema | str | Path, what: str) -> Schema:
         what: is asked for, as the subject of a sentence.
 
     Raises:
-        InputError: if it is neither.
+        InputError: if it is neither, or a category has blanks at an end.
     """
     if isinstance(given, str | Path):
         return Schema.from_toml(given)
     if not isinstance(given, Schema):
         raise InputError(f"{what} is of a Schema or of a schema's file, not {type(given).__name__}")
+    given.refuse_outer_blanks()
     return given
 
 

@@ -300,3 +300,15 @@ def test_solvers_compute_on_one_thread_whatever_the_processors(monkeypatch):
         five(1.0, 2.0)
         assert {library["num_threads"] for library in threadpool_info()} == {2}
     assert set(threads) == {1}
+
+
+def test_categories_with_blanks_at_an_end_are_refused():
+    schema = Schema((Attribute("g", (" A", "B")),))
+    with pytest.raises(InputError, match="'g': ' A' has blanks at an end"):
+        design(schema, epsilon=1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("budget", [50, 200, 300, 590])
+def test_large_totals_print_no_warnings_of_numpy(budget):
+    assert design(Schema.anonymous((2, 1000)), epsilon=budget).epsilon <= budget
