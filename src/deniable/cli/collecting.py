@@ -15,7 +15,7 @@ from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, Force, LedgerOptions, SignOptions
 from deniable.collect import check_installed
 from deniable.errors import InputError
-from deniable.report.wording import count_text
+from deniable.numerals import count_text, number_text
 
 if TYPE_CHECKING:
     from deniable.collect.folder import StudyFolder
@@ -81,7 +81,7 @@ def open_study(
     console.answer(
         {"study": study.identity, "epsilon": epsilon, "page_bytes": page},
         f"Opened {output}. Code of the study: {study.identity}",
-        f"ε of a record is {epsilon:.4g}; it closes on {study.closes}. Next: "
+        f"ε of a record is {number_text(epsilon)}; it closes on {study.closes}. Next: "
         f"deniable collect serve {shlex.quote(str(output))}",
         as_json=as_json,
     )
@@ -268,7 +268,7 @@ def verify(
         console.say(
             f"The page is that of study {frozen.identity}",
             f"its SHA-256: {facts['page_sha256']}",
-            f"ε of a record, computed from its law: {frozen.design.epsilon:.6g}",
+            f"ε of a record, computed from its law: {number_text(frozen.design.epsilon, 6)}",
         )
     else:
         console.note(

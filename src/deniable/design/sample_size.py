@@ -18,6 +18,7 @@ from deniable.design.design import design, schema_of
 from deniable.design.expected_accuracy import expected_accuracy
 from deniable.design.expected_tables import Assumed, ExpectedTable, expected_tables
 from deniable.errors import InputError
+from deniable.numerals import count_text, number_text
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 
@@ -163,7 +164,7 @@ def design_for_error(
     made = _search(make, off, start or _start(levels), progress, close=close)
     if made is None:
         raise InputError(
-            f"no total was found at which {n_records} rows give a standard error of "
+            f"no total was found at which {count_text(n_records, 'row')} give a standard error of "
             f"{100 * error:g} points; ask for another error, or for levels per attribute"
         )
     return made
@@ -253,9 +254,13 @@ def smallest_epsilon(
     made = _search(make, off, start, progress, fine=_FINE)
     if made is None:
         worst = max(expected, key=_width)
-        least = "has no bound" if worst.half_width is None else f"is {100 * worst.half_width:.2g}"
+        least = (
+            "has no bound"
+            if worst.half_width is None
+            else f"is {number_text(100 * worst.half_width, 2)}"
+        )
         raise InputError(
-            f"no total was found at which {n_records} rows give the table of "
+            f"no total was found at which {count_text(n_records, 'row')} give the table of "
             f"{', '.join(worst.attributes)} a half-width of {100 * within:g} points: the last that "
             f"was tried {least}; ask for more rows, a larger half-width or other tables"
         )

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
 from deniable.notebook import html_table
+from deniable.numerals import number_text
 from deniable.tables.answers import frame_of
 from deniable.tables.selection import Selection
 
@@ -126,11 +127,6 @@ def caption_of(answer: Tabular, level: float) -> str:
     return f"{caption}. {text}" if (text := selection.text()) else caption
 
 
-def rows_text(count: int) -> str:
-    """Return a number of rows in words."""
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
-
-
 def where_text(group: Sequence[tuple[str, str]]) -> str:
     """Return in words by which values rows were selected; empty if by none."""
     return ", where " * bool(group) + ", ".join(f"{name} = {value}" for name, value in group)
@@ -204,7 +200,7 @@ def shown(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def plot_of(answers: Sequence[Tabular], level: float) -> Any:

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING
 from math import isfinite
 from typing import Any
 
+from deniable.numerals import count_text, significant
 from deniable.report import wording
 from deniable.schema import Schema
 
@@ -23,8 +24,8 @@ def verdict(worth: Mapping[str, Any], epsilon: float | None) -> str:
     if median["readable"]:
         return ""
     at = "With" if epsilon is None else f"At ε = {wording.epsilon_text(epsilon)} with"
-    attributes = wording.count_text(worth["attributes"], "attribute", "attributes")
-    rows = wording.count_text(worth["rows"], "row", "rows")
+    attributes = count_text(worth["attributes"], "attribute", "attributes")
+    rows = count_text(worth["rows"], "row", "rows")
     text = (
         f"{at} {attributes} and {rows} nothing can be read from this release: a typical share, of "
         f"{_size(median)} if all were equally frequent, comes out with a standard error of "
@@ -33,27 +34,29 @@ def verdict(worth: Mapping[str, Any], epsilon: float | None) -> str:
     if needed is None:
         return text + "More rows would not help: the randomization has wiped it out."
     return text + (
-        f"It takes about {wording.significant(needed, 2, ROUND_CEILING)} rows, or a larger ε, "
+        f"It takes about {significant(needed, 2, ROUND_CEILING)} rows, or a larger ε, "
         "until twice that error, the half-width of an interval, is at most ten points and at most "
         "the share itself."
     )
 
 
 def _size(one: Mapping[str, Any]) -> str:
-    return wording.significant(100 * one["share"], 2) + wording.PERCENT
+    return significant(100 * one["share"], 2) + wording.PERCENT
 
 
 def _points(one: Mapping[str, Any]) -> str:
     error = one["standard_error"]
     if error is None:
         return "more than any number of points"
+    if error > 1:
+        return "more than 100 points (not estimable)"
     text = wording.points_text(error)
     return f"{text} {'point' if text == '1.0' else 'points'}"
 
 
 def lines(worth: Mapping[str, Any]) -> list[str]:
     """Return what is expected of single shares and of tables of two attributes, a sentence each."""
-    rows = wording.count_text(worth["rows"], "row", "rows")
+    rows = count_text(worth["rows"], "row", "rows")
     median, worst = worth["median"], worth["worst"]
     sentences = [
         f"With {rows}, a typical share (the median; {_size(median)} if all were equally frequent) "
@@ -136,13 +139,13 @@ def advice(told: Mapping[str, Any]) -> list[str]:
     sentences = []
     if told["forms_rows"] is not None:
         sentences.append(
-            f"With `method` forms, {wording.significant(told['forms_rows'], 2)} times fewer rows "
+            f"With `method` forms, {significant(told['forms_rows'], 2)} times fewer rows "
             "would give the same errors of shares; its rows are not complete."
         )
     if told["two_points"] is not None:
         sentences.append(
             "A typical share would be within 2 points (95 %) at about "
-            f"ε = {told['two_points']:.2g}."
+            f"ε = {significant(told['two_points'], 2)}."
         )
     return sentences
 
@@ -157,9 +160,9 @@ def _ways(of: str, ways: Sequence[Mapping[str, Any]]) -> str:
             more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
             text = f"to leave out {named}{more}"
         else:
-            larger = f"ε = {way['epsilon']:.2g}"
+            larger = f"ε = {significant(way['epsilon'], 2)}"
             text = "`method` forms" if way["kind"] == "forms" else larger
-        text += f" ({wording.points_text(way['standard_error'])} points)"
+        text += f" ({_points(way)})"
         said.append(text if way["readable"] else f"{text}, which is not enough")
     what = "share" if of == "share" else "cell of a table of two attributes"
     return (

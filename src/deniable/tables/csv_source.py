@@ -65,10 +65,11 @@ class CsvSource:
     """A text table: fields between separators, quotes as in RFC 4180, mostly one header row.
 
     Every column is text. Blanks around a field do not count, but in columns that are kept. Only the
-    empty field, quoted or not, is missing: ``NA``, ``null`` and ``nan`` are texts like any others. Blank lines are skipped,
-    except in a table of one column, where such a line is a row whose value is missing. Columns at
-    the end without a name and without a value, as spreadsheets leave them, are none; nor is a first
-    column without a name, which holds the names or numbers of rows, as R and pandas write them.
+    empty field, quoted or not, is missing: ``NA``, ``null`` and ``nan`` are texts like any others.
+    Blank lines are skipped, except in a table of one column, where such a line is a row whose value
+    is missing. Columns at the end without a name and without a value, as spreadsheets leave them,
+    are none; nor is a first column without a name, which holds the names or numbers of rows, as R
+    and pandas write them.
 
     Args:
         file: an open binary file at its beginning; compressed content is recognised.

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from deniable.errors import InputError, Notice
+from deniable.numerals import count_text
 from deniable.schema import BLANKS, FileFormat
 from deniable.tables.limited import MEMORY, rows_of, tried
 from deniable.tables.survey_source import need
@@ -91,8 +92,8 @@ class SheetSource:
             self.names = file_format.columns or tuple(f"column {i + 1}" for i in range(width))
             if len(self.names) != width:
                 raise InputError(
-                    f"{table}: sheet '{name}' has {width} columns and {len(self.names)} names are "
-                    "given"
+                    f"{table}: sheet '{name}' has {count_text(width, 'column')} and "
+                    f"{count_text(len(self.names), 'name')} given"
                 )
         for row, column, text in errors:
             held = self.names[column - 1 - first]
