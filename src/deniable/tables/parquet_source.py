@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -163,6 +164,24 @@ class ParquetSource:
 
     def _unreadable(self) -> InputError:
         return InputError(f"{self.table}: the file is not readable as Parquet; it may be damaged")
+
+
+def has_further_metadata(path: Path) -> bool:
+    """Return whether a Parquet file holds key-value metadata besides the types of its columns.
+
+    Raises:
+        InputError: if the file is not readable Parquet.
+    """
+    try:
+        about = pq.read_metadata(path)
+        schema = about.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        raise InputError(
+            f"{path}: the file is not readable as Parquet; it may be damaged"
+        ) from None
+    keys = set(about.metadata or ()) - {b"ARROW:schema"}
+    of_fields = {key for field in schema for key in field.metadata or ()}
+    return bool(keys or set(schema.metadata or ()) or of_fields - {b"PARQUET:field_id"})
 
 
 def _lengths(texts: Any) -> NDArray[np.int64]:
