@@ -142,5 +142,5 @@ def test_metadata_that_no_parquet_release_has_are_named(tmp_path):
     record["release"]["sha256"] = hashlib.sha256(data.read_bytes()).hexdigest()
     (folder / "record.json").write_bytes(to_json(record))
     found = verify(folder)
-    assert found.keys() - sound.keys() == {"files/data.parquet"}
+    assert found.keys() - sound.keys() == {"files/data.parquet", "files/report.html"}  # its digest
     assert found["files/data.parquet"] == "the metadata in data.parquet"
