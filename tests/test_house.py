@@ -26,8 +26,9 @@ ROOMS: dict[str, set[str]] = {
         "_checks": "errors",
         "randomness": "",
         "notebook": "",
+        "numerals": "",
         "atomic_files": "errors",
-        "schema": "_checks errors notebook",
+        "schema": "numerals _checks errors notebook",
         # of randomness its protocol, not its bits
         "laws": "errors randomness",
         # of laws the names of array types
@@ -35,25 +36,26 @@ ROOMS: dict[str, set[str]] = {
         "solvers.patterns": "errors laws solvers",
         "solvers.matrices": "errors laws solvers",
         "mechanism": "errors laws randomness schema",
-        "tables": "_checks atomic_files errors laws schema",
+        "tables": "numerals _checks atomic_files errors laws schema",
         # a function of the record: it sees no law and no data
-        "report": "errors schema",
+        "report": "numerals errors schema",
         "design": (
-            "_checks errors laws mechanism notebook schema solvers solvers.patterns strict_json"
+            "numerals _checks errors laws mechanism notebook schema solvers solvers.patterns "
+            "strict_json"
         ),
-        "ledger": "atomic_files errors mechanism randomness strict_json",
+        "ledger": "numerals atomic_files errors mechanism randomness strict_json",
         # of report its figures: an answer draws itself, from the plain rows that it writes
         # and prints
-        "estimate": "_checks design errors laws mechanism notebook report schema tables",
+        "estimate": "numerals _checks design errors laws mechanism notebook report schema tables",
         # counts and channels to regressions
-        "models": "errors estimate mechanism report schema",
+        "models": "numerals errors estimate mechanism report schema",
         "frontier": (
-            "atomic_files design errors estimate laws mechanism report schema solvers "
+            "numerals atomic_files design errors estimate laws mechanism report schema solvers "
             "solvers.matrices strict_json tables"
         ),
         "release": (
-            "_checks atomic_files design errors estimate laws ledger mechanism randomness report "
-            "schema tables"
+            "_checks atomic_files design errors estimate laws ledger mechanism numerals randomness "
+            "report schema tables"
         ),
         # at work on a release in parts: processes, and what schedules for a user
         "engines": "_checks design errors ledger release tables",
@@ -76,7 +78,8 @@ ROOMS: dict[str, set[str]] = {
             "synthesis schema solvers.patterns tables"
         ),
         "cli": (
-            "atomic_files audit collect design engines errors estimate frontier laws ledger "
+            "numerals atomic_files audit collect design engines errors estimate frontier laws "
+            "ledger "
             "mechanism models randomness release report schema solvers.matrices strict_json "
             "studio synthesis tables"
         ),

@@ -16,7 +16,7 @@ from deniable.cli.arguments import AsJson, Check, Force, LedgerOptions, SignOpti
 from deniable.cli.typed import as_typed
 from deniable.collect import check_installed
 from deniable.errors import InputError
-from deniable.report.wording import count_text
+from deniable.numerals import count_text, number_text
 
 if TYPE_CHECKING:
     from deniable.collect.folder import StudyFolder
@@ -114,7 +114,7 @@ def open_study(
     console.answer(
         {"study": study.identity, "epsilon": epsilon, "page_bytes": page},
         f"Opened {output}. Code of the study: {study.identity}",
-        f"ε of a record is {epsilon:.4g}; it closes on {study.closes}. Next: "
+        f"ε of a record is {number_text(epsilon)}; it closes on {study.closes}. Next: "
         f"deniable collect serve {shlex.quote(str(output))}",
         as_json=as_json,
     )
@@ -301,7 +301,7 @@ def verify(
         console.say(
             f"The page is that of study {frozen.identity}",
             f"its SHA-256: {facts['page_sha256']}",
-            f"ε of a record, computed from its law: {frozen.design.epsilon:.6g}",
+            f"ε of a record, computed from its law: {number_text(frozen.design.epsilon, 6)}",
         )
     else:
         console.note(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from deniable.cli.typed import as_typed
+from deniable.numerals import count_text, number_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -237,7 +238,7 @@ def show_design(
         _show_attributes(statements, method_known=method_known)
     if changed:
         say(
-            f"CHANGED: {len(changed)} attributes do not have the requested level: "
+            f"CHANGED: not at the requested level: {count_text(len(changed), 'attribute')}, "
             + ", ".join(changed[:10])
             + (", …" if len(changed) > 10 else "")
         )
@@ -270,7 +271,7 @@ def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> No
                 _level(row["epsilon"]),
                 _at_most(row) + _level(row["epsilon_given_rest"]),
                 *("" if row.get(key) is None else f"{row[key]:.1%}" for key in parts.values()),
-                "" if row["attenuation"] is None else f"{row['attenuation']:.4g}",
+                "" if row["attenuation"] is None else number_text(row["attenuation"]),
             ]
             for row in rows
         ],
@@ -310,7 +311,7 @@ def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
     else:
         text += f"ε of the whole record {nats_text(six_digits(statements['epsilon']))}"
     if bound is not None and statements["gap"] <= _CLOSE:
-        text += f", the smallest possible at these levels (gap {statements['gap']:.1e})"
+        text += f", the smallest possible at these levels (gap {number_text(statements['gap'], 2)})"
     elif bound is not None:
         text += f"; no law with these levels is below {six_digits(bound, ROUND_FLOOR)}"
     if (optimal := statements["optimal_epsilon"]) is not None:
@@ -320,7 +321,7 @@ def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
             demands.append(f"pair floor {statements['pair_floor']:g}")
         verb = "cost" if len(demands) > 1 else "costs"
         # A difference of two results of a solver can be below 0 in its last digits.
-        price = f"{cost:.3g}" if cost > _CLOSE else "nothing"
+        price = number_text(cost, 3) if cost > _CLOSE else "nothing"
         text += f"; {' and '.join(demands) or 'nothing'} beside the levels {verb} {price}"
     if (strength := statements["strength"]) is not None:
         text += f"; strength {strength:.1%}"
@@ -340,7 +341,7 @@ def _level(value: float | None, unbounded: str = "unbounded") -> str:
 def six_digits(value: float, rounding: str = ROUND_CEILING) -> str:
     """Return ε to six significant digits; rounded up, so that no level is shown below the true one,
     unless it is a lower bound."""
-    from deniable.report.wording import significant
+    from deniable.numerals import significant
 
     return significant(value, 6, rounding).replace(",", "")
 
@@ -407,7 +408,10 @@ def show_power(plan: "Plan") -> None:
     """Print what an audit can see, before a row is drawn."""
     from deniable.mechanism.privacy import nats_text
 
-    say(f"{plan.draws} rows; an honest mechanism is refuted with probability below {plan.error:g}.")
+    say(
+        f"{count_text(plan.draws, 'row')}; an honest mechanism is refuted with probability "
+        f"below {plan.error:g}."
+    )
     show_table(
         ["defect", "found with probability", "hardest in"],
         [[p.defect, f"{p.probability:.4f}", p.attribute] for p in plan.power],
@@ -438,7 +442,10 @@ def show_audit(audit: "Audit") -> None:
         most=_SHOWN_ROWS,
     )
     claimed, shown = _claimed(audit.epsilon)
-    say(f"ε of the record: {claimed} claimed, at least {shown} shown; {audit.draws} rows.")
+    say(
+        f"ε of the record: {claimed} claimed, at least {shown} shown; "
+        f"{count_text(audit.draws, 'row')}."
+    )
     for sentence in audit.refutations[1:]:
         say(f"Also: {sentence}")
     say(audit.verdict[0].upper() + audit.verdict[1:])
@@ -540,7 +547,7 @@ def show_expected_tables(
 
 def show_saving(record: Mapping[str, Any]) -> None:
     """Print how many rows are saved by randomizing together, if the record says so."""
-    from deniable.report.wording import significant
+    from deniable.numerals import significant
 
     saving = (record.get("comparison") or {}).get("saving")
     if saving is None:

@@ -32,7 +32,7 @@ from deniable.cli.arguments import (
 )
 from deniable.cli.responses import split_responses
 from deniable.errors import InputError
-from deniable.report.wording import count_text
+from deniable.numerals import count_text
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:

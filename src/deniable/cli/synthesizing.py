@@ -20,6 +20,7 @@ from deniable.cli.arguments import (
     RowOptions,
     ShowValues,
 )
+from deniable.numerals import number_text
 from deniable.schema.names import split_names
 
 
@@ -128,7 +129,7 @@ def combine(
             [
                 [
                     row["term"],
-                    *("-" if row[n] is None else f"{row[n]:.4g}" for n in names),
+                    *("-" if row[n] is None else number_text(row[n]) for n in names),
                     row["remark"].partition(":")[0],
                 ]
                 for row in table

@@ -36,6 +36,7 @@ from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.privacy import nats_text
+from deniable.numerals import count_text, number_text
 from deniable.schema import Schema
 
 CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
@@ -63,8 +64,15 @@ def _one_thread() -> Iterator[None]:
 
 
 def schema_of(given: Schema | str | Path) -> Schema:
-    """Return a schema, read if it is given by its file; raises as :meth:`Schema.from_toml`."""
-    return given if isinstance(given, Schema) else Schema.from_toml(given)
+    """Return a schema, read if it is given by its file.
+
+    Raises:
+        InputError: as :meth:`Schema.from_toml`, or if a category has blanks at an end.
+    """
+    if not isinstance(given, Schema):
+        return Schema.from_toml(given)
+    given.refuse_outer_blanks()
+    return given
 
 
 @typed
@@ -205,7 +213,10 @@ def design(
             allow_changed_levels=allow_changed_levels,
         )
         if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, at_most or {}):
-            left = f"Of the total of {nats_text(f'{epsilon:g}')} {result.epsilon:.6g} are spent"
+            left = (
+                f"Of the total of {nats_text(f'{epsilon:g}')} {number_text(result.epsilon, 6)} are "
+                f"spent"
+            )
             note = f"{left}: no larger levels were found for it."
             result = replace(result, notes=(*result.notes, note))
     if lacks_proof(result, METHODS[result.method]):
@@ -352,8 +363,9 @@ def _changed_sentence(result: Design) -> str:
     listed = ", ".join(result.changed[:5]) + (", …" if len(changed) > 5 else "")
     order = ", order descending" if "order" in METHODS[result.method].takes else ""
     return (
-        f"the {result.method} method cannot keep the requested level of {len(changed)} attributes "
-        f"({listed}; {raised} of them would be less protected than requested); use method "
+        f"the {result.method} method cannot keep the requested level of "
+        f"{count_text(len(changed), 'attribute')} ({listed}; {raised} of them would be less "
+        f"protected than requested); use method "
         f"{DEFAULT_METHOD}{order}, or allow changed levels"
     )
 

@@ -18,6 +18,7 @@ from deniable.laws import PatternLaw
 from deniable.laws.votes.vote_law import MAX_ALL_PAIRS
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.privacy import nats_text
+from deniable.numerals import number_text
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 
@@ -131,7 +132,7 @@ class LevelDesigns:
             who = f"{listed} {'answers' if len(names) == 1 else 'answer'} independently of the rest"
         cost = ""
         if bound is not None:
-            above = nats_text(f"{epsilon - bound:.3g}")
+            above = nats_text(number_text(epsilon - bound, 3))
             cost = f"; ε is {above} above what is proved of any law"
         return (f"{who}: {reason}{cost}.",)
 

@@ -23,6 +23,7 @@ from deniable.mechanism.readability import (
     RULE,
     Readability,
 )
+from deniable.numerals import count_text, number_text
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 
@@ -260,9 +261,13 @@ def _smallest(
     made = _search(make, off, math.sqrt(max(levels) * math.fsum(levels)), progress)
     if made is None:
         worst = max(expected, key=_width)
-        least = "has no bound" if worst.half_width is None else f"is {100 * worst.half_width:.2g}"
+        least = (
+            "has no bound"
+            if worst.half_width is None
+            else f"is {number_text(100 * worst.half_width, 2)}"
+        )
         raise InputError(
-            f"no total was found at which {rows:,} rows give the table of "
+            f"no total was found at which {count_text(rows, 'row')} give the table of "
             f"{', '.join(worst.attributes)} a half-width of {100 * within:g} points: the last that "
             f"was tried {least}; ask for more rows, a larger half-width or other tables"
         )

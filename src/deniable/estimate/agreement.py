@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.independence import FEW_EXPECTED, one_stratum
 from deniable.estimate.question import Question, refuse_randomized_groups
 from deniable.estimate.simplex import project_to_simplex
@@ -27,6 +27,7 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel
+from deniable.numerals import count_text
 
 _ROUNDS = 3
 """Fits, each with the θ of the one before; the second decides, as the first is consistent."""
@@ -97,7 +98,7 @@ class FormAgreement(Presented):
         """Return in a sentence what was tested."""
         return (
             f"Do all forms tell of one population{where_text(self.group)}? "
-            f"{rows_text(self.n_records)}, of {target_text('population')}"
+            f"{count_text(self.n_records, 'row')}, of {target_text('population')}"
         )
 
     def remarks(self) -> list[str]:

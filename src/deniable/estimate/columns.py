@@ -11,6 +11,7 @@ from deniable.errors import InputError
 from deniable.estimate.inference import check_between
 from deniable.mechanism.prediction import Target
 from deniable.notebook import html_table, text_table
+from deniable.numerals import count_text, number_text
 from deniable.tables.answers import frame_of
 from deniable.tables.selection import Selection
 
@@ -140,18 +141,17 @@ def caption_of_all(answers: Sequence[Tabular], level: float) -> str:
         return caption
     sizes = sorted(answer.n_records for answer in answers)
     return caption.replace(
-        f": {rows_text(first.n_records)}", f": {sizes[0]:,} to {sizes[-1]:,} rows per group", 1
+        f": {count_text(first.n_records, 'row')}",
+        f": {sizes[0]:,} to {sizes[-1]:,} rows per group",
+        1,
+        f": {sizes[0]:,} to {sizes[-1]:,} rows per group",
+        1,
     )
 
 
 def sizes_differ(answers: Sequence[Tabular]) -> bool:
     """Whether answers that are shown in one table are of groups of different size."""
     return len({answer.n_records for answer in answers}) > 1
-
-
-def rows_text(count: int) -> str:
-    """Return a number of rows in words."""
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
 
 
 def where_text(group: Sequence[tuple[str, str]]) -> str:
@@ -236,7 +236,7 @@ def shown(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def plot_of(answers: Sequence[Tabular], level: float) -> Any:

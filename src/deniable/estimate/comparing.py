@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Answers, Presented, rows_text, target_text
+from deniable.estimate.columns import Answers, Presented, target_text
 from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
@@ -25,6 +25,7 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.privacy import finite_or_none
+from deniable.numerals import count_text
 from deniable.tables.selection import value_among
 
 
@@ -111,7 +112,8 @@ class Difference(Presented):
         made = "" if self.scores is None else f"{SOURCE_TEXT[self.scores]}, taken as exact; "
         return (
             f"{what} {names}, {self.column} {self.values[0]} less {self.values[1]}: "
-            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {made}{100 * level:g} % "
+            f"{count_text(self.n_records, 'row')}, of {target_text(self.target)}; "
+            f"{made}{100 * level:g} % "
             "normal intervals; the ratio is the first over the second"
             + ("; people without a value are left out" if self.leaves_out else "")
         )

@@ -40,6 +40,7 @@ from deniable.laws.law import Law, PatternLaw
 from deniable.laws.matrix import MatrixChannel
 from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Mechanism
+from deniable.numerals import p_text
 
 REFUSED_BELOW = 1e-6
 WARNED_BELOW = 1e-3
@@ -97,7 +98,7 @@ class Origin:
         return (
             f"the table is not what this mechanism releases: {' and '.join(self.where)} "
             f"{'has' if len(self.where) == 1 else 'have'} shares that no true table leads to "
-            f"(p-value {self.p_value:.1e})"
+            f"(p-value {p_text(self.p_value)})"
         )
 
 

@@ -19,13 +19,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Presented, target_text, where_text
 from deniable.estimate.inference import Inference, normal_quantile
 from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, single_scores
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
 from deniable.mechanism.published import PublishedChannel
+from deniable.numerals import count_text
 
 PairScores = tuple[Scores, Scores]
 """One number per category of either attribute; ``middle`` for the middles of bins; None takes the
@@ -92,7 +93,7 @@ class CovarianceEstimate(Presented):
         made = " and ".join(dict.fromkeys(SOURCE_TEXT[source] for source in self.scores))
         return (
             f"Covariance of {' and '.join(self.attributes)}{where_text(self.group)}: "
-            f"{rows_text(self.n_records)}, of {target_text(self.target)}; {made}; "
+            f"{count_text(self.n_records, 'row')}, of {target_text(self.target)}; {made}; "
             f"{100 * self._level(level):g} % intervals"
         )
 

@@ -21,7 +21,7 @@ from deniable.estimate.chi_square import (
     randomized_together,
     released_chi_square,
 )
-from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
 from deniable.estimate.question import Question, refuse_randomized_groups
 from deniable.estimate.source import Release
@@ -31,6 +31,7 @@ from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
+from deniable.numerals import count_text
 
 MOST_CELLS = 4096
 """Pairs with more cells are refused: V holds a square matrix of that size; of more released values
@@ -97,7 +98,7 @@ class IndependenceTest(Presented):
         """Return in a sentence what was tested."""
         return (
             f"Independence of {' and '.join(self.attributes)}{where_text(self.group)}: "
-            f"{rows_text(self.n_records)}, of {target_text('population')}; "
+            f"{count_text(self.n_records, 'row')}, of {target_text('population')}; "
             f"{100 * self._level(level):g} % interval of V"
         )
 

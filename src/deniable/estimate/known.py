@@ -18,6 +18,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Floats
+from deniable.numerals import count_text
 
 SUM_TOLERANCE = 1e-3
 """By so much shares of a margin may miss 1, as they are printed rounded; they are scaled to it."""
@@ -72,7 +73,9 @@ def read_margins(path: str | Path) -> Margins:
     for place, row in enumerate(rows[1:], start=1):
         where = f"{path}, data row {place}"
         if len(row) != len(head):
-            raise InputError(f"{where}: it has {len(row)} cells, and the first row {len(head)}")
+            raise InputError(
+                f"{where}: it has {count_text(len(row), 'cell')}, and the first row {len(head)}"
+            )
         filled = [i for i, cell in enumerate(row) if i != number[0] and cell.strip()]
         names = tuple(head[i] for i in filled)
         categories = tuple(row[i].strip() for i in filled)

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Presented, target_text, where_text
 from deniable.estimate.inference import Inference
 from deniable.estimate.question import Question
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel
+from deniable.numerals import count_text, number_text
 
 LIARS = 0.01
 """The fraction of rows that are liars': leverage is told in points for one in a hundred."""
@@ -142,14 +143,15 @@ class LeverageOfLiars(Presented):
         """Return in a sentence what it is."""
         return (
             f"Shares of {', '.join(self.attributes)}{where_text(self.group)}, and how far one "
-            f"liar in a hundred can move them: {rows_text(self.n_records)}, of "
+            f"liar in a hundred can move them: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}"
         )
 
     def remarks(self) -> list[str]:
         """Return what has to be known to read the table."""
         said = (
-            f"A range is at least {100 * LIARS * self.floor:.3g} % under every mechanism with this "
+            f"A range is at least {number_text(100 * LIARS * self.floor, 3)} % under every "
+            f"mechanism with this "
             "ε of the record."
         )
         if self.forms:

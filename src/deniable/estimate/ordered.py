@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text
+from deniable.estimate.columns import Presented, target_text
 from deniable.estimate.inference import (
     UNCERTAIN_ERRORS,
     Inference,
@@ -21,6 +21,7 @@ from deniable.estimate.question import Question
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
+from deniable.numerals import count_text
 from deniable.schema import Attribute
 
 
@@ -120,7 +121,7 @@ class Summary(Presented):
         else:
             what = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
         return (
-            f"{what} of {self.attribute}: {rows_text(self.n_records)}, of "
+            f"{what} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
             + ("; people without a value are left out" if self.left_out is not None else "")
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text
+from deniable.estimate.columns import Presented, target_text
 from deniable.estimate.inference import (
     UNCERTAIN_ERRORS,
     Inference,
@@ -25,6 +25,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.privacy import finite_or_none
 from deniable.mechanism.readability import Readability, is_readable
+from deniable.numerals import count_text
 
 Method = Literal["inversion", "em", "projected"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -203,7 +204,7 @@ class Estimate(Presented):
         if self.group:
             text += " where " + ", ".join(f"{name} = {value}" for name, value in self.group)
         return (
-            f"{text}: {rows_text(self.n_records)}, of {target_text(self.target)}; method "
+            f"{text}: {count_text(self.n_records, 'row')}, of {target_text(self.target)}; method "
             f"{self.method}, {100 * level:g} % {self.interval_method} intervals"
             + (f"; known exactly: {', '.join(self.known)}" if self.known else "")
         )

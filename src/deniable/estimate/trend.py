@@ -31,7 +31,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.estimate.chi_square import less_mean
-from deniable.estimate.columns import Answers, Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.independence import one_stratum
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.question import Question, refuse_randomized_groups
@@ -43,6 +43,7 @@ from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
+from deniable.numerals import count_text
 from deniable.schema import Attribute
 from deniable.tables.selection import value_among
 
@@ -135,7 +136,8 @@ class TrendTests(Presented):
         first, second = self.compared
         return (
             f"Trend against {self.status}{where_text(self.group)}: mean score of '{first}' less "
-            f"that of '{second}'; {rows_text(self.n_records)}, of {target_text('population')}; "
+            f"that of '{second}'; {count_text(self.n_records, 'row')}, of "
+            f"{target_text('population')}; "
             f"{100 * level:g} % intervals"
         )
 

@@ -17,6 +17,7 @@ from deniable.frontier.methods import BOUND, METHODS, SEARCH, Trial
 from deniable.frontier.priors import Prior
 from deniable.laws.patterns import FloatArray
 from deniable.mechanism.privacy import finite_or_none
+from deniable.numerals import number_text
 from deniable.solvers.matrices import response, search
 from deniable.solvers.matrices.certificate import (
     MAX_EXACT_CATEGORIES,
@@ -310,7 +311,7 @@ class _Tracing:
 
     def _say_how_near(self, gap: float) -> None:
         known = (
-            f"At these levels the least error is at most {100.0 * gap:.2g} % above it."
+            f"At these levels the least error is at most {number_text(100.0 * gap, 2)} % above it."
             if math.isfinite(gap)
             else "How far it is below the least error is not known."
         )

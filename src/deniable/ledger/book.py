@@ -32,6 +32,7 @@ from deniable.ledger.balance import Balance, balances
 from deniable.ledger.events import KINDS, Event, StoredRelease, compared, stored_releases
 from deniable.ledger.spending import Spending
 from deniable.mechanism.privacy import nats_text
+from deniable.numerals import number_text
 from deniable.randomness import SystemRandomness
 from deniable.strict_json import from_json
 
@@ -533,7 +534,7 @@ def _refuse_beyond_budget(
         return
     count = len(balance.releases)
     wanted = (
-        nats_text(f"{spending.epsilon:.6g}")
+        nats_text(number_text(spending.epsilon, 6))
         if spending.epsilon < math.inf
         else "without a bound on what it reveals"
     )

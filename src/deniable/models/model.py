@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, caption_of, rows_text, target_text, where_text
+from deniable.estimate.columns import Presented, caption_of, target_text, where_text
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
@@ -30,6 +30,7 @@ from deniable.models.formula import (
 from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear, jacobian_of
 from deniable.models.merging import Told, of_levels, shares_within, told_of_levels
 from deniable.models.profile import FAR, UNREAD, Interval, Number, Profiles
+from deniable.numerals import count_text, number_text, p_text
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
 
@@ -80,7 +81,8 @@ class Test:
     def sentence(self, what: str) -> str:
         """Return it in words, after what was done."""
         return (
-            f"{what}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, p {self.p_value:.3g}."
+            f"{what}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, "
+            f"p {p_text(self.p_value)}."
         )
 
     def to_plain(self) -> dict[str, Any]:
@@ -485,7 +487,8 @@ class Model(Presented):
         known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
         return (
             f"{self.kind.capitalize()} model {self.formula}{where_text(self.group)}: "
-            f"{rows_text(self.n_records)}, of {target_text('population')}; {fitted}{known}; "
+            f"{count_text(self.n_records, 'row')}, of {target_text('population')}; "
+            f"{fitted}{known}; "
             f"{100 * self._level(level):g} % intervals"
         )
 
@@ -495,7 +498,7 @@ class Model(Presented):
     def summary(self, level: float | None = None) -> str:
         """Return all of it as text to read."""
         rows = self.tidy(level).drop(columns=[name for name, _ in self.group])
-        shown = rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
+        shown = rows.to_string(index=False, na_rep="", float_format=number_text)
         return "\n".join([caption_of(self, self._level(level)), "", shown, "", *self.remarks()])
 
     def remarks(self) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, rows_text, target_text, where_text
+from deniable.estimate.columns import Presented, target_text, where_text
 from deniable.estimate.known import Margins
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.shares import Estimate, Shares
@@ -37,6 +37,7 @@ from deniable.models.likelihood import (
 )
 from deniable.models.model import Test, goodness_of_fit
 from deniable.models.profile import Number, Profiles
+from deniable.numerals import count_text
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Smoothed(Presented):
         known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
         return (
             f"Shares of {', '.join(self.attributes)}{where_text(self.group)} by the model "
-            f"of all pairs: {rows_text(self.n_records)}, of {target_text('population')}; "
+            f"of all pairs: {count_text(self.n_records, 'row')}, of {target_text('population')}; "
             f"{100 * self._level(level):g} % intervals if the model holds{known}"
         )
 

@@ -351,10 +351,15 @@ def verify(path: Path) -> dict[str, str]:
     if file.name == "record.json" and (file.parent / released.file).exists():
         _check_rows(released_files(file.parent, designs.strata), released, designs, file)
         unknown = _unknown_files(file.parent, plain, released, designs)
+        unchecked |= _metadata_of(file.parent)
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
     always = {"guarantee.person", "title"}  # stated or not
-    found = {w: words for w, words in unchecked.items() if w in always or _has(current, w)}
+    found = {
+        w: words
+        for w, words in unchecked.items()
+        if w in always or w.startswith(FILE) or _has(current, w)
+    }
     return found | {f"{FILE}{name}": f"what is in {name}" for name in unknown}
 
 
@@ -397,6 +402,15 @@ def _unknown_files(
             continue
         unknown.append(name if name.isprintable() else ascii(name))
     return unknown
+
+
+def _metadata_of(folder: Path) -> dict[str, str]:
+    """Return, by file, that a Parquet file holds metadata that no release has."""
+    from deniable.tables.parquet_source import has_further_metadata
+
+    files = sorted([*folder.glob("data/*.parquet"), *folder.glob("data.parquet")])
+    names = [f"{path.relative_to(folder)}" for path in files if has_further_metadata(path)]
+    return {f"{FILE}{name}": f"the metadata in {ascii(name)[1:-1]}" for name in names}
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -12,7 +12,8 @@ from deniable.laws import InvariantChannel
 from deniable.mechanism.best_guess import BestGuess, Guess, PartGuess, best_guess
 from deniable.mechanism.privacy import compose, epsilon_of
 from deniable.mechanism.strata import Strata
-from deniable.report.wording import PERCENT, factor_text, rounded_up, significant
+from deniable.numerals import significant
+from deniable.report.wording import PERCENT, factor_text, rounded_up
 
 INVARIANT_STATEMENT = (
     "Invariant PRAM uses the data: its matrix is made from this table's own frequencies, so that "

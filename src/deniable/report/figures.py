@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from deniable.numerals import significant
 from deniable.report.contents import CapCost, Comparison, Contents
 from deniable.report.plots import Bar, Group, Line, Plot
-from deniable.report.wording import epsilon_text, points_text, significant
+from deniable.report.wording import epsilon_text, points_text
 
 PLOTTED = 24
 """Most attributes in a plot; beyond them the table is easier to read."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
+from deniable.numerals import significant
 from deniable.report import wording
 from deniable.report.rendering import read, render
 
@@ -55,7 +56,7 @@ def _point(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _points(square: float) -> str:
-    return wording.significant(100 * sqrt(square), 3, trailing_zeros=True)
+    return significant(100 * sqrt(square), 3, trailing_zeros=True)
 
 
 def _percent(part: float | None) -> str:

@@ -10,13 +10,14 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from deniable.numerals import count_text, significant
 from deniable.report import wording
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _FILTERS = (
-    wording.count_text,
+    count_text,
     wording.epsilon_text,
     wording.factor_text,
     wording.listed,
@@ -26,7 +27,7 @@ _FILTERS = (
     wording.points_text,
     wording.posterior_text,
     wording.rounded_up,
-    wording.significant,
+    significant,
 )
 """What templates write numbers and lists by."""
 

@@ -10,6 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from math import isfinite
 from typing import Any
 
+from deniable.numerals import count_text, significant
 from deniable.report import wording
 from deniable.schema import Schema
 
@@ -37,7 +38,7 @@ def headline(tables: Sequence[Mapping[str, Any]]) -> str:
     if len(tables) == 1:
         return _part(tables[0]) + " readable"
     noun = ("attribute", "attributes") if single else ("table", "tables")
-    text = f"{len(found)} of {wording.count_text(len(tables), *noun)} readable"
+    text = f"{len(found)} of {count_text(len(tables), *noun)} readable"
     others = [_part(one) for one in tables if one not in found]
     if len(others) > _NAMED:
         others[_NAMED:] = [f"and {len(others) - _NAMED} more"]
@@ -46,7 +47,7 @@ def headline(tables: Sequence[Mapping[str, Any]]) -> str:
 
 def _part(one: Mapping[str, Any]) -> str:
     cells = ("category", "categories") if len(one["attributes"]) == 1 else ("cell", "cells")
-    counted = wording.count_text(one["cells"], *cells)
+    counted = count_text(one["cells"], *cells)
     return f"{' × '.join(one['attributes'])}: {one['readable']:,} of {counted}"
 
 
@@ -91,7 +92,7 @@ def lines(expected: Mapping[str, Any]) -> list[str]:
     sentences += [_further(one) for one in unread] if len(unread) <= _FEW else _all_from(unread)
     if pairs is not None:
         sentences.append(
-            f"Of {wording.count_text(pairs['tables'], 'table', 'tables')} of two attributes, "
+            f"Of {count_text(pairs['tables'], 'table', 'tables')} of two attributes, "
             f"{pairs['readable']} can be read in at least half of their cells."
         )
     return sentences
@@ -104,7 +105,7 @@ def _further(one: Mapping[str, Any]) -> str:
         return f"{name}: the randomization leaves nothing of it."
     if one["half_width"] > _LARGEST:
         return f"{name}: readable from {about(one['readable_from'])} rows on."
-    larger = wording.significant(100 * one["half_width"], 2, ROUND_CEILING)
+    larger = significant(100 * one["half_width"], 2, ROUND_CEILING)
     return (
         f"{name}: a category is readable if its share is about {larger}{wording.PERCENT} or more, "
         f"and all of them, equally frequent, from {about(one['readable_from'])} rows on."
@@ -135,7 +136,7 @@ def _widths(half_widths: Sequence[float | None]) -> str:
 
 
 def _rows(rows: int) -> str:
-    return wording.count_text(rows, "row", "rows")
+    return count_text(rows, "row", "rows")
 
 
 def about(count: int) -> str:
@@ -144,7 +145,7 @@ def about(count: int) -> str:
     >>> about(7), about(87_223)
     ('about 7', 'about 88,000')
     """
-    return f"about {wording.significant(count, 2, ROUND_CEILING)}"
+    return f"about {significant(count, 2, ROUND_CEILING)}"
 
 
 def estimated(tables: Sequence[Mapping[str, Any]]) -> str:
@@ -228,7 +229,7 @@ def advice(expected: Mapping[str, Any], forms: Sequence[Mapping[str, Any]], plan
         )
     unread = [one for one in expected["attributes"] if not one["readable"]]
     if unread:
-        within = wording.significant(100 * min(0.1, 1 / unread[0]["cells"]), 2, ROUND_FLOOR)
+        within = significant(100 * min(0.1, 1 / unread[0]["cells"]), 2, ROUND_FLOOR)
         command = plan.format(table=shlex.quote(unread[0]["attributes"][0]), within=within)
         sentences.append(f"At which ε {unread[0]['attributes'][0]} can be read: {command}")
     return sentences

@@ -9,6 +9,8 @@ import math
 import shlex
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from deniable.numerals import significant
+
 NO_LIMIT = "no limit"
 CERTAINTY = "certainty"
 NEAR_CERTAINTY = "near certainty"
@@ -20,22 +22,6 @@ WEAK_EPSILON = 5.0
 
 VERY_WEAK_EPSILON = 10.0
 """Above it a promise is called close to none: e^10 is a factor of 22,000."""
-
-
-def significant(
-    value: float, digits: int, rounding: str | None = None, *, trailing_zeros: bool = False
-) -> str:
-    """Return a number with this many significant digits, thousands separated, no exponent."""
-    number = Decimal(value)
-    if not number:
-        return "0"
-    places = digits - 1 - number.adjusted()
-    rounded = number.quantize(Decimal(1).scaleb(-max(places, 0)), rounding)
-    if places < 0:
-        rounded = (number / Decimal(1).scaleb(-places)).quantize(Decimal(1), rounding)
-        rounded = rounded.scaleb(-places)
-    text = f"{rounded:,f}"
-    return text.rstrip("0").rstrip(".") if "." in text and not trailing_zeros else text
 
 
 def epsilon_text(epsilon: float | None) -> str:
@@ -100,11 +86,6 @@ def points_text(share: float) -> str:
 def plain_number(value: float) -> str:
     """Return a number to six significant digits, for people who calculate with it."""
     return significant(value, 6).replace(",", "")
-
-
-def count_text(count: int, one: str, many: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def listed(names: list[str], limit: int = 12) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from deniable._checks import check_fields, check_level, check_positive, first_duplicate
 from deniable.errors import InputError
+from deniable.numerals import count_text
 
 MAX_CATEGORIES = 1_000_000
 
@@ -160,7 +161,8 @@ class Attribute:
         set_field(self, "labels", dict(self.labels))
         if len(categories) < 2:
             raise InputError(
-                f"{where} has {len(categories)} categories; randomized response needs at least 2"
+                f"{where} has {count_text(len(categories), 'category', 'categories')}; "
+                f"randomized response needs at least 2"
             )
         if len(categories) > MAX_CATEGORIES:
             raise InputError(f"{where} has more than {MAX_CATEGORIES} categories")

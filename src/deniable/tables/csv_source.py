@@ -64,17 +64,19 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 class CsvSource:
     """A text table: fields between separators, quotes as in RFC 4180, mostly one header row.
 
-    Every column is text. Blanks around a field do not count. Only the empty field, quoted or not,
-    is missing: ``NA``, ``null`` and ``nan`` are texts like any others. Blank lines are skipped,
-    except in a table of one column, where such a line is a row whose value is missing. Columns at
-    the end without a name and without a value, as spreadsheets leave them, are none; nor is a first
-    column without a name, which holds the names or numbers of rows, as R and pandas write them.
+    Every column is text. Blanks around a field do not count, but in columns that are kept. Only the
+    empty field, quoted or not, is missing: ``NA``, ``null`` and ``nan`` are texts like any others.
+    Blank lines are skipped, except in a table of one column, where such a line is a row whose value
+    is missing. Columns at the end without a name and without a value, as spreadsheets leave them,
+    are none; nor is a first column without a name, which holds the names or numbers of rows, as R
+    and pandas write them.
 
     Args:
         file: an open binary file at its beginning; compressed content is recognised.
         table: the table's name, for messages.
         file_format: what is known of the text; the rest is found out.
         expected: names of columns that should be there: a separator under which they are is right.
+        untouched: columns whose fields keep the blanks around them.
 
     Attributes:
         names: the columns' names, in order.
@@ -94,8 +96,10 @@ class CsvSource:
         table: str,
         file_format: FileFormat,
         expected: Collection[str] = (),
+        untouched: Collection[str] = (),
     ) -> None:
         self.table = table
+        self._untouched = frozenset(untouched)
         self.decimal = file_format.decimal or "."
         self.dates = file_format.dates
         self._counted = _Replayed(file)
@@ -167,6 +171,9 @@ class CsvSource:
             if self._stream.at_end(skip_blank=not single):
                 return
             before = self._rows
+            if self._stream.peek(3).startswith(codecs.BOM_UTF8):
+                # The parser drops one where it begins, which here belongs to the first field.
+                self._stream.give_back(codecs.BOM_UTF8)
             lent: _Lent | None = _Lent(self._stream)
             released = weakref.ref(lent)
             last = reader = None
@@ -175,7 +182,8 @@ class CsvSource:
                 nonlocal last
                 # Before the last batch comes all has been read; none other is held.
                 last = batch if self._text.quotes % 2 else None
-                named = self._named(_trimmed(batch) if self._text.blanks else batch, unnamed)
+                batch = _trimmed(batch, self._untouched) if self._text.blanks else batch
+                named = self._named(batch, unnamed)
                 self._rows += batch.num_rows
                 return named
 
@@ -443,10 +451,15 @@ def _spans_lines(batch: Any) -> bool:
     return any("\n" in (value or "") for column in row.columns for value in column.to_pylist())
 
 
-def _trimmed(batch: Any) -> Any:
-    """Return a batch of texts without blanks at their ends; nothing but blanks is missing."""
-    columns = [pc.ascii_trim(column, " \t") for column in batch.columns]
-    texts = [pc.if_else(pc.equal(pc.binary_length(c), 0), None, c) for c in columns]
+def _trimmed(batch: Any, untouched: Collection[str]) -> Any:
+    """Return a batch of texts, most without blanks at their ends; nothing but blanks is missing."""
+
+    def trimmed(column: Any) -> Any:
+        text = pc.ascii_trim(column, " \t")
+        return pc.if_else(pc.equal(pc.binary_length(text), 0), None, text)
+
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    texts = [column if name in untouched else trimmed(column) for name, column in columns]
     return pa.RecordBatch.from_arrays(texts, schema=batch.schema)
 
 

@@ -72,6 +72,13 @@ def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
     named = [entry.missing[code] for code in codes if entry.missing.get(code)]
     if missing and named and "; ".join(named) != missing:
         labels[missing] = "; ".join(named)
+    shared = sorted({label for label in labels.values() if [*labels.values()].count(label) > 1})
+    if shared:
+        lines += _comment(
+            "several values have one label, to which the value is added: "
+            + ", ".join(map(quoted, shared))
+        )
+        labels = {v: f"{text} ({v})" if text in shared else text for v, text in labels.items()}
     lines += ["[[attribute]]", f"name = {quoted(name)}"]
     lines += _array("categories", categories)
     if entry.ordered:

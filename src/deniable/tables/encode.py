@@ -451,12 +451,13 @@ class AttributeEncoder:
 
 
 def numbers_written(texts: Any, decimal: str) -> NDArray[np.float64]:
-    """Return the numbers that texts are, with a decimal point of this kind, shape (n,); NaN for
-    what is none.
+    """Return the numbers that texts are, with a decimal point of this kind and maybe blanks around
+    them, shape (n,); NaN for what is none.
 
-    >>> numbers_written(pa.array(["1,5", "1.500", "many"]), ",").tolist()
+    >>> numbers_written(pa.array([" 1,5", "1.500", "many"]), ",").tolist()
     [1.5, nan, nan]
     """
+    texts = pc.utf8_trim(texts, BLANKS)
     # Where the comma is the decimal point, 1.500 is no number but may be 1500: not guessed at.
     fits = pc.match_substring_regex(texts, NUMBER.replace(r"\.", re.escape(decimal)))
     fitting = pc.if_else(fits, texts, from_values([None], texts.type)[0])

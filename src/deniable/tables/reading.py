@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable._checks import first_duplicate
@@ -493,7 +494,7 @@ def open_unit(
         if hasattr(source, "read"):
             name = getattr(source, "name", None)
             table = name if isinstance(name, str) else "the input"
-            opened = CsvSource(source, table, file_format, expected)
+            opened = CsvSource(source, table, file_format, expected, keep)
         elif not isinstance(source, str | os.PathLike):
             from deniable.tables.frames import open_frame
 
@@ -511,7 +512,9 @@ def open_unit(
                     if column.name not in keep
                 ]
                 groups = None if unit is None else unit.groups
-                opened = _opened(file, table, batch_rows, file_format, encoded, expected, groups)
+                opened = _opened(
+                    file, table, batch_rows, file_format, encoded, expected, keep, groups
+                )
         before = 0 if unit is None else unit.rows_before
         return TableReader(opened, file, attributes, keep, other_columns, show_values, before)
     except BaseException:
@@ -527,6 +530,7 @@ def _opened(
     file_format: FileFormat,
     encoded: Sequence[Attribute],
     expected: Collection[str],
+    keep: Collection[str],
     groups: range | None,
 ) -> Source:
     """Return a table in an open file; what it begins with says of which kind."""
@@ -550,7 +554,7 @@ def _opened(
     if table.lower().endswith((*SURVEY_FILES, *SHEET_FILES)):
         kind = Path(table).suffix
         raise InputError(f"{table}: this is no {kind} file, whatever its name says, or is damaged")
-    return CsvSource(file, table, file_format, expected)
+    return CsvSource(file, table, file_format, expected, keep)
 
 
 def _start(file: BinaryIO) -> bytes:
@@ -663,6 +667,8 @@ def _mismatches(
 
 def _of_type(column: Any, kind: Any) -> Any:
     """Return a column in the type that it is declared to have: text may come as a dictionary."""
+    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()  # which some types of text have no cast from
     return column if column.type == kind else column.cast(kind)
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.schema import category_text
+from deniable.schema import BLANKS, category_text
 from deniable.tables.arrays import common_form, from_values, to_numpy
 from deniable.tables.encode import is_single_valued, is_text, numbers_in, numbers_written
 
@@ -91,8 +91,8 @@ def refuse_nobody(persons: Any, table: str, first_row: int) -> None:
     Raises:
         InputError: naming the row.
     """
-    if persons.null_count:
-        row = first_row + persons.is_null().to_pylist().index(True)
+    if (empty := gaps_in(persons)).any():
+        row = first_row + int(np.argmax(empty))
         raise InputError(
             f"{table}, data row {row}: the column that says whose row it is, is empty; fill it in, "
             "or leave the row out"
@@ -150,13 +150,15 @@ NO_NUMBER = ("", "na", "n/a", "nan", "null", ".")
 
 
 def gaps_in(column: Any) -> NDArray[np.bool_]:
-    """Return which cells of a column are empty, shape (n,): nulls, NaN, empty texts."""
+    """Return which cells of a column are empty, shape (n,): nulls, NaN, texts of blanks only."""
     column = common_form(_flat(column))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     empty = pc.is_null(column, nan_is_null=True)
     if is_text(column.type):
-        empty = pc.or_(empty, pc.fill_null(pc.equal(pc.binary_length(column), 0), True))
+        empty = pc.or_(
+            empty, pc.fill_null(pc.equal(pc.binary_length(pc.utf8_trim(column, BLANKS)), 0), True)
+        )
     return to_numpy(empty)
 
 
@@ -175,7 +177,9 @@ def numbers_and_gaps(
         column = column.dictionary_decode()
     gaps = gaps_in(column)
     if is_text(column.type):
-        written = pc.is_in(pc.utf8_lower(column), from_values(NO_NUMBER, column.type))
+        written = pc.is_in(
+            pc.utf8_lower(pc.utf8_trim(column, BLANKS)), from_values(NO_NUMBER, column.type)
+        )
         return numbers_written(column, decimal), gaps | to_numpy(written)
     if pa.types.is_boolean(column.type):
         return np.full(len(column), np.nan), gaps

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.errors import InputError, Notice
-from deniable.schema import category_text
+from deniable.schema import BLANKS, category_text
 from deniable.tables.arrays import from_values
 from deniable.tables.date_texts import days_written
 from deniable.tables.encode import NUMBER, days_of, numbers_written
@@ -112,7 +112,8 @@ def _day(text: str) -> float:
 def places_of(
     value: str, labels: Sequence[str], *, decimal: str = ".", single: bool = False
 ) -> NDArray[np.bool_]:
-    """Return which labels are a value, shape (labels,): the same text, number, day or truth value.
+    """Return which labels are a value, shape (labels,): the same text, number, day or truth value,
+    whatever blanks are around them.
 
     Args:
         value: as written.
@@ -123,8 +124,9 @@ def places_of(
     >>> places_of("3", ["3.0", "30", "3"]).tolist(), places_of("True", ["true"]).tolist()
     ([True, False, True], [True])
     """
+    value, labels = value.strip(BLANKS), [label.strip(BLANKS) for label in labels]
     same = np.array([label == value for label in labels], dtype=bool)
-    texts = from_values(list(labels), pa.string())
+    texts = from_values(labels, pa.string())
     if re.match(NUMBER, value):
         numbers, wanted = numbers_written(texts, decimal), float(value)
         same |= numbers == wanted
@@ -329,4 +331,5 @@ def _days(column: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         return days_of(column), gaps_in(column)
     codes, labels = groups_of(column)
-    return days_written(from_values(labels, pa.string()))[codes], gaps_in(column)
+    texts = from_values([label.strip(BLANKS) for label in labels], pa.string())
+    return days_written(texts)[codes], gaps_in(column)

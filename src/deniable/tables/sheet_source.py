@@ -9,7 +9,9 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from deniable.errors import InputError, notify
+from deniable.numerals import count_text
 from deniable.schema import BLANKS, FileFormat
+from deniable.tables.encode import truth_values
 from deniable.tables.limited import MEMORY, rows_of, tried
 from deniable.tables.survey_source import need
 
@@ -88,8 +90,8 @@ class SheetSource:
             self.names = file_format.columns or tuple(f"column {i + 1}" for i in range(width))
             if len(self.names) != width:
                 raise InputError(
-                    f"{table}: sheet '{name}' has {width} columns and {len(self.names)} names are "
-                    "given"
+                    f"{table}: sheet '{name}' has {count_text(width, 'column')} and "
+                    f"{count_text(len(self.names), 'name')} given"
                 )
         for row, column, text in errors:
             held = self.names[column - 1 - first]
@@ -102,7 +104,8 @@ class SheetSource:
         self._n_rows = len(rows)
         columns = list(zip(*rows, strict=True)) or [()] * width
         self._columns = {
-            name: _array(cells) for name, cells in zip(self.names, columns, strict=True)
+            name: _array(cells, _truth(declared.get(name, ())))
+            for name, cells in zip(self.names, columns, strict=True)
         }
 
     def _rows(
@@ -215,7 +218,13 @@ def _header(rows: Sequence[Sequence[Any]]) -> int:
     return next(place for place, count in enumerate(filled) if count == widest)
 
 
-def _array(cells: Sequence[Any]) -> Any:
+def _truth(texts: Collection[str]) -> dict[bool, str]:
+    """Return how true and false are written among texts beside them, as these are declared."""
+    values = zip(truth_values(list(texts)), texts, strict=True)
+    return {True: "true", False: "false"} | {v: text for v, text in values if v is not None}
+
+
+def _array(cells: Sequence[Any], truth: Mapping[bool, str]) -> Any:
     """Return a column as a pyarrow array, of the narrowest type that all its cells have."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {bool}:
@@ -235,7 +244,8 @@ def _array(cells: Sequence[Any]) -> Any:
             for cell in cells
         ]
         return pa.array(moments, pa.timestamp("us"))
-    return pa.array([_text(cell) for cell in cells], pa.string())
+    texts = [truth[cell] if isinstance(cell, bool) else _text(cell) for cell in cells]
+    return pa.array(texts, pa.string())
 
 
 def _text(cell: Any) -> str | None:

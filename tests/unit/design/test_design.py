@@ -310,3 +310,15 @@ def test_attributes_of_which_next_to_nothing_remains_are_named() -> None:
     assert design(schema, epsilon=3.7, method="heuristic").notes == ()
     wished = [0.005, 0.005, 1, 1]  # and so no surprise
     assert not any("remains" in each for each in design(schema, attribute_epsilon=wished).notes)
+
+
+def test_categories_with_blanks_at_an_end_are_refused():
+    schema = Schema((Attribute("g", (" A", "B")),))
+    with pytest.raises(InputError, match="'g': ' A' has blanks at an end"):
+        design(schema, epsilon=1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("budget", [50, 200, 300, 590])
+def test_large_totals_print_no_warnings_of_numpy(budget):
+    assert design(Schema.anonymous((2, 1000)), epsilon=budget).epsilon <= budget

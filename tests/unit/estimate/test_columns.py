@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Answers, columns_of, html_of, plot_of, rows_text, shown
+from deniable.estimate.columns import Answers, columns_of, html_of, plot_of, shown
 from deniable.estimate.covariance import Covariance
 from deniable.estimate.independence import independence
 from deniable.estimate.ordered import Mean, Quantile
@@ -65,7 +65,6 @@ def test_plots_are_of_one_attribute_or_two() -> None:
 
 
 def test_counts_and_values_are_written_as_people_read_them() -> None:
-    assert [rows_text(1), rows_text(1200)] == ["1 row", "1,200 rows"]
     assert [shown(None), shown(True), shown(0.123456), shown("x")] == ["–", "yes", "0.1235", "x"]
 
 

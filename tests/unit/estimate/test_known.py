@@ -27,7 +27,7 @@ def test_a_file_may_hold_several_margins_as_shares_or_as_counts(tmp_path: Path) 
     [
         ("sex\nf\n", "the first row names attributes"),
         ("sex,share,count\nf,1,1\n", "the first row names attributes"),
-        ("sex,share\nf\n", "data row 1: it has 1 cells, and the first row 2"),
+        ("sex,share\nf\n", "data row 1: it has 1 cell, and the first row 2"),
         ("sex,share\nf,x\n", "data row 1, column 'share': it is not a number above 0"),
         ("sex,share\nf,0\n", "it is not a number above 0"),
         ("sex,share\n,1\n", "data row 1: it names no category"),

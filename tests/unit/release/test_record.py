@@ -1,15 +1,21 @@
 """A record states what is true of its release, and another one is refused."""
 
+import hashlib
 import json
 import math
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from deniable.api import share
+from deniable.design.design import design
 from deniable.design.expected_accuracy import expected_accuracy
 from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
 from deniable.mechanism.strata import Strata
 from deniable.release.record import expected_errors, verify
+from deniable.schema import Attribute, Schema
 from unit.release.letters import DESIGN, ROWS, released
 
 
@@ -121,3 +127,22 @@ def test_a_record_of_a_later_version_names_who_reads_it(tmp_path):
         (folder / "record.json").write_text(json.dumps(later))
         with pytest.raises(InputError, match=rf"reads version 2; read it with {reader}|{reader}"):
             verify(folder)
+
+
+def test_metadata_that_no_parquet_release_has_are_named(tmp_path):
+    table = pa.table({"smokes": ["no", "yes"] * 50})
+    pq.write_table(table, tmp_path / "t.parquet")
+    schema = Schema((Attribute("smokes", ("no", "yes")),))
+    folder = tmp_path / "release"
+    share(tmp_path / "t.parquet", design(schema, epsilon=2), folder)
+    sound = verify(folder)
+    assert not any("metadata" in words for words in sound.values())
+    data = folder / "data.parquet"
+    rows = pq.read_table(data)
+    pq.write_table(rows.replace_schema_metadata({"note": "Ada smokes"}), data)
+    record = json.loads((folder / "record.json").read_text())
+    record["release"]["sha256"] = hashlib.sha256(data.read_bytes()).hexdigest()
+    (folder / "record.json").write_bytes(to_json(record))
+    found = verify(folder)
+    assert found.keys() - sound.keys() == {"files/data.parquet", "files/report.html"}  # its digest
+    assert found["files/data.parquet"] == "the metadata in data.parquet"

@@ -69,7 +69,7 @@ def test_what_is_released_as_it_is_is_told_from_what_is_randomized() -> None:
 
 
 def test_awkward_texts_come_back_to_the_letter() -> None:
-    texts = ('a "quoted" one', "comma, comma", "line\nbreak", " blank ", "=1+1", "é漢")
+    texts = ('a "quoted" one', "comma, comma", "line\nbreak", "in  side", "=1+1", "é漢")
     schema = Schema((Attribute("odd, name", texts, labels={"=1+1": 'say "two"'}), attribute("b")))
     record = release_record(design(schema, epsilon=1.0, method="kronecker"))
     odd = [row for row in rows(record) if row["attribute"] == "odd, name"]

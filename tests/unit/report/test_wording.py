@@ -89,14 +89,9 @@ def test_numbers_read_as_people_write_them(
 
 
 def test_significant_digits_keep_their_zeros_only_where_columns_line_up() -> None:
-    assert wording.significant(0.09, 4) == "0.09"
-    assert wording.significant(0.09, 4, trailing_zeros=True) == "0.09000"
-    assert wording.significant(123456, 2) == "120,000"
     assert wording.points_text(0.02) == "2.0"
 
 
 def test_lists_are_cut_with_a_count_and_counts_agree_with_their_nouns() -> None:
     assert wording.listed(["a", "b"], 2) == "a, b"
     assert wording.listed(["a", "b", "c", "d"], 2) == "a, b and 2 more"
-    assert wording.count_text(1, "row", "rows") == "1 row"
-    assert wording.count_text(22272, "row", "rows") == "22,272 rows"

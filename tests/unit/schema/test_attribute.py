@@ -104,7 +104,7 @@ def test_scores_and_labels_are_optional() -> None:
     [
         ({"name": "", "categories": ("x", "y")}, "an attribute has an empty name"),
         ({"categories": ()}, "'a' has 0 categories; randomized response needs at least 2"),
-        ({"categories": ("x",)}, "'a' has 1 categories"),
+        ({"categories": ("x",)}, "'a' has 1 category"),
         ({"categories": ("x", "y"), "bins": (0, 1, 2)}, "both categories and bins"),
         ({"bins": (0, 1)}, "at least three edges"),
         ({"bins": ()}, "at least three edges"),

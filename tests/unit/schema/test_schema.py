@@ -49,7 +49,7 @@ def test_an_anonymous_schema_has_the_categories_asked_for_and_at_least_two() -> 
     schema = Schema.anonymous([2, 3])
     assert schema.names == ("a1", "a2")
     assert schema.attributes[1].categories == ("0", "1", "2")
-    with pytest.raises(InputError, match="'a2' has 1 categories"):
+    with pytest.raises(InputError, match="'a2' has 1 category"):
         Schema.anonymous([2, 1])
 
 

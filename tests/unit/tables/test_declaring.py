@@ -126,3 +126,11 @@ def test_the_question_of_a_column_that_is_left_out_is_a_comment():
     lines = with_texts("x", ["# column: leave it out"], Entry(question="Who\nare you?"))
     assert lines == ["# Who are you?", "# column: leave it out"]
     assert with_texts("x", ["a"], Entry(question="x")) == ["a"]
+
+
+def test_a_label_that_two_values_have_is_told_apart_by_the_value_and_said() -> None:
+    entry = Entry({"1": "other", "2": "other", "3": "none"})
+    lines = declared_lines("g", entry, Seen(["1", "2"], (), empty=False, number=True))
+    assert lines is not None
+    assert '# several values have one label, to which the value is added: "other"' in lines
+    assert 'labels = { "1" = "other (1)", "2" = "other (2)", "3" = "none" }' in lines

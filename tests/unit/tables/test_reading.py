@@ -258,11 +258,18 @@ def test_blanks_around_fields_do_not_count_whichever_block_they_stand_in(tmp_pat
     monkeypatch.setattr(csv_source, "BLOCK_BYTES", 103)
     wide = plain.replace(",", " , ").replace("\nx", "\n  x") + "x,no, \n"
     expected = rows(written(tmp_path, plain + "x,no,\n"))
-    assert rows(written(tmp_path, wide)) == expected
+    of_wide, kept = rows(written(tmp_path, wide))
+    assert of_wide == expected[0]
+    assert kept["k"] == [" 1", " "] * 200 + [" "]  # a kept column is released unchanged
     late = plain + "x ,no,\n"
     assert rows(written(tmp_path, late)) == expected
     inside = Attribute("a", ("x x", "y"))
     assert rows(written(tmp_path, "a,b,k\nx x,no,1\n"), (inside, B))[0] == [[0], [0]]
+
+
+def test_a_byte_order_mark_in_the_first_cell_of_data_is_kept(tmp_path):
+    path = written(tmp_path, "k,a,b\n\ufeff1 ,x,no\n\ufeff2,y,yes\n")
+    assert rows(path)[1]["k"] == ["\ufeff1 ", "\ufeff2"]
 
 
 def test_a_file_without_a_header_is_read_under_the_names_given_for_it(tmp_path):

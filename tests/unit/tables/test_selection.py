@@ -23,6 +23,7 @@ def chosen(values: Any, *where: str, **how: Any) -> list[int]:
 
 AGES = {
     "texts": pa.array(["3", "30", "", "18"]),
+    "texts with blanks": pa.array([" 3", "30 ", "  ", " 18 "]),
     "texts of floats": pa.array(["3.0", "30.0", None, "18.00"]),
     "integers": pa.array([3, 30, None, 18]),
     "floats": pa.array([3.0, 30.0, float("nan"), 18.0]),

@@ -100,7 +100,7 @@ def test_names_may_be_given(tmp_path):
     found = columns(path, file_format=FileFormat(columns=("age", "sex")))
     assert found == {"age": [1, 2], "sex": ["f", "m"]}
     said = refusal(path, file_format=FileFormat(columns=("age",)))
-    assert "has 2 columns and 1 names" in said
+    assert "has 2 columns and 1 name given" in said
     assert columns(path, file_format=FileFormat(header=False))["column 2"] == ["f", "m"]
 
 
@@ -181,3 +181,11 @@ def test_the_command_that_installs_the_library_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("deniable.tables.survey_source.find_spec", lambda _: None)
     assert "pip install 'deniable[survey]'" in refusal(path)
     assert sheet_source.is_workbook(path.read_bytes()[:8])
+
+
+@pytest.mark.parametrize("categories", [("TRUE", "FALSE"), ("true", "False")])
+def test_booleans_among_texts_are_the_categories_written_so_in_any_case(tmp_path, categories):
+    path = workbook(tmp_path, {"s": [["ok", "n"], [True, 1], ["unknown", 2], [False, 3]]})
+    with open_table(path, [Attribute("ok", (*categories, "unknown"))], ["n"]) as reader:
+        (batch,) = reader
+    assert batch.codes[0].tolist() == [0, 2, 1]

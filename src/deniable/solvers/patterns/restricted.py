@@ -219,7 +219,8 @@ def _rows(orbits: Orbits, scale: FloatArray, caps: FloatArray, floors: _Floors) 
         np.append(edge_lower, right),
         upper,
     )
-    return _Rows(program, scale[0] / np.append(scale[near] * size, dense_size))
+    units = np.append(scale[0] / scale[near] / size, scale[0] / dense_size)
+    return _Rows(program, units)
 
 
 def _solved(program: highs.Program) -> highs.Answer:
