@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from deniable.atomic_files import write_file
@@ -59,6 +60,7 @@ class State:
         """
         if name in self.jobs and self.jobs[name].status is None:
             raise InputError("this is being made already; wait for it, or stop it")
+        job.cache = self.cache
         self.jobs[name] = job
         task = asyncio.create_task(self._run(job))
         self.running.add(task)
@@ -77,6 +79,7 @@ class State:
             name: {
                 "arguments": job.arguments,
                 "output": job.output,
+                "picture": job.picture,
                 "lines": job.lines,
                 "printed": job.printed.decode(errors="replace"),
                 "status": None if job.interrupted else job.status,
@@ -92,7 +95,9 @@ class State:
         jobs: dict[str, Job] = {}
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             for name, plain in json.loads((self.cache / _JOBS).read_text()).items():
-                job = Job(plain["arguments"], self.folder, plain["output"], plain["lines"])
+                job = Job(plain["arguments"], self.folder, plain["output"], cache=self.cache)
+                job.lines, picture = plain["lines"], plain["picture"]
+                job.picture = picture if Path(picture).is_file() else ""
                 job.printed, job.status = plain["printed"].encode(), plain["status"]
                 if job.status is None:
                     job.status, job.interrupted = 130, True

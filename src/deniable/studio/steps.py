@@ -187,8 +187,9 @@ async def _mechanism(asked: Asked) -> Path:
     answer = None if wished.problems else await studio.answer(wished, asked.gone)
     if not answer or "mechanism" not in answer:
         raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
-    studio.cache.mkdir(parents=True, exist_ok=True)
-    path = studio.cache / f"{wished.digest}.json"  # a command reads it later, another wish or not
+    # A command reads it later, whether there is another wish by then or not.
+    path = studio.cache / wished.digest / "mechanism.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, answer["mechanism"].encode(), overwrite=True)
     return path
 
@@ -221,22 +222,51 @@ async def rehearse(asked: Asked) -> None:
     """Serve the study on this machine, to try it."""
     studio = asked.studio
     folder = asked.form.get("output", "")
-    job = Job(["collect", "serve", folder, "--port=0", "--json"], studio.folder, folder)
+    job = Job(
+        ["collect", "serve", folder, "--port=0", "--json"], studio.folder, folder, serves=True
+    )
     studio.begin("rehearsal", job)
 
 
 async def ask(asked: Asked) -> None:
-    """Estimate a table of a release."""
+    """Begin to ask a release for a table, a model or synthetic copies, or to combine results."""
     studio, form = asked.studio, asked.form
-    of = [name for i in "123" if (name := form.get(f"table.{i}", ""))]
-    if not of or not form.get("release"):
-        raise InputError("name the release, and one to three attributes")
-    studio.cache.mkdir(parents=True, exist_ok=True)
-    given = ["estimate", form["release"], f"--of={','.join(map(_quoted, of))}", "--json"]
-    plot = studio.cache / "answer.svg" if len(of) < 3 else ""  # of three, there is none
-    more = [f"--plot={plot}", "--force"] if plot else []
-    studio.begin("answer", Job([*given, *more], studio.folder, str(plot)))
-    await studio.made("answer", asked.gone)
+    kind = form.get("kind", "table")
+    if kind != "combine" and not form.get("release"):
+        raise InputError("name the folder of the release")
+    where = [f"--where={line}" for line in _lines(form, "where")]
+    answered = ["--answered"] if form.get("answered") else []
+    output = picture = ""
+    if kind == "model":
+        formula = f"{form.get('response', '')} ~ {form.get('terms', '')}".strip()
+        merged = [f"--collapse={line}" for line in _lines(form, "collapse")]
+        given = ["model", form["release"], formula, *merged, *where, *answered]
+    elif kind == "synthetic":
+        output = form.get("output", "")
+        if not output:
+            raise InputError("name the folder to make")
+        made = {"rows": form.get("rows", "synthetic"), "copies": form.get("copies", "20")}
+        given = ["synthesize", form["release"], f"--output={output}", *where]
+        given += [f"--{name}={value}" for name, value in made.items()]
+    elif kind == "combine":
+        if not form.get("results"):
+            raise InputError("name the file with the results of every copy")
+        given = ["combine", form["results"]]
+    else:
+        of = [name for i in "123" if (name := form.get(f"table.{i}", ""))]
+        if not of:
+            raise InputError("name one to three attributes")
+        given = ["estimate", form["release"], f"--of={','.join(map(_quoted, of))}"]
+        given += [*where, *answered]
+        if len(of) < 3:  # of three, there is no picture
+            studio.cache.mkdir(parents=True, exist_ok=True)
+            picture = str(studio.cache / "answer.svg")
+    studio.begin("ask", Job([*given, "--json"], studio.folder, output, picture))
+
+
+def _lines(form: Mapping[str, str], name: str) -> list[str]:
+    """Return the lines of a text that are not blank."""
+    return [line.strip() for line in form.get(name, "").splitlines() if line.strip()]
 
 
 def _quoted(name: str) -> str:

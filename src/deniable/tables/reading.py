@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,10 +160,11 @@ class TableReader:
     def _batches(self, columns: Sequence[str]) -> Generator[tuple[Any, float | None], None, None]:
         """Yield record batches, each with the fraction of the table that ends with it; a thread
         reads ahead by one."""
-        # `map` holds no batch that it has handed on.
-        return read_ahead(
-            map(lambda batch: (batch, self.source.fraction), self.source.batches(columns))
-        )
+
+        def ended(batch: Any) -> tuple[Any, float | None]:
+            return batch, self.source.fraction
+
+        return read_ahead(map(ended, self.source.batches(columns)))  # holds no batch handed on
 
     @property
     def _column_encoders(self) -> dict[str, ColumnEncoder]:

@@ -281,7 +281,10 @@ def test_the_texts_name_the_button_by_its_word(
 
 @pytest.mark.parametrize(
     ("language", "sending", "denied", "saved"),
-    [("en", "sen[dt]", "Nothing you type or click is sent", "save"), ("ar", "رسل", "لا يُرسل", "حفظ")],
+    [
+        ("en", "sen[dt]", "Nothing you type or click is sent", "save"),
+        ("ar", "رسل", "لا يُرسل", "حفظ"),
+    ],
 )
 def test_a_saved_page_never_states_that_something_is_sent(
     browser: webdriver.Chrome, tmp_path: Path, language: str, sending: str, denied: str, saved: str
