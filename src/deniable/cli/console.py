@@ -156,8 +156,9 @@ def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
     """Show a bar on a terminal while the work runs, if it takes over a second; with its rate, if
     it is known how many rows there are."""
     if os.environ.get("DENIABLE_PROGRESS") == "lines":  # for a program that shows it
-        print(f"{label}\t", file=sys.stderr, flush=True)
-        yield _line_by_line(label)
+        with _labelled(label):
+            yield _line_by_line(label)
+            _print_progress(label, 100)
         return
     if not sys.stderr.isatty():
         yield lambda _fraction: None
@@ -178,7 +179,9 @@ def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
 
     def advance(fraction: float | None) -> None:
         nonlocal first
-        if fraction is not None:
+        if fraction is None:
+            bar.tasks[0].total = None  # `update` leaves a total where it gets None
+        else:
             first = fraction if first is None else first
             passed = monotonic() - began
             rate = f"{(fraction - first) * rows / passed:,.0f} rows/s" if rows and passed else ""
@@ -189,21 +192,39 @@ def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
 
 
 def _line_by_line(label: str) -> Advance:
-    """Return what prints the per cent that are done, each once, after a tab."""
-    told = -1
+    """Return a function that prints each new percentage once, below 100 until the work has ended,
+    and no number while the fraction is not known."""
+    printed: int | None = None
 
     def advance(fraction: float | None) -> None:
-        nonlocal told
-        if fraction is not None and (percent := int(100 * fraction)) > told:
-            told = percent
-            print(f"{label}\t{percent}", file=sys.stderr, flush=True)
+        nonlocal printed
+        percent = None if fraction is None else min(int(100 * fraction), 99)
+        if percent != printed and (percent is None or printed is None or percent > printed):
+            printed = percent
+            _print_progress(label, percent)
 
     return advance
 
 
 @contextmanager
+def _labelled(label: str) -> Iterator[None]:
+    """Print a line when work starts, and one without label and number when it has ended."""
+    _print_progress(label)
+    yield
+    _print_progress("")
+
+
+def _print_progress(label: str, percent: int | None = None) -> None:
+    print(f"{label}\t{'' if percent is None else percent}", file=sys.stderr, flush=True)
+
+
+@contextmanager
 def working(label: str) -> Iterator[None]:
-    """Show on a terminal that work goes on of which no measure of progress is known."""
+    """Show that work runs whose progress is not measured."""
+    if os.environ.get("DENIABLE_PROGRESS") == "lines":
+        with _labelled(label):
+            yield
+        return
     if not sys.stderr.isatty():
         yield
         return

@@ -140,13 +140,8 @@ def caption_of_all(answers: Sequence[Tabular], level: float) -> str:
     if not sizes_differ(answers):
         return caption
     sizes = sorted(answer.n_records for answer in answers)
-    return caption.replace(
-        f": {count_text(first.n_records, 'row')}",
-        f": {sizes[0]:,} to {sizes[-1]:,} rows per group",
-        1,
-        f": {sizes[0]:,} to {sizes[-1]:,} rows per group",
-        1,
-    )
+    of_one = f": {count_text(first.n_records, 'row')}"
+    return caption.replace(of_one, f": {sizes[0]:,} to {sizes[-1]:,} rows per group", 1)
 
 
 def sizes_differ(answers: Sequence[Tabular]) -> bool:

@@ -128,7 +128,8 @@ def pram(
         output: the folder to make.
         options: see :class:`~deniable.release.release.Options`.
         bits: where random bits come from.
-        progress: called with the fraction of the table that is read, after every batch.
+        progress: called with the fraction of the table that is read, after every batch, and with
+            None when all of it is read and the rows are randomized.
 
     Returns:
         All that is told of the release: the record as it is in ``record.json``, and the sentences
@@ -150,6 +151,7 @@ def pram(
 
     def treat(batches: Iterator[Batch], table: str) -> Iterator[Rows]:
         held = list(batches)
+        progress(None)  # the rest takes longer than reading, by an unknown factor
         if sum(batch.n_rows for batch in held):
             designs, rows = _treated(held, treatment, bits, table, decimal)
             made.append(designs)

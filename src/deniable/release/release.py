@@ -665,11 +665,12 @@ def write_rows(
                     kept = {name: batch.kept[name] for name in schema.keep}
                     refuse_values(also, reader.table, kept, batch.first_row)
                     yield batch
-                    progress(reader.fraction)
+                    if (done := reader.fraction) is not None:
+                        progress(done / 2 if options.shuffle else done)
 
             batches = transform(counted(), reader.table)
             if options.shuffle:
-                batches = _shuffled(batches, bits)
+                batches = _shuffled(batches, bits, lambda done: progress((1 + done) / 2))
 
             def complete() -> None:
                 if not writer.n_rows:
@@ -720,8 +721,11 @@ def format_like(reader: Reader) -> Literal["csv", "csv.gz", "parquet"]:
     return "csv.gz" if reader.table.lower().endswith(".gz") else "csv"
 
 
-def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
-    """Yield all rows in one random order; codes take a byte or two a cell while they are held."""
+def _shuffled(
+    batches: Iterable[Rows], bits: BitSource, progress: Callable[[float], None]
+) -> Iterator[Rows]:
+    """Yield all rows in one random order; codes take a byte or two a cell while they are held.
+    ``progress`` is called with the fraction of them that is written."""
     held = list(batches)
     if not held:
         return
@@ -731,6 +735,7 @@ def _shuffled(batches: Iterable[Rows], bits: BitSource) -> Iterator[Rows]:
     for start in range(0, len(order), BATCH_ROWS):
         rows = order[start : start + BATCH_ROWS]
         yield [column[rows] for column in codes], {n: taken(c, rows) for n, c in kept.items()}
+        progress(min(1.0, (start + BATCH_ROWS) / len(order)))
 
 
 def refuse_other_tables(laws: Iterable[Law]) -> None:

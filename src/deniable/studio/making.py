@@ -28,11 +28,17 @@ class Job:
         arguments: of ``deniable``.
         folder: where it works.
         output: what it makes, or is about.
+        picture: a file that it also writes, for the page alone; empty for none.
+        serves: whether its result comes while it still runs.
+        cache: the folder of such files; its path is shown nowhere.
     """
 
     arguments: Sequence[str]
     folder: Path
     output: str = ""
+    picture: str = ""
+    serves: bool = False
+    cache: Path | None = None
     lines: list[str] = field(default_factory=list)
     printed: bytes = b""
     """What it printed as its result."""
@@ -47,8 +53,21 @@ class Job:
 
     @property
     def command(self) -> str:
-        """The command, as it is typed."""
-        return shlex.join(["deniable", *self.arguments])
+        """The command, as it is typed; of a file in the cache the name alone."""
+        return shlex.join(["deniable", *map(self._shown, self.arguments)])
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments, and those that only the page needs."""
+        return [*self.arguments, *([f"--plot={self.picture}", "--force"] if self.picture else [])]
+
+    @property
+    def waits(self) -> bool:
+        """Whether its result is still to come."""
+        return self.status is None and not (self.serves and self.result())
+
+    def _shown(self, text: str) -> str:
+        return text if self.cache is None else re.sub(_below(self.cache), "", text)
 
     def result(self) -> Any:
         """Return what it printed, if that is JSON; else None."""
@@ -60,7 +79,7 @@ class Job:
     async def run(self) -> None:
         """Run to the end; what is cancelled is stopped first, as by the keys Control and C."""
         self._process = process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "deniable", *self.arguments),
+            *(sys.executable, "-m", "deniable", *self.words),
             cwd=self.folder,
             stdin=asyncio.subprocess.PIPE,  # whose end ends it; so does the end of this process
             stdout=asyncio.subprocess.PIPE,
@@ -83,13 +102,16 @@ class Job:
 
     async def _note(self, stream: asyncio.StreamReader) -> None:
         async for line in stream:
-            text = line.decode(errors="replace").rstrip("\r\n")
-            doing, tab, percent = text.partition("\t")
-            if tab and (percent.isdigit() or not percent):
-                self.doing = doing
-                self.fraction = float(percent) / 100 if percent else None
-            elif text:
-                self.lines = [*self.lines[-_MOST_LINES:], text]
+            self.note(line.decode(errors="replace").rstrip("\r\n"))
+
+    def note(self, text: str) -> None:
+        """Take a line that it printed on standard error: progress, or a remark."""
+        doing, tab, percent = text.partition("\t")
+        if tab and (percent.isdigit() or not percent):
+            self.doing = doing
+            self.fraction = float(percent) / 100 if percent else None
+        elif text and text != f"The plot is in {self.picture}":
+            self.lines = [*self.lines[-_MOST_LINES:], self._shown(text)]
 
     def stop(self) -> None:
         """Stop it, as by the keys Control and C."""
@@ -101,6 +123,11 @@ def usual_ledger() -> str:
     """Return the path in DENIABLE_LEDGER as an absolute one; empty if there is none."""
     named = os.environ.get("DENIABLE_LEDGER", "").strip()
     return str(Path(named).absolute()) if named else ""
+
+
+def _below(folder: Path) -> str:
+    """Return the pattern of the path of a folder and of folders in it, up to a file's name."""
+    return re.escape(str(folder)) + r"/(?:[^/\s]+/)*"
 
 
 SHARED = {

@@ -34,6 +34,10 @@ _ALONE_AFTER = 3600.0
 """Seconds without a page after which the studio ends."""
 
 
+_REPORTS = {"report.html": "release", "about.html": "ask"}
+"""Pages that commands write beside what they make, and the names of their jobs."""
+
+
 class Studio(State):
     """The page, of what is there.
 
@@ -106,8 +110,14 @@ class Studio(State):
         if view not in (*VIEWS, *CHECKS):
             return self.door.said(404, "there is no such page")
         await importing.look(self, view)
+        at, _, name = request.headers.get("hx-target", "").partition("-")
+        job = self.jobs.get(name)
+        ended: dict[str, Any] = {}
+        if at == "at" and (job is None or not job.waits):
+            # The page asked for progress, and there is none any more: all of the job is exchanged.
+            ended = {"HX-Retarget": f"#job-{name}", "HX-Reselect": f"#job-{name}"}
         try:
-            return self._shown(view, within=request.query_params.get("in", ""))
+            return self._shown(view, within=request.query_params.get("in", ""), **ended)
         except InputError as error:
             return self.door.said(404, str(error))
 
@@ -183,7 +193,10 @@ class Studio(State):
             within = form.get("at", "") if name == "declare" else ""  # what is open stays open
             await importing.look(self, view)
             return self._shown(view, partial=partial, within=within, **address)
-        wish = self.understood()  # without a script, the page cannot ask for the answer later
+        # Without a script, the page cannot ask for the answer later.
+        if name == "ask":
+            await self.made(name, request.is_disconnected)
+        wish = self.understood()
         self._compute(wish)
         if not wish.problems:
             await self.answers.wait(wish.digest, request.is_disconnected)
@@ -192,8 +205,8 @@ class Studio(State):
     async def _file(self, request: Request) -> Response:
         """Hand out a file that was asked for."""
         name, wish = request.path_params["name"], self.understood()
-        if name == "report.html":
-            return self._report()
+        if name in _REPORTS:
+            return self._report(name)
         if name in ("answer.svg", "questionnaire.toml") and (self.cache / name).is_file():
             headers = self.door.headers if name == "answer.svg" else self.door.handed_out(name)
             return FileResponse(self.cache / name, 200, headers)
@@ -215,15 +228,16 @@ class Studio(State):
             return self.door.said(409, str(error))
         return Response(content, 200, self.door.handed_out(name), "application/octet-stream")
 
-    def report(self) -> Path | None:
-        """Return the report of the release that was made, if one was."""
-        job = self.jobs.get("release")
-        file = self.folder / (job.output if job else "") / "report.html"
-        return file if job and job.status == 0 and file.is_file() else None
+    def report(self, name: str = "report.html") -> Path | None:
+        """Return the page beside what a command made: the report of the release, or that of
+        synthetic copies; None if there is none."""
+        job = self.jobs.get(_REPORTS[name])
+        file = self.folder / (job.output if job else "") / name
+        return file if job and job.status == 0 and job.output and file.is_file() else None
 
-    def _report(self) -> Response:
-        if (file := self.report()) is None:
-            return self.door.said(409, "there is no release yet")
+    def _report(self, name: str) -> Response:
+        if (file := self.report(name)) is None:
+            return self.door.said(409, "there is no such page yet")
         # The page has a policy of its own, which allows its style.
         headers = {k: v for k, v in self.door.headers.items() if k != "Content-Security-Policy"}
         return FileResponse(file, 200, headers, "text/html; charset=utf-8")

@@ -62,7 +62,7 @@ class State:
     def mechanism_file(self, wish: Wish) -> Path:
         """Return the file of a wish's mechanism, which a command reads later, whatever is wished
         then."""
-        return self.cache / f"{wish.digest}.json"
+        return self.cache / wish.digest / "mechanism.json"
 
     def is_of_now(self, job: Job) -> bool:
         """Whether a command takes the mechanism that is shown."""
@@ -81,6 +81,7 @@ class State:
         """
         if name in self.jobs and self.jobs[name].status is None:
             raise InputError("this is being made already; wait for it, or stop it")
+        job.cache = self.cache
         self.jobs[name] = job
         task = asyncio.create_task(self._run(job, then))
         self.running.add(task)
@@ -100,6 +101,7 @@ class State:
             name: {
                 "arguments": job.arguments,
                 "output": job.output,
+                "picture": job.picture,
                 "lines": job.lines,
                 "printed": job.printed.decode(errors="replace"),
                 "status": None if job.interrupted else job.status,
@@ -114,8 +116,11 @@ class State:
         """Return the jobs of the last time, without those whose output has been removed."""
         jobs: dict[str, Job] = {}
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            for name, plain in json.loads((self.cache / _JOBS).read_text(encoding="utf-8")).items():
-                job = Job(plain["arguments"], self.folder, plain["output"], plain["lines"])
+            known = json.loads((self.cache / _JOBS).read_text(encoding="utf-8"))
+            for name, plain in known.items():
+                job = Job(plain["arguments"], self.folder, plain["output"], cache=self.cache)
+                job.lines, picture = plain["lines"], plain["picture"]
+                job.picture = picture if Path(picture).is_file() else ""
                 job.printed, job.status = plain["printed"].encode(), plain["status"]
                 if job.status is None:
                     job.status, job.interrupted = 130, True

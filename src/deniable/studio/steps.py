@@ -222,8 +222,8 @@ async def _mechanism(asked: Asked) -> Path:
     answer = None if wished.problems else await studio.answer(wished, asked.gone)
     if not answer or "mechanism" not in answer:
         raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
-    studio.cache.mkdir(parents=True, exist_ok=True)
     path = studio.mechanism_file(wished)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, answer["mechanism"].encode(), overwrite=True)
     return path
 
@@ -305,23 +305,53 @@ async def rehearse(asked: Asked) -> None:
     studio = asked.studio
     path_in(studio.folder, asked.form.get("output", ""))
     folder = read_path(studio.folder, asked.form.get("output", ""))
-    job = Job(["collect", "serve", folder, "--port=0", "--json"], studio.folder, folder)
+    job = Job(
+        ["collect", "serve", folder, "--port=0", "--json"], studio.folder, folder, serves=True
+    )
     studio.begin("rehearsal", job)
 
 
 async def ask(asked: Asked) -> None:
-    """Estimate a table of a release."""
+    """Begin to ask a release for a table, a model or synthetic copies, or to combine results."""
     studio, form = asked.studio, asked.form
-    of = [name for i in "123" if (name := form.get(f"table.{i}", ""))]
-    if not of or not form.get("release"):
-        raise InputError("name the release, and one to three attributes")
-    studio.cache.mkdir(parents=True, exist_ok=True)
-    release = read_path(studio.folder, form["release"])
-    given = ["estimate", release, f"--of={','.join(map(_quoted, of))}", "--json"]
-    plot = studio.cache / "answer.svg" if len(of) < 3 else ""  # of three, there is none
-    more = [f"--plot={plot}", "--force"] if plot else []
-    studio.begin("answer", Job([*given, *more], studio.folder, str(plot)))
-    await studio.made("answer", asked.gone)
+    kind = form.get("kind", "table")
+    if kind != "combine" and not form.get("release"):
+        raise InputError("name the folder of the release")
+    release = read_path(studio.folder, form.get("release", ""))
+    where = [f"--where={line}" for line in _lines(form, "where")]
+    answered = ["--answered"] if form.get("answered") else []
+    output = picture = ""
+    if kind == "model":
+        formula = f"{form.get('response', '')} ~ {form.get('terms', '')}".strip()
+        merged = [f"--collapse={line}" for line in _lines(form, "collapse")]
+        given = ["model", release, formula, *merged, *where, *answered]
+    elif kind == "synthetic":
+        output = form.get("output", "")
+        if not output:
+            raise InputError("name the folder to make")
+        output = new_path(studio.folder, output)
+        made = {"rows": form.get("rows", "synthetic"), "copies": form.get("copies", "20")}
+        given = ["synthesize", release, f"--output={output}", *where]
+        given += [f"--{name}={value}" for name, value in made.items()]
+    elif kind == "combine":
+        if not form.get("results"):
+            raise InputError("name the file with the results of every copy")
+        given = ["combine", read_path(studio.folder, form["results"])]
+    else:
+        of = [name for i in "123" if (name := form.get(f"table.{i}", ""))]
+        if not of:
+            raise InputError("name one to three attributes")
+        given = ["estimate", release, f"--of={','.join(map(_quoted, of))}"]
+        given += [*where, *answered]
+        if len(of) < 3:  # of three, there is no picture
+            studio.cache.mkdir(parents=True, exist_ok=True)
+            picture = str(studio.cache / "answer.svg")
+    studio.begin("ask", Job([*given, "--json"], studio.folder, output, picture))
+
+
+def _lines(form: Mapping[str, str], name: str) -> list[str]:
+    """Return the lines of a text that are not blank."""
+    return [line.strip() for line in form.get(name, "").splitlines() if line.strip()]
 
 
 def _quoted(name: str) -> str:

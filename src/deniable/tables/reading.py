@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +131,7 @@ class TableReader:
         self.decimal = source.decimal
         self._show_values = show_values
         self.source = source
+        self._fraction: float | None = None
         self._file = file
         columns = [column.name for a in attributes for column in a.columns]
         _check_names(source, columns, keep, other_columns, show_values)
@@ -153,8 +154,18 @@ class TableReader:
 
     @property
     def fraction(self) -> float | None:
-        """How much of the table has been read, from 0 to 1; None if its size is not known."""
-        return self.source.fraction
+        """How much of the table the caller has been given, from 0 to 1; None if its size is not
+        known. What is read ahead is not counted."""
+        return self._fraction
+
+    def _batches(self, columns: Sequence[str]) -> Generator[tuple[Any, float | None], None, None]:
+        """Yield record batches, each with the fraction of the table that ends with it; a thread
+        reads ahead by one."""
+
+        def ended(batch: Any) -> tuple[Any, float | None]:
+            return batch, self.source.fraction
+
+        return read_ahead(map(ended, self.source.batches(columns)))  # holds no batch handed on
 
     @property
     def _column_encoders(self) -> dict[str, ColumnEncoder]:
@@ -172,8 +183,8 @@ class TableReader:
         kinds = dict(self.columns)
         columns = ColumnsEncoder(self._column_encoders, kinds)
         first_row = self._rows_before + 1
-        with closing(read_ahead(self.source.batches(names))) as batches:
-            for batch in batches:
+        with closing(self._batches(names)) as batches:
+            for batch, self._fraction in batches:
                 if first_row == 1:
                     refuse_header_rows(self.table, batch)
                 codes = self._encoded(columns, batch, first_row)
@@ -268,8 +279,8 @@ class TableReader:
         kinds = dict(self.columns)
         together = ColumnsEncoder(columns, kinds)
         n_rows = self._rows_before
-        with closing(read_ahead(self.source.batches(names))) as batches:
-            for batch in batches:
+        with closing(self._batches(names)) as batches:
+            for batch, self._fraction in batches:
                 if n_rows == 0:
                     refuse_header_rows(self.table, batch)
                 wrong: dict[str, NDArray[Any]] = {}

@@ -42,6 +42,7 @@ def test_work_that_takes_long_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(console, "_QUIET_SECONDS", 0.0)
     with console.progress("Writing") as advance:
         until_shown(screen, "Writing")  # before the first step is done
+        advance(0.5)
         advance(None)
         advance(0.5)
 
@@ -58,9 +59,13 @@ def test_a_program_that_shows_progress_is_told_line_by_line(
 ) -> None:
     monkeypatch.setenv("DENIABLE_PROGRESS", "lines")
     with console.progress("Writing") as advance:
-        for fraction in (None, 0.101, 0.102, 0.5):
+        for fraction in (None, 0.101, 0.102, 0.5, None, 1.0):
             advance(fraction)
-    assert capsys.readouterr().err.splitlines() == ["Writing\t", "Writing\t10", "Writing\t50"]
+        lines = capsys.readouterr().err.splitlines()
+        assert lines == [f"Writing\t{done}" for done in ("", 10, 50, "", 99)], "not done: no 100"
+    with console.working("Thinking"):
+        assert capsys.readouterr().err.splitlines() == ["Writing\t100", "\t", "Thinking\t"]
+    assert capsys.readouterr().err == "\t\n", "no label stands while something else runs"
 
 
 def test_nothing_is_shown_where_nobody_looks(

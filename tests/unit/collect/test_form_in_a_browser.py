@@ -1,5 +1,6 @@
 """The form in Chromium: what is said before, kept between, and understood of what is typed."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -277,6 +278,49 @@ def test_the_texts_name_the_button_by_its_word(
         browser.find_element(By.ID, "agree").click()
         word = text(browser, "#send")
         assert any(f"{left}{word}{right}" in explained for left, right in ("“”", "«»"))
+
+
+@pytest.mark.parametrize(
+    ("language", "sending", "denied", "saved"),
+    [
+        ("en", "sen[dt]", "Nothing you type or click is sent", "save"),
+        ("ar", "رسل", "لا يُرسل", "حفظ"),
+    ],
+)
+def test_a_saved_page_never_states_that_something_is_sent(
+    browser: webdriver.Chrome, tmp_path: Path, language: str, sending: str, denied: str, saved: str
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_bytes(page_bytes(example_folder(tmp_path).study))
+    browser.get(page.as_uri())
+    wait_for(browser, "introduction")
+    speak(browser, language)
+
+    def everything() -> str:
+        open_all = "document.querySelectorAll('#app details').forEach((one) => (one.open = true))"
+        browser.execute_script(open_all)
+        patient(browser).until(lambda _: absent(browser, "details:not([open])"))
+        return bare(text(browser)).replace(bare(denied), "")
+
+    seen = [everything()]
+    browser.find_element(By.ID, "agree").click()
+    wait_for(browser, "questions")
+    seen.append(everything())
+    forget(browser)
+    browser.get(page.as_uri())
+    wait_for(browser, "introduction")
+    speak(browser, language)
+    send(browser, "file")
+    seen.append(everything())
+    forget(browser)
+    for said in seen:
+        assert not re.search(sending, said), said
+        assert saved in said.lower()
+
+
+def bare(text: str) -> str:
+    """Return a text without Arabic vowel signs."""
+    return re.sub("[\u064b-\u0652]", "", text)
 
 
 def test_how_an_answer_is_protected_is_shown_for_every_answer(

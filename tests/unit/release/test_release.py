@@ -59,6 +59,17 @@ def test_shuffling_moves_whole_rows(tmp_path):
     assert kept != rows["c"]
 
 
+def test_progress_of_a_shuffled_release_ends_when_its_rows_are_written(tmp_path, monkeypatch):
+    import deniable.release.release as module
+
+    monkeypatch.setattr(module, "BATCH_ROWS", 1000)
+    n, seen = 3000, []
+    frame = pa.table({"a": ["x"] * n, "b": [1] * n, "c": ["n"] * n})
+    options = Options(shuffle=True)
+    share(frame, DESIGN, tmp_path / "r", options, SystemRandomness(), seen.append)
+    assert seen == pytest.approx([1 / 2, 4 / 6, 5 / 6, 1])
+
+
 def test_views_are_shuffled(tmp_path):
     import pyarrow.parquet as pq
 

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from deniable.report.wording import points_text
 from deniable.schema import Schema
 from deniable.studio import server, working
 from deniable.studio.draft import Draft, Keeper
+from deniable.studio.making import Job
 from deniable.studio.place import Place
 from unit.collect.chromium import CHROMIUM, DRIVER, broken, launched, sized
 from unit.collect.studies import listening
@@ -416,6 +418,53 @@ def test_no_rule_of_accessibility_is_broken(
             assert run(browser, "return document.documentElement.scrollWidth") <= 640
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.slow
+def test_a_result_is_marked_when_its_form_changes_and_announced_when_it_arrives(
+    browser: webdriver.Chrome, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [{"values": ["no"], "estimate": 0.4, "low": 0.3, "high": 0.5, "uncertain": False}]
+    ends = threading.Event()
+
+    async def run_slowly(job: Job) -> None:
+        while not ends.is_set():
+            await asyncio.sleep(0.02)
+        job.printed = json.dumps({"attributes": ["smokes"], "n": 9, "cells": cells}).encode()
+        job.status = 0
+
+    monkeypatch.setattr(Job, "run", run_slowly)
+    running.made.jobs.pop("ask", None)
+    browser.get(f"{running.url}/ask")
+    run(browser, "document.querySelector('[name=\"table.1\"]').value = 'smokes'")
+    start = "document.querySelector('button.main[value=ask]').click()"
+    run(browser, start)
+    until(lambda: run(browser, "return document.getElementById('stop-ask')?.focus() ?? 1"))
+    until(lambda: browser.find_elements(By.ID, "stop-ask"))
+    run(browser, "document.getElementById('stop-ask').focus(); moves = []")
+    run(browser, "document.addEventListener('focusin', (e) => moves.push(e.target.id))")
+    time.sleep(1.2)  # progress is fetched twice meanwhile
+    assert run(browser, "return [document.activeElement.id, moves]") == ["stop-ask", []]
+    ends.set()
+    said = "return document.getElementById('announced').textContent"
+    until(lambda: run(browser, said) == "The result is here.")
+    assert run(browser, "return document.activeElement.id") == "job-ask"
+    assert browser.find_element(By.TAG_NAME, "caption").text == "Shares of smokes, 9 rows, release"
+    assert broken(browser) == []
+    # Another request: the old numbers are marked at once, and gone when it has started.
+    outdated = browser.find_element(By.CLASS_NAME, "outdated")
+    assert not outdated.is_displayed()
+    ends.clear()
+    changed = "box.value = 'other'; box.dispatchEvent(new Event('input', { bubbles: true }))"
+    run(browser, f"const box = document.getElementById('f-release'); {changed}")
+    assert outdated.is_displayed()
+    assert run(browser, "return document.querySelector('.result').matches('.stale')")
+    run(browser, start)
+    until(lambda: browser.find_elements(By.ID, "stop-ask"))
+    assert not browser.find_elements(By.CSS_SELECTOR, ".result")
+    ends.set()
+    until(lambda: run(browser, said))
+    running.made.jobs.pop("ask")
 
 
 def clicked(browser: webdriver.Chrome, by: str, what: str) -> bool:

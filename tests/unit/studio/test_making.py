@@ -48,6 +48,18 @@ def test_progress_is_told_apart_from_what_is_said(program: Callable[[str], Job])
     assert (job.status, job.result()) == (3, [1, 2])
 
 
+def test_no_path_of_the_cache_is_shown(program: Callable[[str], Job], tmp_path: Path) -> None:
+    cache = tmp_path / "a cache"
+    picture = cache / "answer.svg"
+    job = program(f"echo 'The plot is in {picture}' >&2; echo '{picture}: the disk is full' >&2")
+    job.picture, job.cache = str(picture), cache
+    job.arguments = ["share", "t.csv", f"--mechanism={cache}/0d3f/mechanism.json"]
+    asyncio.run(job.run())
+    assert job.lines == ["answer.svg: the disk is full"]
+    assert job.command == "deniable share t.csv --mechanism=mechanism.json"
+    assert job.words == [*job.arguments, f"--plot={picture}", "--force"]
+
+
 def test_only_the_last_lines_are_kept(program: Callable[[str], Job]) -> None:
     job = program("for i in $(seq 500); do echo $i; done >&2")
     asyncio.run(job.run())

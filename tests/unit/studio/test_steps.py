@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -55,13 +56,15 @@ async def run_here(job: Job) -> None:
     out, err = io.StringIO(), io.StringIO()
     job.status = 0
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "argv", ["deniable", *job.arguments])
+        patch.setattr(sys, "argv", ["deniable", *job.words])
         patch.chdir(job.folder)
         try:
             main()
         except SystemExit as end:
             job.status = int(end.code or 0)
-    job.printed, job.lines = out.getvalue().encode(), err.getvalue().splitlines()
+    job.printed = out.getvalue().encode()
+    for line in err.getvalue().splitlines():
+        job.note(line)
 
 
 @pytest.fixture(scope="module")
@@ -196,13 +199,14 @@ THREE = {"table.1": COMMAS, "table.2": QUOTES, "table.3": "c"}
 
 def test_a_release_is_asked_for_any_table(made: Studio) -> None:
     page = press(made, "ask", {"release": "release", **THREE}).text
-    found = made.jobs["answer"].result()
+    found = made.jobs["ask"].result()
     assert found["attributes"] == [COMMAS, QUOTES, "c"]
     assert page.count('scope="row"') == 12
-    assert f"{100 * found['cells'][0]['high']:.1f} %" in page
+    assert f"{100 * found['cells'][0]['high']:.1f}&#160;%" in page
     assert "answer.svg" not in page, "there is no picture of three"
     for typed, sentence in (
-        ({}, "name the release, and one to three attributes"),
+        ({}, "name one to three attributes"),
+        ({"release": ""}, "name the folder of the release"),
         ({"table.1": COMMAS, "table.2": COMMAS}, "twice"),
         ({"table.1": COMMAS, "release": "nothing"}, "there is no such file or folder"),
     ):
@@ -217,6 +221,53 @@ def test_an_answer_has_a_picture(made: Studio) -> None:
     picture = asked(made, "/files/answer.svg")
     assert (picture.status, picture.headers["content-type"]) == (200, "image/svg+xml")
     assert b"<svg" in picture.body
+    assert str(made.cache) not in page, "the page shows no path of the cache"
+    assert "The plot is in" not in page
+
+
+MODEL = {"kind": "model", "release": "release", "response": "c", "terms": f'Q("{COMMAS}")'}
+
+
+def test_a_release_is_asked_for_a_model(made: Studio) -> None:
+    page = press(made, "ask", {**MODEL, "where": "region = n\n\n", "collapse": ""}).text
+    job = made.jobs["ask"]
+    found = job.result()
+    assert job.command.endswith("'--where=region = n' --json")
+    assert found["kind"] == "logistic"
+    assert page.count('scope="row"') == len(found["coefficients"]) + len(found["tests"])
+    assert f"<caption>Logistic model {escape(found['formula'])}" in page.replace("&#34;", "&quot;")
+    estimate = found["coefficients"][0]["estimate"]
+    assert (f"{estimate:.4g}" if estimate is not None else "the release cannot say") in page
+    assert "needs" not in page
+    for typed, sentence in (
+        ({"terms": ""}, "formula"),
+        ({"answered": "yes"}, "has a declared missing category"),
+        ({"where": "nonsense"}, "where"),
+        ({"collapse": "c"}, "collapse"),
+    ):
+        page = press(made, "ask", MODEL | typed).text
+        assert 'role="alert">' in page
+        assert sentence in page.partition('id="job-ask"')[2].partition("<form")[0]
+
+
+def test_synthetic_copies_are_made_and_their_results_combined(made: Studio, folder: Path) -> None:
+    form = {"kind": "synthetic", "release": "release", "copies": "5", "rows": "synthetic"}
+    assert "name the folder to make" in press(made, "ask", form).text
+    page = press(made, "ask", form | {"output": "synthetic"}).text
+    assert made.jobs["ask"].result()["copies"] == 5
+    assert "<b>5</b> × 400 rows: <code>synthetic</code>" in page
+    about = asked(made, "/files/about.html")
+    assert about.body == (folder / "synthetic" / "about.html").read_bytes()
+    assert "exists already" in press(made, "ask", form | {"output": "synthetic"}).text
+    lines = [f"{copy},share,0.{copy}5,0.01" for copy in range(1, 6)]
+    results = folder / "synthetic" / "results.csv"
+    results.write_text("\n".join(["copy,term,estimate,std_error", *lines]) + "\n")
+    combine = {"kind": "combine", "results": ""}
+    assert "name the file with the results" in press(made, "ask", combine).text
+    page = press(made, "ask", combine | {"results": "synthetic/results.csv"}).text
+    (term,) = made.jobs["ask"].result()["terms"]
+    assert f"{term['estimate']:.4g}" in page
+    assert asked(made, "/files/about.html").status == 409, "that job is replaced"
 
 
 def test_a_release_that_says_nothing_is_called_that(made: Studio, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +91,16 @@ def test_progress_is_told_after_each_batch(tmp_path, monkeypatch):
     told.clear()
     through(io.BytesIO(text), io.BytesIO(), (A, N), same, progress=progress)
     assert told[-1] == (1000, None)
+
+
+def test_rows_that_are_read_ahead_are_not_in_the_fraction():
+    rows = pa.table({"a": ["x"] * 1000, "n": ["1"] * 1000})
+    with open_table(rows, (A, N), batch_rows=100) as reader:
+        seen = []
+        for batch in reader:
+            time.sleep(0.02)  # meanwhile the next batch is read
+            seen.append((batch.first_row + batch.n_rows - 1, reader.fraction))
+    assert seen == [(rows, rows / 1000) for rows in range(100, 1001, 100)]
 
 
 def test_bad_input_in_the_middle_leaves_no_output(tmp_path, monkeypatch):

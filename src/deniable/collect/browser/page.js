@@ -41,7 +41,8 @@ class Page {
   }
 
   get t() {
-    return TEXTS[this.language.split("-")[0]] ?? TEXTS.en;
+    const texts = TEXTS[this.language.split("-")[0]] ?? TEXTS.en;
+    return this.saved ? { ...texts, ...texts.fileOnly } : texts;
   }
 
   get words() {

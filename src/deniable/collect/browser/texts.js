@@ -1,4 +1,5 @@
 // What the page says, in every language it knows; a study in another language is framed in English.
+// `fileOnly` replaces texts in a copy that a respondent has saved: it writes a file and sends nothing.
 
 export const TEXTS = {
   en: {
@@ -98,6 +99,30 @@ export const TEXTS = {
     closes: (day) => `Open until ${day}.`,
     code: "Code of this study",
     codeHelp: "Whoever checked this study can tell you this code. If yours is another, do not answer.",
+    fileOnly: {
+      happens: (button) => [
+        "You answer the questions on this device. Nothing you type or click is sent or saved.",
+        `When you press “${button}”, this device rolls dice: some of your answers stay as they are and some are swapped for others. Nobody can tell which.`,
+        "Only the swapped form is saved, as a file for you to hand in, together with a receipt. Your true answers are then erased here.",
+        "From many such forms the shares of all people can still be worked out, but nothing certain about you.",
+      ],
+      chance: (before, after) => after === null
+        ? `If someone thought before that a guess about you was right with a chance of ${before}, then after seeing your file they can take it to be nearly certain.`
+        : `If someone thought before that a guess about you was right with a chance of ${before}, then after seeing your file they can take the chance to be ${after} at most.`,
+      someAsItIs: "Answers to some questions are saved as you give them, not swapped. It says so at these questions, and the chances above are about the other answers.",
+      tryHelp: "These answers are made up. Press the button as often as you like: nothing is saved.",
+      wouldSend: "Would be saved",
+      inMemory: "Until you press the button at the end, your answers are only in the memory of this page. Going back to the explanation keeps them; if the page is loaded again or closed, they are gone.",
+      asItIs: "Saved as you answer it: this answer is not swapped.",
+      dots: (answer, same) => `Of 100 people who would answer “${answer}”, about ${same} save “${answer}” and ${100 - same} something else.`,
+      dotsTwo: (answer, same, other) => `Of 100 people who would answer “${answer}”, about ${same} save “${answer}” and ${100 - same} save “${other}”.`,
+      dotsKey: "Full dots: saved as answered. Empty dots: saved as something else. It is the same for every answer.",
+      dotsPart: (count, answer) => `about ${count} save “${answer}”`,
+      sending: "Your answers have been swapped and erased. Preparing the file …",
+      keepOpen: "This browser does not let the page remember the form. Leave the page open until you have saved the file, and do not answer again.",
+      sentTitle: "The swapped form",
+      sent: "In the file",
+    },
   },
   ar: {
     checking: "جارٍ التحقق من الدراسة …",
@@ -196,5 +221,29 @@ export const TEXTS = {
     closes: (day) => `مفتوحة حتى ${day}.`,
     code: "رمز هذه الدراسة",
     codeHelp: "من تحقق من هذه الدراسة يستطيع أن يخبرك بهذا الرمز. إن كان رمزك غيره فلا تجب.",
+    fileOnly: {
+      happens: (button) => [
+        "تجيب عن الأسئلة على هذا الجهاز. لا يُرسل ولا يُحفظ شيء مما تكتبه أو تختاره.",
+        `عندما تضغط على «${button}» يرمي هذا الجهاز النرد: تبقى بعض إجاباتك كما هي ويُستبدل بعضها بغيرها. لا يستطيع أحد أن يعرف أيّها.`,
+        "لا يُحفظ إلا النموذج المستبدَل مع إيصال، في ملف تسلّمه بنفسك. ثم تُمحى إجاباتك الحقيقية من هنا.",
+        "من نماذج كثيرة كهذه يمكن حساب النسب بين الناس كلهم، لكن لا شيء مؤكد عنك.",
+      ],
+      chance: (before, after) => after === null
+        ? `من ظنّ قبل ذلك أن تخمينًا عنك صحيح باحتمال ${before} فقد يصير التخمين عنده شبه يقين بعد أن يرى ملفك.`
+        : `من ظنّ قبل ذلك أن تخمينًا عنك صحيح باحتمال ${before} فلا يمكنه بعد أن يرى ملفك أن يظن أكثر من ${after}.`,
+      someAsItIs: "تُحفظ الإجابات عن بعض الأسئلة كما تعطيها ولا تُستبدل. هذا مكتوب عند هذه الأسئلة، والاحتمالات المذكورة أعلاه تخص الإجابات الأخرى.",
+      tryHelp: "هذه الإجابات مختلقة. اضغط على الزر كما تشاء: لا يُحفظ شيء.",
+      wouldSend: "ما كان سيُحفظ",
+      inMemory: "حتى تضغط على الزر في النهاية تبقى إجاباتك في ذاكرة هذه الصفحة فقط. العودة إلى الشرح تُبقيها؛ وإذا أُعيد تحميل الصفحة أو أُغلقت ضاعت.",
+      asItIs: "تُحفظ كما تجيب: هذه الإجابة لا تُستبدل.",
+      dots: (answer, same) => `من كل 100 شخص كانوا سيجيبون «${answer}» يحفظ نحو ${same} «${answer}» ويحفظ ${100 - same} شيئًا آخر.`,
+      dotsTwo: (answer, same, other) => `من كل 100 شخص كانوا سيجيبون «${answer}» يحفظ نحو ${same} «${answer}» ويحفظ ${100 - same} «${other}».`,
+      dotsKey: "النقاط الممتلئة: حُفظت كما أُجيب. النقاط الفارغة: حُفظ شيء آخر. وهذا نفسه لكل إجابة.",
+      dotsPart: (count, answer) => `نحو ${count} يحفظون «${answer}»`,
+      sending: "استُبدلت إجاباتك ومُحيت. جارٍ إعداد الملف …",
+      keepOpen: "لا يسمح هذا المتصفح للصفحة بأن تتذكر النموذج. اترك الصفحة مفتوحة حتى تحفظ الملف، ولا تُجب مرة أخرى.",
+      sentTitle: "النموذج المستبدَل",
+      sent: "في الملف",
+    },
   },
 };

@@ -41,6 +41,20 @@ function dress() {
 // pressed: what was asked for in an earlier turn is not shown, and what is shown is greyed at once.
 // `seen` names the draft that the page was last shown of; an answer that nobody has just asked for
 // by a step is shown beside no other.
+function outdateAnswers() {
+  at("answers")?.classList.add("stale");
+  at("answers")?.setAttribute("aria-busy", "true");
+}
+
+// The result of a form that has been changed, or sent again, is of the request before.
+function outdate(form) {
+  const step = form?.querySelector("button.main[name=do]")?.value;
+  const result = step && document.querySelector(`#job-${step} > .result`);
+  if (!result) return;
+  result.classList.add("stale");
+  result.querySelector(".outdated").hidden = false;
+}
+
 let turn = 0;
 let seen = at("body").dataset.draft;
 let steps = 0; // on their way
@@ -50,10 +64,11 @@ document.addEventListener("input", (event) => {
   const moved = event.target;
   if (moved.type === "range") type(moved);
   else document.querySelectorAll(`[data-of="${CSS.escape(moved.id)}"]`).forEach(place);
+  outdate(moved.form);
   if (!moved.closest("#wish") || moved.name.startsWith("table.")) return;
   turn += 1;
-  at("answers").className = "stale";
-  at("answers").setAttribute("aria-busy", "true");
+  outdateAnswers();
+  document.querySelector("#wish > .notice[role=status]")?.remove(); // of the wishes before
   clearTimeout(pause);
   // Another choice may bring other controls.
   if (moved.matches("select, [type=radio]")) at("compute").click();
@@ -67,7 +82,11 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
 document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") {
     steps += 1;
-    if (detail.elt.id !== "live") turn += 1;
+    if (detail.elt.id !== "live") {
+      turn += 1;
+      if (detail.elt.id === "wish") outdateAnswers();
+      else outdate(detail.elt);
+    }
     if (detail.elt.id === "wish") clearTimeout(pause);
   }
   turns.set(detail.xhr, turn);
@@ -77,10 +96,12 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   else if (detail.xhr.status === 204) again(detail.elt);
 });
 let left = {};
+let inJob = false;
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { xhr, target, requestConfig } = detail;
   const theirs = xhr.getResponseHeader("X-Draft");
-  if (theirs === null || target.id.startsWith("job-")) return;
+  inJob = target.contains(document.activeElement);
+  if (theirs === null || /^(at|job)-/.test(target.id)) return;
   const unasked = target.id === "answers" && requestConfig.verb === "get" && theirs !== seen;
   if (unasked) look();
   if (unasked || turns.get(xhr) !== turn) {
@@ -96,6 +117,12 @@ document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
   if (target.id.startsWith("p-")) return; // a sentence beside a control: there may be hundreds
   dress();
   document.documentElement.lang = at("body").lang;
+  const job = detail.target?.id.startsWith("job-") && at(detail.target.id);
+  if (job) {
+    at("announced").textContent = job.dataset.said ?? "";
+    job.tabIndex = -1;
+    if (inJob && document.activeElement === document.body) job.focus({ preventScroll: true });
+  }
   if (document.activeElement !== document.body || detail.target?.id !== "body") return;
   // The control that was pressed was exchanged, too.
   const here = at("body").dataset.view === left.view;
