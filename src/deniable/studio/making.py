@@ -29,12 +29,14 @@ class Job:
         arguments: of ``deniable``.
         folder: where it works.
         output: what it makes, or is about.
+        of: the state of the draft that it is of; empty if it is of none.
     """
 
     arguments: Sequence[str]
     folder: Path
     output: str = ""
     lines: list[str] = field(default_factory=list)
+    of: str = ""
     printed: bytes = b""
     """What it printed as its result."""
     doing: str = ""

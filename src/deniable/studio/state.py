@@ -39,8 +39,15 @@ class State:
         self.language = LANGUAGES[0]
         self.filled: dict[str, Mapping[str, str]] = {}
         """What was typed last into the form of a view that makes something."""
+        self.typed: Mapping[str, str] = {}
+        """What stands in the fields of the page that is shown next, by their ids."""
         self.said: Mapping[str, str] = {}
         """What the last step has to say: by control, or under ``page``."""
+
+    @property
+    def state(self) -> str:
+        """A name for the draft, by which a page knows whether it shows this one."""
+        return self.keeper.state
 
     def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
         """Return what is asked for now, or by a wish that is compared."""
@@ -78,6 +85,7 @@ class State:
                 "arguments": job.arguments,
                 "output": job.output,
                 "lines": job.lines,
+                "of": job.of,
                 "printed": job.printed.decode(errors="replace"),
                 "status": None if job.interrupted else job.status,
             }
@@ -93,6 +101,7 @@ class State:
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             for name, plain in json.loads((self.cache / _JOBS).read_text()).items():
                 job = Job(plain["arguments"], self.folder, plain["output"], plain["lines"])
+                job.of = plain.get("of", "")
                 job.printed, job.status = plain["printed"].encode(), plain["status"]
                 if job.status is None:
                     job.status, job.interrupted = 130, True

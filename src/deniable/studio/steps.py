@@ -13,9 +13,10 @@ from deniable.errors import InputError
 from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
 from deniable.studio.making import Job, options
-from deniable.studio.numbers import rounded_up
+from deniable.studio.numbers import plain, rounded_up
+from deniable.studio.sentences import texts
 from deniable.studio.state import LANGUAGES, State
-from deniable.studio.wish import tables_text
+from deniable.studio.wish import tables_text, taken
 from deniable.studio.working import Gone, in_process
 
 
@@ -33,6 +34,12 @@ class Asked:
     form: Mapping[str, str]
     gone: Gone
 
+    @property
+    def separators(self) -> str:
+        """How numbers are written in the language of the page that the form was in."""
+        spoken = self.form.get("language", self.studio.language)
+        return str(texts(spoken if spoken in LANGUAGES else LANGUAGES[0])["separators"])
+
 
 Step = Callable[[Asked], Awaitable[str | None]]
 """Returns the view to go to, if it is another."""
@@ -40,7 +47,11 @@ Step = Callable[[Asked], Awaitable[str | None]]
 
 async def wish(asked: Asked) -> None:
     """Take over what stands in the controls."""
-    controls = {name[2:]: text for name, text in asked.form.items() if name.startswith("w.")}
+    controls = {
+        name[2:]: taken(name[2:], text, asked.separators)
+        for name, text in asked.form.items()
+        if name.startswith("w.")
+    }
     asked.studio.keeper.change(lambda draft: draft.with_wish(**controls))
 
 
@@ -55,9 +66,18 @@ async def redo(asked: Asked) -> None:
 
 
 async def speak(asked: Asked) -> None:
-    """Show the page in another language."""
-    if asked.form.get("which") in LANGUAGES:
-        asked.studio.language = asked.form["which"]
+    """Show the page in another language, with all that was typed into it."""
+    studio, form = asked.studio, asked.form
+    await wish(asked)
+    kept = {name[5:]: text for name, text in form.items() if name.startswith("kept.")}
+    studio.typed = kept or {f"f-{name}": text for name, text in form.items()}
+    if form.get("of") in _MAKING:
+        studio.filled[form["of"]] = form
+    if form.get("which") in LANGUAGES:
+        studio.language = form["which"]
+
+
+_MAKING = ("release", "study", "ask")
 
 
 async def add_table(asked: Asked) -> None:
@@ -85,9 +105,11 @@ async def solve(asked: Asked) -> None:
     await wish(asked)
     studio = asked.studio
     wished, version = studio.understood(), studio.keeper.version
-    if wished.problems:
-        raise InputError(next(iter(wished.problems.values())))
-    if "epsilon" not in wished.arguments:
+    wrong = {**wished.problems}
+    is_open = wished.unchosen == ["epsilon"] and wrong.pop("epsilon")
+    if wrong:
+        raise InputError(next(iter(wrong.values())))
+    if not is_open and "epsilon" not in wished.arguments:
         raise InputError("this finds a total: choose a total, and a method that takes one")
     studio.answers.drop()
     finding = asyncio.create_task(in_process(answers.solve, wished))
@@ -99,6 +121,19 @@ async def solve(asked: Asked) -> None:
     epsilon, decides = await finding
     studio.keeper.change(lambda draft: draft.with_wish(epsilon=rounded_up(epsilon)))
     studio.said = {"solve": ", ".join(decides)}
+
+
+async def choose(asked: Asked) -> None:
+    """Take an ε of those that are offered."""
+    await wish(asked)
+    asked.studio.keeper.change(lambda draft: draft.with_wish(epsilon=asked.form.get("which", "")))
+
+
+async def mine(asked: Asked) -> None:
+    """Save a draft in the place of one that was changed elsewhere."""
+    keeper = asked.studio.keeper
+    draft = Draft.from_text(asked.form.get("text", ""), keeper.path)
+    keeper.change(lambda _: draft, over=True)
 
 
 async def pin(asked: Asked) -> None:
@@ -139,7 +174,9 @@ async def use(asked: Asked) -> None:
 
 async def change(name: str, asked: Asked) -> None:
     """Change the schema."""
-    asked.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, asked.form))
+    edges = [plain(edge, asked.separators) for edge in asked.form.get("bins", "").split()]
+    form = {**asked.form, "bins": " ".join(edges)}
+    asked.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, form))
 
 
 async def open_file(asked: Asked) -> str:
@@ -200,7 +237,9 @@ async def release(asked: Asked) -> None:
         raise InputError("name the table with the people's rows, and the folder to make")
     mechanism = await _mechanism(asked)
     given = ["share", form["table"], f"--mechanism={mechanism}", *options(form)]
-    asked.studio.begin("release", Job(given, asked.studio.folder, form["output"]))
+    asked.studio.begin(
+        "release", Job(given, asked.studio.folder, form["output"], of=asked.studio.state)
+    )
 
 
 async def study(asked: Asked) -> None:
@@ -214,6 +253,7 @@ async def study(asked: Asked) -> None:
     write_file(questionnaire, tomli_w.dumps(plain).encode(), overwrite=True)
     given = [f"--mechanism={mechanism}", f"--questionnaire={questionnaire}"]
     job = Job(["collect", "open", *given, *options(form)], studio.folder, form["output"])
+    job.of = studio.state
     studio.begin("study", job)
 
 
@@ -261,6 +301,8 @@ STEPS: dict[str, Step] = {
     "add_table": add_table,
     "remove_table": remove_table,
     "solve": solve,
+    "choose": choose,
+    "mine": mine,
     "pin": pin,
     "unpin": unpin,
     "use": use,
@@ -275,3 +317,9 @@ STEPS: dict[str, Step] = {
     **{name: partial(change, name) for name in declaring.CHANGES},
 }
 """The steps, by the name of their button."""
+
+UNTIED = frozenset({"speak", "rehearse", "ask", "stop"})
+"""Steps that are the same whatever the draft is."""
+
+REPEATED = frozenset({"undo", "redo", "release", "study"})
+"""Steps that are refused where the draft is another than the page showed."""

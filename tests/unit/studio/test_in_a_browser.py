@@ -45,7 +45,7 @@ SCHEMA = {
         {"name": 'says "<b>hello</b>" 😀', "categories": ["no", "yes"]},
     ],
 }
-FIRST = Draft(SCHEMA, {"rows": "2000"})
+FIRST = Draft(SCHEMA, {"rows": "2000", "epsilon": "4"})
 # With all that a design can show.
 FULL = Draft(
     SCHEMA,
