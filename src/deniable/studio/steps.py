@@ -106,11 +106,11 @@ async def solve(asked: Asked) -> None:
     studio = asked.studio
     wished, version = studio.understood(), studio.keeper.version
     wrong = {**wished.problems}
-    is_open = wished.unchosen == ["epsilon"] and wrong.pop("epsilon")
+    is_open = "epsilon" in wished.unchosen and wrong.pop("epsilon")
+    if not is_open and "epsilon" not in {**wished.arguments, **wrong}:
+        raise InputError("this finds a total: choose a total, and a method that takes one")
     if wrong:
         raise InputError(next(iter(wrong.values())))
-    if not is_open and "epsilon" not in wished.arguments:
-        raise InputError("this finds a total: choose a total, and a method that takes one")
     studio.answers.drop()
     finding = asyncio.create_task(in_process(answers.solve, wished))
     while not finding.done():
