@@ -127,7 +127,11 @@ def any_drafts(draw: st.DrawFn) -> Draft:
         first = draw(st.integers(1, 99))
         rest = [0] * (len(column["categories"]) - 2) + [100 - first]
         wish[f"shares.{column['name']}"] = st.just(" ".join(map(str, [first, *rest])))
-    chosen = {control: draw(text) for control, text in wish.items() if draw(st.booleans())}
+    chosen = {
+        control: draw(text)
+        for control, text in wish.items()
+        if control.startswith(("epsilon", "level.")) or draw(st.booleans())
+    }
     return Draft({"attribute": columns, "keep": keep}).with_wish(**chosen)
 
 
