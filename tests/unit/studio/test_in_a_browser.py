@@ -510,9 +510,10 @@ def test_a_page_that_is_closed_ends_what_it_waited_for(
         print(f"gone {time.monotonic() - closed:.2f} s after the page")
 
 
-# --- one draft in two windows, and in two languages ------------------------------------------------
+# --- one draft in two windows, and in two languages -----------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_windows_overwrite_nothing_and_the_late_one_chooses(
     browser: webdriver.Chrome, running: Running
 ) -> None:
@@ -539,6 +540,7 @@ def test_two_windows_overwrite_nothing_and_the_late_one_chooses(
     assert not browser.find_elements(By.CSS_SELECTOR, "button[value=mine]")
 
 
+@pytest.mark.slow
 def test_another_language_keeps_every_form(browser: webdriver.Chrome, running: Running) -> None:
     browser.get(f"{running.url}/schema?in=0")
     for name, text in (("more", "one\ntwo"), ("title", "Mine"), ("question", "Why?")):
