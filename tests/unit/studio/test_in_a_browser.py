@@ -162,6 +162,7 @@ def browser(running: Running, chromium: webdriver.Chrome) -> webdriver.Chrome:
     running.keeper.change(lambda _: FIRST)
     running.slow.takes, running.slow.delay = 0.0, lambda _path: 0.0
     running.made.answers = working.Answers(running.slow)
+    running.made.language = "en"
     chromium.get(f"{running.url}/design")
     settled(chromium)
     return chromium
