@@ -305,9 +305,10 @@ def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Stu
     first.keeper.change(lambda _: draft(attribute("c")))
     press(first, "study", study | {"closes": "2999-12-31"})
     assert first.jobs["release"].status == 0
+    assert "of the draft before the last changes" in asked(first, "/release").text
     first.jobs["rehearsal"] = Job(["collect", "serve", "study"], tmp_path, "study")
     first._remember()  # killed before the rehearsal has ended
-    again, _ = studio(tmp_path, OF)
+    again, _ = studio(tmp_path, first.keeper.draft)
     for view in ("/release", "/ask"):
         ours, theirs = (asked(each, view).text.partition('id="job-')[2] for each in (first, again))
         ours, theirs = (text.partition("<form")[0] for text in (ours, theirs))
