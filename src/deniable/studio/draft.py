@@ -27,6 +27,7 @@ DEFAULTS = {
     "kind": "total",
     "method": DEFAULT_METHOD,
     "assume": "uniform",
+    "target": "table",
     "prior": "10",
     "waves": "1",
 }

@@ -15,6 +15,7 @@ from deniable.design.methods import check_number, method_named
 from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
 from deniable.laws.response import check_attenuation
+from deniable.mechanism.prediction import Target
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 from deniable.studio.draft import Draft, Plain, digest, names_of, usual
@@ -53,6 +54,7 @@ class Wish:
         tables: of interest, each one to three names.
         assume: what shares are assumed, as :func:`~deniable.design.expected_tables.expected_tables`
             takes it.
+        target: whether sampling error counts, likewise.
         responses: the file of a response matrix, by attribute.
         problems: what is wrong, by control.
         unchosen: the controls that decide how much may be learnt, and are empty.
@@ -67,6 +69,7 @@ class Wish:
     waves: int = 1
     tables: list[list[str]] = field(default_factory=list)
     assume: Any = "uniform"
+    target: Target = "table"
     responses: dict[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     unchosen: list[str] = field(default_factory=list)
@@ -76,7 +79,7 @@ class Wish:
         """A name for what is asked, that nothing else has."""
         return digest(
             *(self.schema, self.arguments, self.rows, self.within),
-            *(self.tables, self.assume, self.responses),
+            *(self.tables, self.assume, self.target, self.responses),
         )
 
 
@@ -159,6 +162,7 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
     if schema:
         put("tables", lambda: [checked_names(schema, table) for table in asked.tables])
     asked.assume = typed(wish, "assume")
+    asked.target = "population" if typed(wish, "target") == "population" else "table"
     if asked.assume == "typed":
         given = {name: wish.get(f"shares.{name}", "") for name in draft.columns}
         asked.assume = {
