@@ -394,7 +394,7 @@ def test_a_notice_goes_with_the_next_change(tmp_path: Path) -> None:
     ("view", "form", "ids"),
     [
         ("start", {"names": "a, b"}, ["f-names"]),
-        ("release", {"of": "release", "table": "x.csv", "population": "p"}, ["f-table"]),
+        ("release", {"of": "release", "output": "x", "population": "p"}, ["f-output"]),
         ("study", {"of": "study", "purpose": "why"}, ["f-purpose"]),
         ("ask", {"of": "ask", "release": "r", "table.1": "drinks"}, ["f-release"]),
         ("schema", {"kept.f-more": "c, d", "kept.f-title": "T"}, ["f-more", "f-title"]),
