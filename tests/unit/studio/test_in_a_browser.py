@@ -431,7 +431,9 @@ def test_a_result_is_marked_when_its_form_changes_and_announced_when_it_arrives(
     async def run_slowly(job: Job) -> None:
         while not ends.is_set():
             await asyncio.sleep(0.02)
-        job.printed = json.dumps({"attributes": ["smokes"], "n": 9, "cells": cells}).encode()
+        told = {"attributes": ["smokes"], "cells": 2, "readable": 1, "target": "table"}
+        found = {"attributes": ["smokes"], "n": 9, "cells": cells, "readable": told}
+        job.printed = json.dumps(found).encode()
         job.status = 0
 
     monkeypatch.setattr(Job, "run", run_slowly)

@@ -342,6 +342,9 @@ def test_processes_are_stopped_as_by_control_and_c(
         browser = Browser(made.app())
         await browser.enter()
         await browser.do("release", None, view="release", **FEW)
+        while made.jobs["check_release"].status is None:
+            await asyncio.sleep(0.05)
+        await browser.do("make_release", None, view="check_release", **FEW)
         while not list(tmp_path.glob(".release.*")):
             assert made.jobs["release"].status is None
             assert 'id="stop-release"' in (await browser.ask("/release")).text
@@ -355,6 +358,8 @@ def test_processes_are_stopped_as_by_control_and_c(
         form = {"output": "study", "title": "Q", "purpose": "P", "contact": "C", "consent": "Yes."}
         form |= {"closes": "2999-12-31", "open": "yes"}
         await browser.do("study", None, view="study", **form)
+        await asyncio.gather(*made.running)
+        await browser.do("make_study", None, view="check_study", **form)
         await asyncio.gather(*made.running)
         await browser.do("rehearse", view="study", output="study")
         while not (at := made.jobs["rehearsal"].result()):
