@@ -237,7 +237,7 @@ def _parquet() -> bytes:
 NAMES = ["age", "sex", "a,b"]
 OPTIONS: tuple[Callable[[str], Any], ...] = (
     lambda text: options.numbers_per_attribute(text, NAMES, "--attribute-epsilon"),
-    lambda text: options.number_or_numbers(text, NAMES, "--lambda"),
+    lambda text: options.number_or_numbers(text, NAMES, "--attenuation"),
     lambda text: options.numbers_by_name(text, "--importance", NAMES),
     lambda text: options.numbers_by_name(text, "--numeric"),
     lambda text: options.share(text, "--error"),

@@ -319,6 +319,12 @@ def test_copies_of_the_rows_are_compared_with_them_cell_by_cell(
     whole = pq.read_table(shared / "data.parquet")
     unchecked = deniable("inspect", "r", "--json").json["unchecked"]
     assert not [place for place in unchecked if place.startswith("files/")]
+    pq.write_table(whole.replace_schema_metadata({"note": "Ada"}), shared / "data.parquet")
+    record = json.loads((shared / "record.json").read_text())
+    noted = hashlib.sha256((shared / "data.parquet").read_bytes()).hexdigest()
+    record["release"]["beside"]["data.parquet"] = noted
+    (shared / "record.json").write_text(json.dumps(record))
+    assert "files/data.parquet" in deniable("inspect", "r", "--json").json["unchecked"]
     flipped = pc.if_else(pc.equal(whole["sex"], "f"), "m", "f")
     for table in (
         whole.append_column("name", whole["town"]),

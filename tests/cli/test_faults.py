@@ -70,7 +70,17 @@ COMMANDS = {
         ["randomize", "people.csv", "--mechanism", "m.json", *SEED, "--output", "x.parquet"]
     ),
     "pram": Command(
-        ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", *SEED, "--output", "x"]
+        [
+            "pram",
+            "people.csv",
+            "--schema",
+            "people.toml",
+            "--attenuation",
+            "0.5",
+            *SEED,
+            "--output",
+            "x",
+        ]
     ),
     "schema init": Command(["schema", "init", "people.csv", "--output", "x.toml"]),
     "ledger export": Command(["ledger", "export", "l", "--output", "x.out"]),

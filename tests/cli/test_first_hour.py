@@ -28,7 +28,7 @@ def test_a_draft_is_refused_until_it_is_accepted_and_then_said_everywhere(deniab
     for text in (accepted.out, report):
         assert "categories and bin edges were read off the data: they are a disclosure" in text
     assert deniable("inspect", "r").status == 0
-    pram = ["pram", *words, "--lambda", "0.5", "--output", "p"]
+    pram = ["pram", *words, "--attenuation", "0.5", "--output", "p"]
     assert "--accept-drafted" in deniable(*pram).err
     assert deniable(*pram, "--accept-drafted").status == 0
     deniable("design", "--schema", "draft.toml", "--epsilon", "3", "--output", "m.json")
@@ -84,7 +84,16 @@ def test_rows_of_nobody_are_found_at_the_first_look(deniable, people):
 
 def test_pram_looks_first_too(deniable, people):
     wrong_table(people)
-    words = ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", "--output", "p"]
+    words = [
+        "pram",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--attenuation",
+        "0.5",
+        "--output",
+        "p",
+    ]
     assert "5 kinds of values do not fit" in deniable(*words).err
     assert not (people / "p").exists()
 
@@ -94,7 +103,7 @@ def test_standard_input_is_looked_at_too(deniable, people, monkeypatch):
     done = deniable("share", "-", *SHARE[2:], stdin=text)
     assert done.status == 0, done.err
     assert json.loads((people / "r" / "record.json").read_text())["release"]["rows"] == 5
-    pram = ["--schema", "people.toml", "--lambda", "0.5", "--output", "p"]
+    pram = ["--schema", "people.toml", "--attenuation", "0.5", "--output", "p"]
     assert deniable("pram", "-", *pram, stdin=text).status == 0
     wrong_table(people)
     text = (people / "people.csv").read_text()
@@ -207,7 +216,7 @@ def test_dates_are_read_as_the_file_writes_them(deniable, tmp_path):
     assert "or say how dates are written: with --dates, or in the schema's [file]" in refused.err
     told = ["--dates", "31.12.2025"]
     assert deniable("share", *accepted, *levels, "--output", "q", *told).status == 0
-    assert deniable("pram", *accepted, "--lambda", "0.5", "--output", "p", *told).status == 0
+    assert deniable("pram", *accepted, "--attenuation", "0.5", "--output", "p", *told).status == 0
     drawn = ["randomize", "t.csv", "--mechanism", "r", "--output", "o.csv", "--accept-drafted"]
     assert deniable(*drawn, *told).status == 0
     wrong = deniable("share", *accepted, *levels, "--output", "z", "--dates", "12.31.25")

@@ -63,7 +63,7 @@ def test_inspect_refuses_a_column_that_is_not_released(deniable, people):
 def test_inspect_refuses_values_of_a_column_that_no_test_looks_at(deniable, people):
     # So many that some are released as they are.
     (people / "people.csv").write_text("sex,age,blood\n" + ROWS)
-    words = ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", "--invariant"]
+    words = ["pram", "people.csv", "--schema", "people.toml", "--attenuation", "0.5", "--invariant"]
     done = deniable(*words, "--output", "r")
     assert done.status == 0, done.err
     record = json.loads((people / "r" / "record.json").read_text())

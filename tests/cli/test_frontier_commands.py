@@ -151,7 +151,7 @@ def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
     )  # fmt: skip
     assert shared.status == 0, shared.err
     mixed = deniable(
-        "design", "--schema", "s.toml", "--matrix", "age=m.json", "--lambda", "0.5", "--json"
+        "design", "--schema", "s.toml", "--matrix", "age=m.json", "--attenuation", "0.5", "--json"
     ).json
     assert mixed["method"] == "lambda"
     assert mixed["attributes"][1]["lambda"] == pytest.approx(0.5)

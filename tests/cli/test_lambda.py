@@ -37,18 +37,18 @@ def design(deniable, *words):
 def test_lambda_is_common_by_position_by_name_or_in_a_file(deniable, people):
     (people / "values").write_text("sex=0.9\nage=0.5\nblood=0.4")
     for text in ("0.9,0.5,0.4", "blood=0.4,sex=0.9,age=0.5", "@values"):
-        plain = design(deniable, "--method", "lambda", "--lambda", text)
+        plain = design(deniable, "--method", "lambda", "--attenuation", text)
         assert [a["lambda"] for a in plain["attributes"]] == [0.9, 0.5, 0.4]
         assert plain["method"] == "lambda"
-    plain = design(deniable, "--lambda", "0.3")
+    plain = design(deniable, "--attenuation", "0.3")
     assert [a["lambda"] for a in plain["attributes"]] == [0.3] * 3
     assert all(a["requested_epsilon"] is None for a in plain["attributes"])
 
 
 def test_a_covariance_to_preserve_is_preserved_and_the_optimisation_named(deniable, people):
     done = deniable(
-        "design", "--schema", "people.toml", "--preserve", "sex:age=0.4", "--lambda", "blood=0.2",
-        "--output", "m.json",
+        "design", "--schema", "people.toml", "--preserve", "sex:age=0.4",
+        "--attenuation", "blood=0.2", "--output", "m.json",
     )  # fmt: skip
     assert done.status == 0, done.err
     assert "convex program" in done.err
@@ -59,7 +59,7 @@ def test_a_covariance_to_preserve_is_preserved_and_the_optimisation_named(deniab
 
 
 def test_the_screen_shows_strength_and_lambda_beside_epsilon(deniable, people):
-    out = deniable("design", "--schema", "people.toml", "--lambda", "0.5").out
+    out = deniable("design", "--schema", "people.toml", "--attenuation", "0.5").out
     assert "strength" in out.splitlines()[0]
     assert "λ" in out
     assert "ε does" in out
@@ -102,7 +102,7 @@ def test_the_whole_protocol_on_the_shipped_example(deniable, tmp_path, target):
 
 
 def test_a_whole_table_is_randomized_in_every_mode_and_estimated_from(deniable, kept):
-    (kept / "strata.json").write_text('{"f": {"lambda": 0.4}}')
+    (kept / "strata.json").write_text('{"f": {"attenuation": 0.4}}')
     modes = {
         "plain": [],
         "invariant": ["--invariant", "--alpha", "0.8"],
@@ -110,7 +110,9 @@ def test_a_whole_table_is_randomized_in_every_mode_and_estimated_from(deniable, 
         "both": ["--by", "sex", "--invariant", "--numeric", "age=0.9"],
     }
     for name, mode in modes.items():
-        done = deniable(*PRAM, "--lambda", "0.6", *mode, "--drop-other-columns", "--output", name)
+        done = deniable(
+            *PRAM, "--attenuation", "0.6", *mode, "--drop-other-columns", "--output", name
+        )
         assert done.status == 0, done.err
         assert deniable("inspect", name).out.splitlines()[-1].startswith("Verified")
         assert deniable("inspect", name, "--json", "--subset", "blood").json["verified"] is True
@@ -130,7 +132,7 @@ def test_a_release_of_strata_is_inspected_stratum_by_stratum(deniable, kept):
     (kept / "people.toml").write_text(
         (kept / "people.toml").read_text() + '[[attribute]]\nname = "age"\nbins = [0, 30, 120]\n'
     )
-    deniable(*PRAM, "--lambda", "0.6", "--by", "sex", "--output", "r")
+    deniable(*PRAM, "--attenuation", "0.6", "--by", "sex", "--output", "r")
     done = deniable("inspect", "r", "--subset", "blood", "--covariance", "blood,age")
     assert done.out.count("Stratum sex = ") == 2
     assert done.out.count("0.36 is left") == 2
@@ -139,7 +141,7 @@ def test_a_release_of_strata_is_inspected_stratum_by_stratum(deniable, kept):
 
 
 def test_a_mechanism_made_for_one_table_randomizes_no_other(deniable, kept):
-    common = [*PRAM, "--lambda", "0.6", "--drop-other-columns", "--invariant"]
+    common = [*PRAM, "--attenuation", "0.6", "--drop-other-columns", "--invariant"]
     deniable(*common, "--output", "whole")
     deniable(*common, "--by", "sex", "--output", "strata")
     for name in ("whole", "strata"):
@@ -151,7 +153,7 @@ def test_a_mechanism_made_for_one_table_randomizes_no_other(deniable, kept):
 
 def test_a_matrix_stands_beside_lambda(deniable, people):
     (people / "age.json").write_text(CYCLE)
-    plain = design(deniable, "--lambda", "0.5", "--matrix", "age=age.json")
+    plain = design(deniable, "--attenuation", "0.5", "--matrix", "age=age.json")
     assert [a["lambda"] for a in plain["attributes"]] == [0.5, None, 0.5]
     assert all(0 < a["strength"] < 1 for a in plain["attributes"])
     assert plain["strength"] is not None
@@ -161,7 +163,7 @@ def test_no_path_is_left_in_the_recorded_command(deniable, kept):
     (kept / "blood.json").write_text("[[0.6,0.1,0.1,0.1,0.1],[0.1,0.6,0.1,0.1,0.1],"
                                      "[0.1,0.1,0.6,0.1,0.1],[0.1,0.1,0.1,0.6,0.1],"
                                      "[0.1,0.1,0.1,0.1,0.6]]")  # fmt: skip
-    (kept / "strata.json").write_text('{"f": {"lambda": 0.4}}')
+    (kept / "strata.json").write_text('{"f": {"attenuation": 0.4}}')
     done = deniable(
         "pram", kept / "people.csv", "--schema", kept / "people.toml", "--drop-other-columns",
         "--matrix", f"blood={kept / 'blood.json'}", "--by", "sex",

@@ -58,7 +58,7 @@ def test_the_budget_comes_before_the_rows_in_pram_and_in_python(deniable, people
     request = library.StrengthRequest(attenuation=0.5)
     (people / "people.csv").write_text("no,such,table\n")
     words = ["pram", "people.csv", "--schema", "people.toml", "--ledger", "l", "--output", "r"]
-    refused = deniable(*words, "--lambda", "0.5")
+    refused = deniable(*words, "--attenuation", "0.5")
     assert (refused.status, "does not allow this release" in refused.err) == (2, True)
     for attempt in (
         lambda: library.share("people.csv", plan, "r", ledger="l"),
@@ -99,7 +99,16 @@ def test_a_mistyped_population_is_asked_about_where_there_are_budgets(deniable, 
     deniable("ledger", "budget", "l", "--epsilon", "9", "--population", "Clinic")
     deniable("design", "--schema", "people.toml", *LEVELS, "--output", "m.json")
     randomize = ["randomize", "people.csv", "--mechanism", "m.json", "--ledger", "l"]
-    pram = ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", "--ledger", "l"]
+    pram = [
+        "pram",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--attenuation",
+        "0.5",
+        "--ledger",
+        "l",
+    ]
     budget = ["ledger", "budget", "l", "--epsilon", "5"]
     for words in ([*SHARE, "--output", "r"], [*pram, "--output", "p"], randomize, budget):
         for named in (["--population", "clinik"], []):
@@ -209,17 +218,17 @@ def test_pram_reserves_the_worst_stratum_and_counts_what_was_drawn(deniable, peo
     schema = (people / "people.toml").read_text().split("[[attribute]]")
     (people / "two.toml").write_text('keep = ["sex"]\n' + "[[attribute]]".join(["", *schema[2:]]))
     words = ["pram", "people.csv", "--schema", "two.toml", "--ledger", "l", "--by", "sex"]
-    (people / "strata.json").write_text('{"m": {"lambda": 0.9}}')
-    done = deniable(*words, "--lambda", "0.5", "--per-stratum", "strata.json", "--output", "r")
+    (people / "strata.json").write_text('{"m": {"attenuation": 0.9}}')
+    done = deniable(*words, "--attenuation", "0.5", "--per-stratum", "strata.json", "--output", "r")
     assert done.status == 0, done.err
     (entered,) = stored_releases(Ledger("l").events())
     record = json.loads((people / "r" / "record.json").read_text())
     assert entered.spending.epsilon == record["guarantee"]["epsilon"]
-    invariant = deniable(*words, "--lambda", "0.5", "--invariant", "--output", "r2")
+    invariant = deniable(*words, "--attenuation", "0.5", "--invariant", "--output", "r2")
     assert "unbounded in all" in invariant.out
     assert "with no bound on what all of them reveal" in (people / "r2/report.html").read_text()
     deniable("ledger", "budget", "l", "--epsilon", "100")
-    assert deniable(*words, "--lambda", "0.5", "--output", "r3").status == 2
+    assert deniable(*words, "--attenuation", "0.5", "--output", "r3").status == 2
     assert "is over its budget" in deniable("ledger", "check", "l").out
 
 

@@ -223,7 +223,7 @@ def test_what_is_said_of_the_parts_is_checked_when_a_record_is_read(deniable, tr
 
 @pytest.mark.parametrize("method", ["kronecker", "balanced", "optimal", "lambda"])
 def test_other_methods_randomize_a_merged_attribute_like_any_other(deniable, place, method):
-    words = ["--lambda", "0.6"] if method == "lambda" else ["--attribute-epsilon", "1,2"]
+    words = ["--attenuation", "0.6"] if method == "lambda" else ["--attribute-epsilon", "1,2"]
     schema = MERGED.replace("epsilon = 2.0\n", "")
     (place / "merged.toml").write_text(schema)
     done = deniable(
@@ -249,8 +249,8 @@ def test_a_curator_randomizes_a_merged_attribute_too(deniable, place, by):
     schema = 'keep = ["region"]\n' + MERGED.replace("epsilon = 2.0\n", "")
     (place / "merged.toml").write_text(schema)
     done = deniable(
-        "pram", "t.csv", "--schema", "merged.toml", "--lambda", "0.7", "--invariant", "--output",
-        "release", "--insecure-seed", "5", *([] if by is None else ["--by", by]),
+        "pram", "t.csv", "--schema", "merged.toml", "--attenuation", "0.7", "--invariant",
+        "--output", "release", "--insecure-seed", "5", *([] if by is None else ["--by", by]),
     )  # fmt: skip
     assert done.status == 0, done.err
     assert deniable("inspect", "release").status == 0
@@ -327,7 +327,7 @@ def test_bad_input_about_parts_is_one_sentence(deniable, traced):
         "'sex' says whose row it is",
     )  # fmt: skip
     refused(
-        deniable("pram", "t.csv", "--schema", "merged.toml", "--lambda", "0.5", "--numeric",
+        deniable("pram", "t.csv", "--schema", "merged.toml", "--attenuation", "0.5", "--numeric",
                  "sex=0.5", "--output", "g"),
         "'sex' is an attribute of the schema",
     )  # fmt: skip

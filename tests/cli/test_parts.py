@@ -117,7 +117,7 @@ def test_what_was_begun_is_continued_and_nothing_else(deniable, parts):
     assert "was begun by another command" in other.err
     other = deniable("share", "people/0.csv", *words[2:], "--resume")
     assert "was begun with other tables" in other.err
-    deniable("design", "--schema", "people.toml", "--lambda", "0.5", "--output", "other.json")
+    deniable("design", "--schema", "people.toml", "--attenuation", "0.5", "--output", "other.json")
     other = deniable("share", "--resume", "--mechanism", "other.json", "--output", "release")
     assert "was begun with another mechanism" in other.err
     done = deniable(*words, "--resume", "--jobs", 1)

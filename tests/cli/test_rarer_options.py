@@ -56,7 +56,7 @@ def test_settings_of_the_search_reach_it(deniable, tmp_path, no_plot):
 def test_values_are_shown_by_pram_and_test_only_if_it_is_said(deniable, people):
     table = (people / "people.csv").read_text()
     (people / "odd.csv").write_text(table.replace("AB", SECRET))
-    pram = ["pram", "odd.csv", "--schema", "people.toml", "--lambda", "0.5", "--output", "r"]
+    pram = ["pram", "odd.csv", "--schema", "people.toml", "--attenuation", "0.5", "--output", "r"]
     hidden, shown = deniable(*pram), deniable(*pram, "--show-values")
     assert SECRET not in hidden.err
     assert SECRET in shown.err

@@ -54,7 +54,16 @@ def test_a_signed_release_is_believed_until_any_file_of_it_changes(deniable, peo
 
 
 def test_a_pass_phrase_comes_from_the_environment(deniable, people, keys, monkeypatch):
-    words = ["pram", "people.csv", "--schema", "people.toml", "--lambda", "0.5", "--output", "p"]
+    words = [
+        "pram",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--attenuation",
+        "0.5",
+        "--output",
+        "p",
+    ]
     refused = deniable(*words, "--sign", "locked.pem")
     assert (refused.status, "DENIABLE_SIGN_PASSPHRASE" in refused.err) == (2, True)
     assert not (people / "p").exists()

@@ -143,7 +143,16 @@ def test_a_workbook_is_drafted_shared_randomized_and_traced(deniable, study):
     known = ("study.xlsx", "--mechanism", "r", "--sheet", "People", "--accept-drafted")
     assert deniable("randomize", *known, "--output", "o.csv").status == 0
     assert len(Path("o.csv").read_text().splitlines()) == N + 1
-    whole = (*words[:3], "--lambda", 0.6, "--accept-drafted", "--sheet", "People", "--output", "p")
+    whole = (
+        *words[:3],
+        "--attenuation",
+        0.6,
+        "--accept-drafted",
+        "--sheet",
+        "People",
+        "--output",
+        "p",
+    )
     assert deniable("pram", *whole, "--as", "sav").status == 0
     assert Path("p/data.sav").exists()
     column = ("--column", "study.xlsx:sex", "--sheet", "People", "--privacy", 0.3)

@@ -31,7 +31,7 @@ def test_share_randomize_and_pram_read_what_the_options_say(deniable, spreadshee
     done = deniable("randomize", *told, "--mechanism", "m.json")
     assert done.out.splitlines() == ["sex,age,blood", *expected()]
     done = deniable(
-        "pram", *told, *schema, "--lambda", NEARLY, "--output", "p", "--encoding", "utf-16"
+        "pram", *told, *schema, "--attenuation", NEARLY, "--output", "p", "--encoding", "utf-16"
     )
     assert done.status == 0, done.err
     assert (spreadsheet / "p" / "data.csv").read_text().splitlines()[1:] == expected()
@@ -54,7 +54,16 @@ def test_a_schema_says_it_once_for_all_commands_and_an_option_goes_before_it(den
 def test_numbers_with_a_decimal_comma_are_pulled_towards_their_mean(deniable, people):
     (people / "table.csv").write_text("sex;w\n" + "f;1,5\nm;2,5\n" * 5)
     (people / "s.toml").write_text('[[attribute]]\nname = "sex"\ncategories = ["f", "m"]\n')
-    words = ["pram", "table.csv", "--schema", "s.toml", "--lambda", NEARLY, "--numeric", "w=0.5"]
+    words = [
+        "pram",
+        "table.csv",
+        "--schema",
+        "s.toml",
+        "--attenuation",
+        NEARLY,
+        "--numeric",
+        "w=0.5",
+    ]
     assert "does not hold a number" in deniable(*words, "--output", "p").err
     assert deniable(*words, "--decimal", ",", "--output", "p").status == 0
     assert (people / "p" / "data.csv").read_text().splitlines()[1:3] == ["f,1.75", "m,2.25"]

@@ -61,7 +61,7 @@ FILES = {
     "zeros.json": "[[0.7, 0.2, 0.1], [0.1, 0.9, 0], [0.25, 0.25, 0.5]]",
     "mixing.json": "[[0.8, 0.15, 0.05], [0.15, 0.8, 0.05], [0.05, 0.05, 0.9]]",
     "prior.json": "[0.5, 0.3, 0.2]",
-    "strata.json": '{"south": {"lambda": 0.5}}',
+    "strata.json": '{"south": {"attenuation": 0.5}}',
 }
 PREPARE = ("frontier --prior prior.json --delta 0.8 --privacy 0.3 --methods bound --output front",)
 
@@ -81,7 +81,7 @@ MECHANISMS = {
     "joint": "design --categories 5,3,2 --method joint --epsilon 3",
     "matrix": "design --schema schema.toml --matrix age=zeros.json "
     "--attribute-epsilon sex=1,blood=1.5 --method optimal",
-    "bistochastic-matrix": "design --schema schema.toml --lambda 0.6 --matrix age=mixing.json",
+    "bistochastic-matrix": "design --schema schema.toml --attenuation 0.6 --matrix age=mixing.json",
     "designed-matrix": "frontier pick front --privacy 0.3 --name age --schema schema.toml",
     "gated-sum-vote": f"design --categories {ALIKE} --attribute-epsilon {ONES} --method optimal",
     "gated-sum-ramp": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3,2,2,2,2,2 --attribute-epsilon "
@@ -96,9 +96,10 @@ MECHANISMS = {
 
 RELEASES = {
     "share": "share people.csv --schema schema.toml --epsilon 4 --shuffle",
-    "pram": "pram people.csv --schema schema.toml --lambda 0.6",
-    "pram-invariant": "pram people.csv --schema schema.toml --lambda 0.5 --invariant --alpha 0.9",
-    "pram-strata": "pram people.csv --schema schema.toml --lambda 0.7 --by region "
+    "pram": "pram people.csv --schema schema.toml --attenuation 0.6",
+    "pram-invariant": "pram people.csv --schema schema.toml --attenuation 0.5 --invariant "
+    "--alpha 0.9",
+    "pram-strata": "pram people.csv --schema schema.toml --attenuation 0.7 --by region "
     "--per-stratum strata.json",
     "designed-matrix-share": "share people.csv --schema schema.toml "
     "--matrix age=designed-matrix.json --attribute-epsilon sex=1,blood=1 --method kronecker",

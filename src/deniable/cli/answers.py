@@ -197,7 +197,8 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
         case Difference():
             if answer.statistic == "share":
                 yield "Differences are in percentage points."
-            yield "An interval that holds 0 decides nothing."
+            if len(unanswered) < len(rows):
+                yield "An interval that holds 0 decides nothing."
         case Summary() if uncertain:
             yield (
                 "uncertain: not to be used. The subgroup's share is less than two standard errors "

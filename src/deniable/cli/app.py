@@ -69,7 +69,7 @@ def _run(words: Sequence[str]) -> None:
     except InputError as error:
         _stop(as_typed(str(error)))
     except CycloptsError as error:
-        own = _one_hyphen(words) or _too_many(error)
+        own = _renamed(words) or _one_hyphen(words) or _too_many(error)
         said = own or _parsed_wrongly(_one_line(str(error)), words)
         _stop(f"{said} (deniable --help shows how)")
     except UnicodeEncodeError as error:
@@ -187,6 +187,13 @@ def _one_hyphen(words: Sequence[str]) -> str | None:
         option = word.partition("=")[0]
         if len(option) > 2 and f"-{option}" in known:
             return f"{option}: an option of several letters takes two hyphens, -{option}"
+    return None
+
+
+def _renamed(words: Sequence[str]) -> str | None:
+    """Return the sentence on an option that has another name now; None if there is none."""
+    if any(word.partition("=")[0] == "--lambda" for word in words):
+        return "--lambda has another name: write --attenuation, as in Python"
     return None
 
 

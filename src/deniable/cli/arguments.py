@@ -50,14 +50,15 @@ class StrengthOptions:
     Args:
         attenuation: λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or
             name=0.9,other=0.5 or @file.
-        strength: Least entropy of the response over its maximum, 0 to 1, written like --lambda.
+        strength: Least entropy of the response over its maximum, 0 to 1, written like
+            --attenuation.
         preserve: Least fraction of a covariance that has to survive, a:b=0.4; may be repeated.
         matrix: Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows
             (bistochastic unless there are levels); a,b=file.json merges attributes; may be
             repeated.
     """
 
-    attenuation: Annotated[str | None, STRENGTH, Parameter(name="--lambda")] = None
+    attenuation: Annotated[str | None, STRENGTH] = None
     strength: Annotated[str | None, STRENGTH] = None
     preserve: Annotated[list[str] | None, STRENGTH] = None
     matrix: Annotated[list[str] | None, STRENGTH] = None
@@ -72,7 +73,7 @@ class StrengthOptions:
         from deniable.design.strength import StrengthRequest
 
         return StrengthRequest(
-            options.number_or_numbers(self.attenuation, names, "--lambda"),
+            options.number_or_numbers(self.attenuation, names, "--attenuation"),
             options.number_or_numbers(self.strength, names, "--strength"),
             options.preserved(self.preserve, names),
             options.matrices(self.matrix, names),

@@ -367,9 +367,9 @@ def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
     """Return how strongly to randomize each stratum, from a JSON file.
 
     Args:
-        path: an object: by stratum an object with ``lambda`` and ``strength`` (a number, or numbers
-            by attribute), ``preserve`` (fractions by ``"first:second"``) and ``matrix`` (rows by
-            attribute).
+        path: an object: by stratum an object with ``attenuation`` and ``strength`` (a number, or
+            numbers by attribute), ``preserve`` (fractions by ``"first:second"``) and ``matrix``
+            (rows by attribute).
         names: the protected attributes.
 
     Raises:
@@ -379,7 +379,9 @@ def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
     try:
         written = from_json(content, dict[str, _Written])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a JSON object of strengths by stratum ({error})") from None
+        why = str(error).replace("`", "'")
+        why = "'lambda' is now 'attenuation'" if "'lambda'" in why else why
+        raise InputError(f"{path}: not a JSON object of strengths by stratum ({why})") from None
     by_stratum = {}
     for stratum, strengths in written.items():
         where = f"{path}, stratum '{stratum}'"
@@ -398,7 +400,7 @@ def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
     """How strongly to randomize one stratum, as written."""
 
-    attenuation: float | dict[str, float] | None = msgspec.field(default=None, name="lambda")
+    attenuation: float | dict[str, float] | None = None
     strength: float | dict[str, float] | None = None
     preserve: dict[str, float] = {}
     matrix: dict[str, Any] = {}

@@ -36,7 +36,7 @@ def pram(
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
 
     Example: deniable pram insurance.csv --schema insurance.toml \\
-    --lambda 0.8 --invariant --output pram
+    --attenuation 0.8 --invariant --output pram
 
     Args:
         schema: Schema file (TOML).
@@ -45,7 +45,8 @@ def pram(
             privacy.
         alpha: With --invariant: a value is left as it is with probability 1 - alpha.
         by: Kept column whose values form strata with matrices of their own.
-        per_stratum: JSON file with strengths of single strata: {"south": {"lambda": 0.5}, ...}.
+        per_stratum: JSON file with strengths of single strata: {"south": {"attenuation": 0.5},
+            ...}.
         numeric: Columns of numbers to pull towards their mean, name=0.9,...: no differential
             privacy; the schema must not declare or keep them.
     """

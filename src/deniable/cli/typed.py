@@ -12,7 +12,6 @@ _OTHER_NAMES = {
     "also": "--as",
     "plan": "--mechanism",
     "matrices": "--matrix",
-    "attenuation": "--lambda",
     "header = True": "--header",
     "header = False": "--no-header",
 }

@@ -8,6 +8,7 @@ Who randomizes attributes together needs something between the two.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from deniable.mechanism.prediction import Target
 from deniable.mechanism.readability import (
     HALF_WIDTH_ERRORS,
     LARGEST_READABLE,
+    READABLE_ERRORS,
     RULE,
     Readability,
 )
-from deniable.numerals import count_text, number_text
+from deniable.numerals import count_text, number_text, significant
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 
@@ -222,11 +224,12 @@ def refuse_unreadable(planned: Plan) -> None:
     """
     for table in planned.tables:
         if not table.readable and table.half_width is not None:
-            limit = 100 * min(LARGEST_READABLE, 1 / table.cells)
+            largest = HALF_WIDTH_ERRORS / READABLE_ERRORS * min(LARGEST_READABLE, 1 / table.cells)
+            limit = significant(100 * largest, 2, ROUND_FLOOR)
             raise InputError(
-                f"within {100 * table.half_width:.2g} points nothing of the table of "
+                f"within {number_text(100 * table.half_width, 2)} points nothing of the table of "
                 f"{', '.join(table.attributes)} could be read, 0 of {table.cells} cells: {RULE}; "
-                f"ask for {limit:.2g} points or less, or for tables with fewer cells"
+                f"ask for {limit} points or less, or for tables with fewer cells"
             )
 
 

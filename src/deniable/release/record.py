@@ -51,7 +51,7 @@ from deniable.report.page import render_report
 from deniable.tables import open_table
 from deniable.tables.reading import AS_RELEASED
 from deniable.tables.rows import groups_of
-from deniable.tables.survey_writing import holds_rows
+from deniable.tables.survey_writing import holds_rows, metadata_texts
 
 FORMAT_VERSION = 2
 
@@ -351,7 +351,7 @@ def verify(path: Path) -> dict[str, str]:
     if file.name == "record.json" and (file.parent / released.file).exists():
         _check_rows(released_files(file.parent, designs.strata), released, designs, file)
         unknown = _unknown_files(file.parent, plain, released, designs)
-        unchecked |= _metadata_of(file.parent)
+        unchecked |= _metadata_of(file.parent, released, designs)
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
     always = {"guarantee.person", "title"}  # stated or not
@@ -404,12 +404,17 @@ def _unknown_files(
     return unknown
 
 
-def _metadata_of(folder: Path) -> dict[str, str]:
+def _metadata_of(folder: Path, released: Released, designs: Designs) -> dict[str, str]:
     """Return, by file, that a Parquet file holds metadata that no release has."""
     from deniable.tables.parquet_source import has_further_metadata
 
-    files = sorted([*folder.glob("data/*.parquet"), *folder.glob("data.parquet")])
-    names = [f"{path.relative_to(folder)}" for path in files if has_further_metadata(path)]
+    layout = layout_of(designs.strata, released.numeric)
+    of_copy = metadata_texts(layout, designs.strata.schema)
+    names = [
+        f"{path.relative_to(folder)}"
+        for path in sorted([*folder.glob("data/*.parquet"), *folder.glob("data.parquet")])
+        if has_further_metadata(path, of_copy if path.name in released.beside else ())
+    ]
     return {f"{FILE}{name}": f"the metadata in {ascii(name)[1:-1]}" for name in names}
 
 

@@ -23,6 +23,9 @@ _FEW = 2
 _LARGEST = 0.1
 """The half-width from which on no share can be read, however large."""
 
+_HALF_WIDTH = 0.9799
+"""A half-width over two standard errors, rounded down."""
+
 
 def headline(tables: Sequence[Mapping[str, Any]]) -> str:
     """Return how many attributes, or tables, can be read, and of the others how much.
@@ -229,7 +232,8 @@ def advice(expected: Mapping[str, Any], forms: Sequence[Mapping[str, Any]], plan
         )
     unread = [one for one in expected["attributes"] if not one["readable"]]
     if unread:
-        within = significant(100 * min(0.1, 1 / unread[0]["cells"]), 2, ROUND_FLOOR)
+        largest = _HALF_WIDTH * min(_LARGEST, 1 / unread[0]["cells"])
+        within = significant(100 * largest, 2, ROUND_FLOOR)
         command = plan.format(table=shlex.quote(unread[0]["attributes"][0]), within=within)
         sentences.append(f"At which ε {unread[0]['attributes'][0]} can be read: {command}")
     return sentences

@@ -20,7 +20,7 @@ _OPTIONS = {
     "pair_floor": "--pair-floor",
     "pairs": "--pairs",
     "asked": "--asked",
-    "attenuation": "--lambda",
+    "attenuation": "--attenuation",
 }
 
 

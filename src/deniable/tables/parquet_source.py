@@ -1,6 +1,6 @@
 """Parquet as record batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -166,8 +166,9 @@ class ParquetSource:
         return InputError(f"{self.table}: the file is not readable as Parquet; it may be damaged")
 
 
-def has_further_metadata(path: Path) -> bool:
-    """Return whether a Parquet file holds key-value metadata besides the types of its columns.
+def has_further_metadata(path: Path, known: Collection[str] = ()) -> bool:
+    """Return whether a Parquet file holds key-value metadata besides the types of its columns and
+    known texts.
 
     Raises:
         InputError: if the file is not readable Parquet.
@@ -179,9 +180,10 @@ def has_further_metadata(path: Path) -> bool:
         raise InputError(
             f"{path}: the file is not readable as Parquet; it may be damaged"
         ) from None
-    keys = set(about.metadata or ()) - {b"ARROW:schema"}
-    of_fields = {key for field in schema for key in field.metadata or ()}
-    return bool(keys or set(schema.metadata or ()) or of_fields - {b"PARQUET:field_id"})
+    found = [about.metadata, schema.metadata, *(field.metadata for field in schema)]
+    own = {b"ARROW:schema", b"PARQUET:field_id"}
+    texts = {text for one in found for key, text in (one or {}).items() if key not in own}
+    return not texts <= {text.encode() for text in known}
 
 
 def _lengths(texts: Any) -> NDArray[np.int64]:

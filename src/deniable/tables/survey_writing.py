@@ -435,20 +435,31 @@ def _write_parquet(
     """Write Parquet; the texts of questions and labels are metadata of its columns."""
     import pyarrow.parquet as pq
 
-    fields = []
-    for column in columns:
-        attribute = _attribute(column, schema) if column.position is not None else None
-        about = {}
-        if attribute is not None and attribute.question:
-            about["question"] = attribute.question
-        if attribute is not None and attribute.labels:
-            about["labels"] = json.dumps(dict(attribute.labels), ensure_ascii=False)
-        fields.append(pa.field(column.name, kinds[column.name], metadata=about or None))
+    fields = [
+        pa.field(column.name, kinds[column.name], metadata=_about(column, schema) or None)
+        for column in columns
+    ]
     layout = pa.schema(fields, metadata={"note": FILE_LABEL})
     with pq.ParquetWriter(target, layout) as writer:
         for kept in batches:
             arrays = [kept[name].cast(layout.field(name).type) for name in layout.names]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=layout))
+
+
+def _about(column: Column, schema: Schema) -> dict[str, str]:
+    """Return the metadata of a column in Parquet."""
+    attribute = _attribute(column, schema) if column.position is not None else None
+    about = {}
+    if attribute is not None and attribute.question:
+        about["question"] = attribute.question
+    if attribute is not None and attribute.labels:
+        about["labels"] = json.dumps(dict(attribute.labels), ensure_ascii=False)
+    return about
+
+
+def metadata_texts(columns: Sequence[Column], schema: Schema) -> set[str]:
+    """Return the texts in the metadata of a copy in Parquet."""
+    return {FILE_LABEL}.union(*(_about(column, schema).values() for column in columns))
 
 
 def _plain(array: Any, kind: Any, how: Coded | None) -> Any:

@@ -146,6 +146,8 @@ def test_the_module_runs_as_the_program(
         (["share", "-", "--output", "-"], "--output takes no - here; name a file", "argument"),
         (["inspect", "-"], "inspect takes no - here; name a file", "Unknown"),
         (["share", "-", "--output"], "--output requires an argument", "takes no"),
+        (["pram", "t", "--lambda", "0.5"], "--lambda has another name: write --attenuation", "Did"),
+        (["design", "--lambda=0.5"], "--lambda has another name: write --attenuation", "Did"),
         (["share", "t", "-schema", "s"], "-schema: an option of several letters takes two", "./"),
         (["share", "t", "--schema", "s", "-output", "r"], "hyphens, --output", "argument"),
         (["frontier", "pick", "f", "-name=a", "--output", "-"], "-name: an option of", "Unknown"),

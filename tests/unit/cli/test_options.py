@@ -195,7 +195,7 @@ def test_a_matrix_that_is_none_is_refused_by_the_row_or_column_as_written(
 def test_strengths_per_stratum_come_from_one_file(tmp_path: Path) -> None:
     path = tmp_path / "strata.json"
     written = {
-        "south": {"lambda": 0.5},
+        "south": {"attenuation": 0.5},
         "west": {"strength": {"sex": 0.3}, "preserve": {"age:a": 0.2}},
         "": {"matrix": {"sex": [[0.9, 0.1], [0.1, 0.9]]}},
     }
@@ -213,7 +213,8 @@ def test_strengths_per_stratum_come_from_one_file(tmp_path: Path) -> None:
         (None, "cannot be read"),
         ("[]", "JSON object"),
         ('{"south": {"lamda": 1}}', "lamda"),
-        ('{"south": {"lambda": {"height": 1}}}', "'south'.*'height'"),
+        ('{"south": {"lambda": 1}}', "'lambda' is now 'attenuation'"),
+        ('{"south": {"attenuation": {"height": 1}}}', "'south'.*'height'"),
         ('{"south": {"matrix": {"sex": [[1, 0], [0, 1]]}}}', "'south', sex: row 1"),
         ('{"south": {"preserve": {"age": 0.5}}}', "a:b"),
     ],
