@@ -280,7 +280,7 @@ class Schema:
             ...     schema = deniable.Schema.from_frame(frame)
             >>> schema.names, schema.n_categories, schema.drafted
             (('smokes', 'children'), (2, 3), ('smokes', 'children'))
-            >>> print(str(caught[0].message)[:43])
+            >>> print(str(caught[0].message)[:42])
             WARNING: this draft was read off the data.
         """
         # The one import upwards (tests/test_house.py).
