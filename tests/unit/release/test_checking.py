@@ -42,7 +42,14 @@ def test_all_reasons_are_found_at_once_and_nothing_is_written(tmp_path: Path, ta
     ]
     for sentence, word in zip(
         plain["problems"],
-        ("exists already", "budget of", "of 'a' were read off", "'town'", "data row 2", "2 rows of ε"),
+        (
+            "exists already",
+            "budget of",
+            "of 'a' were read off",
+            "'town'",
+            "data row 2",
+            "2 rows of ε",
+        ),
         strict=True,
     ):
         assert word in sentence["sentence"]
