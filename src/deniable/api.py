@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
 from deniable.synthesis.combining import combine
 from deniable.synthesis.folder import synthesize
-from deniable.tables.frames import marked, randomize_frame
+from deniable.tables.frames import EagerFrame, marked, randomize_frame
 
 __all__ = [
     "Attribute",
@@ -117,6 +117,17 @@ def _design(plan: Any) -> Design:
         return plan
     mechanism_of(plan)
     raise InputError("a bare mechanism has no record to write; give the design that it is of")
+
+
+_Frame = TypeVar("_Frame", bound=EagerFrame)
+
+
+@overload
+def randomize(frame: _Frame, plan: Plan, **told: Unpack[Releasing]) -> _Frame: ...
+
+
+@overload
+def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any: ...
 
 
 @spelled_out(Options, options_of)

@@ -396,6 +396,7 @@ def open_release(
         >>> f"{test.p_value:.3f}"
         '0.011'
     """
+    # Not @typed: warnings name the line that called.
     check_type("anyway", anyway, bool)
     check_type("randomized", randomized, bool)
     if plan is None or isinstance(plan, str | Path):

@@ -7,7 +7,6 @@ import pytest
 
 from deniable.estimate.consistency import Origin
 from deniable.numerals import count_text, number_text, p_text, significant
-from deniable.report import worth
 
 
 def test_digits_are_significant_without_an_exponent() -> None:
@@ -31,8 +30,3 @@ def test_counts_agree_with_their_nouns() -> None:
     assert count_text(1, "row", "rows") == "1 row"
     assert count_text(22272, "row") == "22,272 rows"
     assert count_text(1, "category", "categories") == "1 category"
-
-
-def test_an_error_above_a_hundred_points_is_no_number() -> None:
-    assert worth._points({"standard_error": 10.0}) == "more than 100 points (not estimable)"
-    assert worth._points({"standard_error": 0.01}) == "1.0 point"

@@ -98,7 +98,7 @@ def share(
         _show_draft(source, publish.file_format())
     declared, result = _given(schema, mechanism, request)
     plan = checking.Check(declared, output, options, problems)
-    if options.population is not None or check:
+    if options.population is not None or options.persons or check:
         with problems.at("epsilon"):
             result = result or find_design(declared, request)
             plan.spending = Spending.of(Strata.one(result.mechanism))

@@ -46,15 +46,18 @@ def studio(
     with ExitStack() as open_until_the_end:
         with console.working("Opening"):
             keeper, place = begun(source)
+        if (lock := place.claim()) is None:
+            raise InputError(
+                f"{keeper.path} is open already, at {place.address}; continue there, or end that "
+                "studio first"
+            )
+        open_until_the_end.callback(lock.release)
         try:
             bound = bound_socket("127.0.0.1", port or place.port)
         except InputError:
             if port:
                 raise
-            raise InputError(
-                f"{keeper.path} seems to be open already, at {place.address}; go on there, or, if "
-                "another program has taken that port, choose one with --port"
-            ) from None
+            bound = bound_socket("127.0.0.1", 0)  # another program has taken the last one
         open_until_the_end.enter_context(bound)
         place = place.listening(bound.getsockname()[1])
 

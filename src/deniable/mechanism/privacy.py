@@ -44,10 +44,10 @@ _CLOSE_BITS = 60
 def nats_text(level: str) -> str:
     """Return a level as it is written, with its unit.
 
-    >>> nats_text("1.0000"), nats_text("1"), nats_text("0.5")
-    ('1.0000 nat', '1 nat', '0.5 nats')
+    >>> nats_text("1.0000"), nats_text("1"), nats_text("1,200")
+    ('1.0000 nat', '1 nat', '1,200 nats')
     """
-    return f"{level} {'nat' if float(level) == 1 else 'nats'}"
+    return f"{level} {'nat' if float(level.replace(',', '')) == 1 else 'nats'}"
 
 
 def finite_or_none(value: float) -> float | None:

@@ -22,6 +22,7 @@ from deniable.release.release import (
     open_rows,
     refuse_drafted,
     refuse_person,
+    refuse_rows_of_person,
 )
 from deniable.schema import Schema
 from deniable.tables.reading import as_it_was, can_be_read_again
@@ -152,11 +153,15 @@ class Check:
         settled = self.options
         if self.problems.found:
             settled = replace(settled, accept_drafted=True, drop_other_columns=True)
-        rows_of = None if settled.population is None else Counter[Any]()
+        rows_of = Counter[Any]() if settled.persons and self.spending else None
         with self.problems.at("table"):
             self.rows = look_at(source, self.schema, settled, self.numeric, progress, rows_of)
-        if rows_of and "ledger" not in [problem.at for problem in self.problems.found]:
-            self.rows_of_person = max(rows_of.values())
+        if not rows_of or self.spending is None:
+            return
+        self.rows_of_person = max(rows_of.values())
+        with self.problems.at("person_epsilon"):
+            refuse_rows_of_person(self.rows_of_person, self.spending.epsilon, settled)
+        if "ledger" not in [problem.at for problem in self.problems.found]:
             self._budget()
 
     def to_plain(self) -> dict[str, Any]:

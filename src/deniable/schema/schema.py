@@ -1,6 +1,7 @@
 """The attributes of a table, and the columns released as they are."""
 
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 
 from deniable._checks import check_fields, first_duplicate, typed
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.notebook import html_table
 from deniable.schema.attribute import BLANKS, MAX_CATEGORIES, Attribute, category_text
 from deniable.schema.declarations import Document, attribute_to_plain, with_meant_field
@@ -249,6 +250,47 @@ class Schema:
                 for i, n in enumerate(n_categories, start=1)
             )
         )
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> "Schema":
+        """Draft a schema from a dataframe, to be replaced by the public codebook.
+
+        As ``deniable schema init`` drafts it of a file: columns with few distinct values become
+        categories, numbers and dates with many become bins. Each attribute is marked ``drafted``:
+        which categories occur, and where the edges of bins are, is information about the people in
+        the table. A warning states this, another names the columns that are left out, and
+        :func:`deniable.randomize` and :func:`deniable.share` refuse the draft unless
+        ``accept_drafted=True``. To replace an attribute by the public one, build the schema of
+        :class:`Attribute` or of a TOML file instead.
+
+        Args:
+            frame: a pandas, Polars or pyarrow table, or another frame known to narwhals.
+
+        Returns:
+            The draft, with attributes in the order of the columns.
+
+        Raises:
+            InputError: if the frame has no rows, cannot be read, or no column can be declared.
+
+        Examples:
+            >>> import deniable, pandas, warnings
+            >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"], "children": [0, 2, 1]})
+            >>> with warnings.catch_warnings(record=True) as caught:
+            ...     warnings.simplefilter("always")
+            ...     schema = deniable.Schema.from_frame(frame)
+            >>> schema.names, schema.n_categories, schema.drafted
+            (('smokes', 'children'), (2, 3), ('smokes', 'children'))
+            >>> print(str(caught[0].message)[:42])
+            WARNING: this draft was read off the data.
+        """
+        # The one import upwards (tests/test_house.py).
+        from deniable.tables.frame_draft import draft_frame
+
+        text, notices = draft_frame(frame)
+        schema = replace(cls.from_plain(tomllib.loads(text)), title="")
+        for sentence in notices:
+            warnings.warn(sentence, Notice, stacklevel=2)
+        return schema
 
     @classmethod
     @typed

@@ -7,7 +7,7 @@ from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.matrices import merged_for, response_from_file, with_responses, without
 from deniable.design.record import mechanism_to_plain, to_json
-from deniable.design.sample_size import smallest_epsilon
+from deniable.design.sample_size import plan, refuse_unreadable
 from deniable.design.statements import design_statements
 from deniable.schema import Schema
 from deniable.studio.wish import Wish
@@ -47,7 +47,12 @@ def answer(wish: Wish) -> dict[str, Any]:
     found = made(wish)
     tables = tables_of(found, wish)
     statements = design_statements(
-        found, rows=wish.rows, tables=tables, assume=wish.assume, within=wish.within
+        found,
+        rows=wish.rows,
+        tables=tables,
+        assume=wish.assume,
+        target=wish.target,
+        within=wish.within,
     )
     return {
         "statements": statements,
@@ -69,15 +74,16 @@ def solve(wish: Wish) -> tuple[float, list[str]]:
         tried.append((made(wish, epsilon=total), total))
         return tried[-1][0]
 
-    schema = Schema.from_plain(wish.schema)
-    tables = wish.tables or [[schema.names[i]] for i in schema.protected]
-    found = smallest_epsilon(
-        schema,
-        tables,
-        wish.rows,
-        wish.within,
-        make=make,
+    found = plan(
+        Schema.from_plain(wish.schema),
+        rows=wish.rows,
+        within=wish.within,
+        tables=wish.tables,
         assume=wish.assume,
+        target=wish.target,
+        make=make,
     )
+    if wish.tables:
+        refuse_unreadable(found)
     total = next(total for design, total in tried if design is found.design)
     return total, list(found.deciding.attributes)

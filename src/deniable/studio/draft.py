@@ -25,13 +25,14 @@ DEFAULTS = {
     "rows": "10000",
     "within": "2",
     "kind": "total",
-    "epsilon": "4",
-    "level": "1",
     "method": DEFAULT_METHOD,
     "assume": "uniform",
+    "target": "table",
     "prior": "10",
+    "waves": "1",
 }
-"""What stands in a control before something else is put there."""
+"""What stands in a control before something else is put there. How much may be learnt has no
+default: ε and λ are chosen."""
 
 MOST_PINS = 4
 _MOST_STEPS = 200
@@ -103,14 +104,26 @@ class Draft:
             InputError: if the file is none.
         """
         try:
-            plain = tomllib.loads(path.read_text(encoding="utf-8"))
+            return cls.from_text(path.read_text(encoding="utf-8"), path)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", "") or error
+            raise InputError(f"{path}: it cannot be read ({reason})") from None
+
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> "Draft":
+        """Return the draft that a text is, which a sentence calls by ``path``.
+
+        Raises:
+            InputError: if it is none.
+        """
+        try:
+            text.encode()  # else it was no UTF-8
+            plain = tomllib.loads(text)
             read = msgspec.convert(msgspec.to_builtins(plain), _File)
             if read.schema:
                 msgspec.convert(read.schema, Document)
             if not all(pin.get("pin") for pin in read.pin[:MOST_PINS]) or read.pin[MOST_PINS:]:
                 raise ValueError(f"at most {MOST_PINS} are compared, each with a name, pin")
-        except OSError as error:
-            raise InputError(f"{path}: it cannot be read ({error.strerror or error})") from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: this is no draft of the studio ({error})") from None
         return cls(read.schema, read.wish, tuple(read.pin), read.table, read.read, read.person)
@@ -126,8 +139,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def usual(name: str) -> str:
-    """Return what stands in a control at first; in those of all levels the same."""
-    return DEFAULTS.get("level" if name.startswith("level.") else name, "")
+    """Return what stands in a control at first."""
+    return DEFAULTS.get(name, "")
 
 
 def names_of(attribute: Plain) -> tuple[str, ...]:
@@ -147,6 +160,18 @@ def digest(*of: Any) -> str:
     return hashlib.sha256(json.dumps(of, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
+class OutdatedError(InputError):
+    """A change of the draft is not saved, because the file has been changed by another program.
+
+    Args:
+        mine: the draft as it would be.
+    """
+
+    def __init__(self, mine: Draft) -> None:
+        super().__init__("the draft has been changed elsewhere; nothing was saved")
+        self.mine = mine
+
+
 class Keeper:
     """Holds the draft, its earlier and later states, and its file.
 
@@ -159,38 +184,98 @@ class Keeper:
         self.path, self.draft = path, draft
         self.unsaved = ""
         """Why the last change is not in the file; empty if it is."""
+        self.unread = ""
+        """Why the file, which another program has changed, is no draft; empty if it is one."""
         self.before: list[Draft] = []
         self.after: list[Draft] = []
         self.version = time.time_ns()  # rises also when the program is started again
+        self.text = self._content()
+        """What stands in the file, as far as is known; None if there is none."""
 
-    def change(self, to: Callable[[Draft], Draft]) -> None:
+    @property
+    def state(self) -> str:
+        """A name for the draft and, if that is no draft, for what stands in the file."""
+        return digest(self.draft.to_toml(), self.unread and self.text)
+
+    def look(self) -> None:
+        """Take over what another program has written to the file, as a step that can be undone."""
+        text = self._content()
+        if text is None or text == self.text:
+            return
+        self.text = text
+        self.version += 1
+        try:
+            found = Draft.from_text(text, self.path)
+        except InputError as error:
+            self.unread = str(error)
+            return
+        self.unread = self.unsaved = ""
+        if found != self.draft:
+            self.before, self.after = [*self.before[-_MOST_STEPS:], self.draft], []
+            self.draft = found
+
+    def change(self, to: Callable[[Draft], Draft], *, over: bool = False) -> None:
         """Put another draft in the place of this one.
+
+        Args:
+            to: makes it of this one.
+            over: whether it may replace a file that is no draft.
 
         Raises:
             InputError: if ``to`` does.
+            OutdatedError: if the file was changed by another program; see :meth:`look`.
         """
-        new = to(self.draft)
-        if new != self.draft:
-            self.before, self.after = [*self.before[-_MOST_STEPS:], self.draft], []
-            self._put(new)
+        new, old = to(self.draft), self.draft
+        if new != old or (over and self.unread):
+            self._put(new, over=over)
+            self.before, self.after = [*self.before[-_MOST_STEPS:], old], []
 
     def undo(self) -> None:
         """Go back a step, if there is one."""
         if self.before:
-            self.after.append(self.draft)
-            self._put(self.before.pop())
+            now = self.draft
+            self._put(self.before[-1])
+            self.after.append(now)
+            self.before.pop()
 
     def redo(self) -> None:
         """Take back what was undone last."""
         if self.after:
-            self.before.append(self.draft)
-            self._put(self.after.pop())
+            now = self.draft
+            self._put(self.after[-1])
+            self.before.append(now)
+            self.after.pop()
 
-    def _put(self, draft: Draft) -> None:
-        self.draft = draft
+    def earlier(self, state: str) -> Draft | None:
+        """Return the draft of an earlier state, or a later one that was undone, by its name."""
+        every = (self.draft, *reversed(self.before), *self.after)
+        return next((one for one in every if digest(one.to_toml(), "") == state), None)
+
+    def _content(self) -> str | None:
+        try:
+            return self.path.read_bytes().decode(errors="surrogateescape")
+        except OSError:
+            return None
+
+    def _put(self, draft: Draft, *, over: bool = False) -> None:
+        if (text := self._content()) is not None and text != self.text:
+            self.look()
+            raise OutdatedError(draft)
+        if self.unread and not over:
+            raise OutdatedError(draft)
+        self.draft, self.unread = draft, ""
         self.version += 1
         try:
-            write_file(self.path, draft.to_toml().encode(), overwrite=True)
-            self.unsaved = ""
+            text = draft.to_toml()
+            write_file(self.path, text.encode(), overwrite=True)
+            self.unsaved, self.text = "", text
         except InputError as error:
             self.unsaved = str(error)
+
+
+class Sketch(Keeper):
+    """A draft that is changed without its file."""
+
+    def _put(self, draft: Draft, *, over: bool = False) -> None:
+        del over  # nothing is replaced
+        self.draft = draft

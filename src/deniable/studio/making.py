@@ -31,6 +31,7 @@ class Job:
         picture: a file that it also writes, for the page alone; empty for none.
         serves: whether its result comes while it still runs.
         cache: the folder of such files; its path is shown nowhere.
+        of: the state of the draft that it is of; empty if it is of none.
     """
 
     arguments: Sequence[str]
@@ -40,6 +41,7 @@ class Job:
     serves: bool = False
     cache: Path | None = None
     lines: list[str] = field(default_factory=list)
+    of: str = ""
     printed: bytes = b""
     """What it printed as its result."""
     doing: str = ""

@@ -1,7 +1,7 @@
 """Numbers as people type them: understood or refused, never misread."""
 
 import re
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from deniable.errors import InputError
 
@@ -37,6 +37,54 @@ def decimal_number(typed: str, what: str) -> float:
     if not re.fullmatch(r"-?\d{1,18}([.,]\d{0,40})?", text, re.ASCII):
         raise InputError(f"{what}: this is not a number; one is written as 3.5 or 3,5")
     return float(text.replace(",", "."))
+
+
+_SPACES = " \N{NO-BREAK SPACE}\N{THIN SPACE}\N{NARROW NO-BREAK SPACE}"
+
+
+def plain(typed: str, separators: str, *, whole: bool = False) -> str:
+    """Return a number as a language writes it, with a decimal point and nothing between thousands;
+    what is no such number is left as it is, and what can be read in two ways is refused later.
+
+    Args:
+        typed: a text.
+        separators: the decimal point of the language, and what it writes between thousands.
+        whole: whether only a whole number is meant, so that 10.000 is one in German.
+
+    >>> plain("10.000", ",.", whole=True), plain("12 000", ".,"), plain("1.234,5", ",.")
+    ('10000', '12000', '1234.5')
+    >>> plain("3,125", ",."), plain("10.000", ",.")
+    ('3.125', '10,000')
+    """
+    point, group = map(re.escape, separators)
+    text = typed.strip()
+    if not whole and re.fullmatch(rf"[1-9]\d{{0,2}}{group}\d{{3}}", text, re.ASCII):
+        return text.replace(separators[1], ",")  # which can be read in two ways
+    groups = rf"[1-9]\d{{0,2}}([{group}{_SPACES}])\d{{3}}(?:\1\d{{3}})*"
+    decimals = "" if whole else rf"(?:{point}\d*)?"
+    if not re.fullmatch(rf"-?(?:\d+|{groups}){decimals}", text, re.ASCII):
+        return typed
+    return re.sub(rf"[{group}{_SPACES}]", "", text).replace(separators[0], ".")
+
+
+def shown(text: str, separators: str) -> str:
+    """Return a number as a control of a language shows it: :func:`plain` reads it again.
+
+    >>> shown("3.125", ",."), shown("10000", ",."), shown("a.b", ",.")
+    ('3,125', '10000', 'a.b')
+    """
+    is_decimal = re.fullmatch(r"-?\d+\.\d*", text, re.ASCII)
+    return text.replace(".", separators[0]) if is_decimal else text
+
+
+def rounded_down(value: float) -> str:
+    """Return a number as it is typed, to six digits that are no more.
+
+    >>> rounded_down(1 / 3), rounded_down(2.0)
+    ('0.333333', '2')
+    """
+    text = format(Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(value), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def written(value: float) -> str:

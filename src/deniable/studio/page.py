@@ -3,28 +3,31 @@
 import math
 import os
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import tomli_w
 
 from deniable.collect.page import source_hash
 from deniable.design.methods import METHODS
 from deniable.report.plots import Bar, Group, Plot
 from deniable.report.rendering import read, render
 from deniable.report.wording import epsilon_text, points_text
+from deniable.studio.choosing import ladder, page_of_docs
 from deniable.studio.declaring import ROLES, category_lines, problem_of, role_of, undeclared
-from deniable.studio.draft import Draft, names_of
+from deniable.studio.draft import Draft, Keeper, names_of, usual
 from deniable.studio.importing import ENCODINGS, reading_in
 from deniable.studio.making import notes_of, problems_of, usual_ledger
+from deniable.studio.numbers import shown
 from deniable.studio.opening import OPENED, TABLES
 from deniable.studio.paths import path_in
+from deniable.studio.sentences import texts, translated
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import SCALES, Wish, typed
 from deniable.tables.date_texts import FORMS
@@ -53,12 +56,6 @@ POLICY = "; ".join(
 """Scripts are the two files that the package brings; nothing is evaluated, or from elsewhere."""
 
 
-@cache
-def texts(language: str) -> dict[str, Any]:
-    """Return what the page says in a language."""
-    return tomllib.loads(read("deniable.studio", "texts", f"{language}.toml"))
-
-
 def page(
     studio: State,
     view: str,
@@ -68,6 +65,7 @@ def page(
     partial: bool = False,
     computing: str = "",
     within: str = "",
+    mine: Draft | None = None,
 ) -> str:
     """Return the page.
 
@@ -80,16 +78,18 @@ def page(
         computing: the digest of the wish that is being computed.
         within: the folder that is looked into, of the view ``start``; the place of the attribute
             that is open, of the view ``schema``.
+        mine: what somebody wanted to save in the place of a draft that was changed elsewhere.
     """
     draft = studio.keeper.draft
     answer = None if wish.problems else studio.answers.known(wish.digest)
     preview = studio.preview[1] if studio.preview else Preview()
+    spoken = texts(studio.language)
     return render(
         f"deniable.studio/{'check' if view in CHECKS else view}.html.j2",
         title=draft.schema.get("title") or studio.keeper.path.name,
         style=STYLE,
         policy="",
-        t=texts(studio.language),
+        t=spoken,
         language=studio.language,
         languages=LANGUAGES,
         views=VIEWS,
@@ -102,7 +102,13 @@ def page(
         said=defaultdict(str, said),
         attributes=[defaultdict(str, one) for one in draft.attributes],
         partial=partial,
+        mine=mine,
+        differing=differing(draft, mine, studio.keeper) if mine else (),
+        ladder=lambda words: ladder(wish, words),
+        page_of_docs=page_of_docs,
+        own=lambda sentence: translated(str(sentence), studio.language),
         typed=lambda name: typed(draft.wish, name),
+        number_in=lambda text: shown(str(text), spoken["separators"]),
         scales=SCALES,
         methods={name: spec for name, spec in METHODS.items() if spec.offered},
         names_of=names_of,
@@ -149,6 +155,27 @@ def _by_role(draft: Draft, names: Sequence[str], person: str | None) -> dict[str
     """Return columns by their role, with the person's id as it was typed last."""
     draft = draft if person is None else replace(draft, person=person)
     return {role: [name for name in names if role_of(draft, name) == role] for role in ROLES}
+
+
+def differing(theirs: Draft, mine: Draft, keeper: Keeper) -> list[tuple[str, str, str]]:
+    """Return what differs between two drafts: the name of a part, and its texts in both."""
+    if keeper.unread:
+        return [(keeper.path.name, keeper.text or "", mine.to_toml())]
+    first, second = (
+        {
+            "table": one.table,
+            **one.wish,
+            **{key: str(value) for key, value in one.schema.items() if key != "attribute"},
+            "order": ", ".join(one.columns),
+            **{", ".join(names_of(each)): tomli_w.dumps(each) for each in one.attributes},
+            **{pin["pin"]: tomli_w.dumps(pin) for pin in one.pins},
+        }
+        for one in (theirs, mine)
+    )
+    names = {**first, **second}
+    at_first = {name: usual(name) for name in names}
+    first, second = at_first | first, at_first | second
+    return [(name, first[name], second[name]) for name in names if first[name] != second[name]]
 
 
 def _pins(studio: State, draft: Draft) -> Sequence[Mapping[str, Any]]:

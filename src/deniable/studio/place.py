@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from deniable.atomic_files import write_file
+from deniable.atomic_files import FileLock, write_file
 from deniable.collect.door import new_secret
 
 
@@ -39,6 +39,11 @@ class Place:
             plain = json.loads((cache / "address.json").read_text(encoding="utf-8"))
             return replace(found, secret=str(plain["secret"]), port=int(plain["port"]))
         return found
+
+    def claim(self) -> FileLock | None:
+        """Hold the place, as long as this process runs; None if another studio does."""
+        lock = FileLock(self.cache / "open")
+        return lock if lock.claim() else None
 
     def listening(self, port: int) -> "Place":
         """Return the place, listening at a port, and remember it."""

@@ -1,6 +1,7 @@
 """The listener: what is asked of the page, and what is done about it."""
 
 import asyncio
+import copy
 import sys
 import time
 import traceback
@@ -20,15 +21,20 @@ from deniable.collect.door import Door
 from deniable.errors import InputError
 from deniable.report.rendering import read
 from deniable.studio import answers, exports, importing, working
-from deniable.studio.draft import Keeper, digest
+from deniable.studio.draft import Draft, Keeper, OutdatedError, Sketch
 from deniable.studio.page import CHECKS, POLICY, VIEWS, page
 from deniable.studio.place import Place
-from deniable.studio.state import State
-from deniable.studio.steps import STEPS, Asked
+from deniable.studio.sentences import translated
+from deniable.studio.state import LANGUAGES, State
+from deniable.studio.steps import REPEATED, STEPS, UNTIED, Asked
 from deniable.studio.wish import Wish
 
 _LONGEST_FORM = 4_000_000
 """Bytes that a form may have: the names of a thousand columns, and their categories."""
+
+_CHANGED = (
+    "the draft has been changed elsewhere, and this is it now; nothing was done: press it again"
+)
 
 _ALONE_AFTER = 3600.0
 """Seconds without a page after which the studio ends."""
@@ -55,6 +61,8 @@ class Studio(State):
     ) -> None:
         super().__init__(keeper, place)
         self.ended = ended
+        self._made_by: dict[str, str] = {}
+        """The state of the draft that each page has made last."""
         name = f"studio-{place.cache.name}"
         self.door = Door(place.port, place.secret, name, POLICY, _LONGEST_FORM, self.token)
         self._looked = time.monotonic()
@@ -91,7 +99,14 @@ class Studio(State):
         if not isinstance(error, ClientDisconnect):
             where = "".join(traceback.format_tb(error.__traceback__))
             sys.stderr.write(f"{where}{type(error).__name__}\n")
-        return self.door.said(500, "this failed; the window that the program runs in says where")
+        return self._said(500, "this failed; the window that the program runs in says where")
+
+    def _said(self, status: int, sentence: str) -> Response:
+        """Return an answer of one sentence, in the page's language if it is there."""
+        text = translated(sentence, self.language)
+        answer = self.door.said(status, text or sentence)
+        answer.headers["Content-Language"] = self.language if text else LANGUAGES[0]
+        return answer
 
     async def _end_when_alone(self) -> None:
         while (left := self._looked + _ALONE_AFTER - time.monotonic()) > 0 or self.running:
@@ -108,7 +123,7 @@ class Studio(State):
     async def _view(self, request: Request) -> Response:
         view = request.path_params["view"]
         if view not in (*VIEWS, *CHECKS):
-            return self.door.said(404, "there is no such page")
+            return self._said(404, "there is no such page")
         await importing.look(self, view)
         at, _, name = request.headers.get("hx-target", "").partition("-")
         job = self.jobs.get(name)
@@ -119,22 +134,35 @@ class Studio(State):
         try:
             return self._shown(view, within=request.query_params.get("in", ""), **ended)
         except InputError as error:
-            return self.door.said(404, str(error))
-
-    @property
-    def state(self) -> str:
-        """A name for the draft, by which a page knows whether it shows this one."""
-        return digest(self.keeper.draft.to_toml())
+            return self._said(404, str(error))
 
     def _shown(
-        self, view: str, *, partial: bool = False, within: str = "", **headers: str
+        self,
+        view: str,
+        *,
+        partial: bool = False,
+        within: str = "",
+        mine: Draft | None = None,
+        **headers: str,
     ) -> Response:
-        """Return a view; ``partial`` if only its answers, and what is wrong, are exchanged."""
+        """Return a view; ``partial`` if only its answers, and what is wrong, are exchanged; with
+        the draft that somebody wanted to save in the place of one that was changed elsewhere."""
         self._looked = time.monotonic()
+        self.keeper.look()
         wish = self.understood()
         computing = self._compute(wish)
         said, self.said = self.said, {}
-        content = page(self, view, wish, said, partial=partial, computing=computing, within=within)
+        content = page(
+            self,
+            view,
+            wish,
+            said,
+            partial=partial,
+            computing=computing,
+            within=within,
+            mine=mine,
+        )
+        self.typed = {}
         headers = {**self.door.headers, "X-Draft": self.state, **headers}
         return Response(content, 200, headers, "text/html; charset=utf-8")
 
@@ -158,12 +186,13 @@ class Studio(State):
 
     async def _alive(self, _request: Request) -> Response:
         self._looked = time.monotonic()
+        self.keeper.look()
         return JSONResponse({"draft": self.state}, 200, self.door.headers)
 
     async def _script(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in ("htmx.min.js", "studio.js"):
-            return self.door.said(404, "there is no such file")
+            return self._said(404, "there is no such file")
         headers = {**self.door.headers, "Cache-Control": "no-cache"}
         return Response(read("deniable.studio", "browser", name), 200, headers, "text/javascript")
 
@@ -173,26 +202,44 @@ class Studio(State):
         """Do a step, and show the page again."""
         form = await self.door.form(request)
         if form is None:
-            return self.door.said(403, "this was not sent from the page; load it again")
+            return self._said(403, "this was not sent from the page; load it again")
         view = was = form.pop("view", "design")
+        shown, by = form.pop("draft", ""), form.pop("tab", "")
         name, _, which = form.pop("do", "").partition(" ")
         step = STEPS.get(name)
         form |= {"which": which} if which else {}
         if name == view:
             self.filled[view] = form
         if view not in (*VIEWS, *CHECKS) or step is None:
-            return self.door.said(400, "there is no such step")
+            return self._said(400, "there is no such step")
+        self.keeper.look()
+        tied = name not in UNTIED or any(control.startswith("w.") for control in form)
+        is_shown = not shown or not tied or self.state in (shown, self._made_by.get(by))
+        mine = None
         try:
-            view = await step(Asked(self, form, request.is_disconnected)) or view
+            if is_shown:
+                view = await step(Asked(self, form, request.is_disconnected)) or view
+            elif name in REPEATED:
+                raise InputError(_CHANGED)
+            else:
+                mine = await self._sketched(name, form, shown, request)
+        except OutdatedError as error:
+            mine = error.mine
         except InputError as error:
             self.said = {form.get("at", "page"): str(error)}
-        partial = request.headers.get("hx-target") == "answers"
-        if request.headers.get("hx-request") or self.said:
+        if by:
+            self._made_by = {**dict(list(self._made_by.items())[-63:]), by: self.state}
+        htmx = request.headers.get("hx-request")
+        partial = request.headers.get("hx-target") == "answers" and mine is None
+        if htmx or self.said or mine:
             # The address stays that of the view; htmx would put that of the form there.
             address = {"HX-Push-Url": "false" if view == was else f"/{view}"}
-            within = form.get("at", "") if name == "declare" else ""  # what is open stays open
+            if mine:
+                whole = {"HX-Retarget": "#body", "HX-Reselect": "#body", "HX-Reswap": "outerHTML"}
+                address |= whole
+            within = form.get("at", "") if name in ("declare", "speak") else ""  # stays open
             await importing.look(self, view)
-            return self._shown(view, partial=partial, within=within, **address)
+            return self._shown(view, partial=partial, within=within, mine=mine, **address)
         # Without a script, the page cannot ask for the answer later.
         if name == "ask":
             await self.made(name, request.is_disconnected)
@@ -201,6 +248,28 @@ class Studio(State):
         if not wish.problems:
             await self.answers.wait(wish.digest, request.is_disconnected)
         return RedirectResponse(f"/{view}", 303, self.door.headers)
+
+    async def _sketched(
+        self, name: str, form: dict[str, str], shown: str, request: Request
+    ) -> Draft | None:
+        """Return the draft that a step makes of the one that its page has shown, which has been
+        changed since; None if the step would have changed nothing.
+
+        Raises:
+            InputError: if that is not known any more, or the step does.
+        """
+        base = self.keeper.earlier(shown)
+        if base is None:
+            if not any(control.startswith("w.") for control in form):
+                self.typed = {f"f-{field}": text for field, text in form.items()}
+                raise InputError(_CHANGED)
+            base, name = self.keeper.draft, "wish"
+        aside = copy.copy(self)
+        aside.keeper = Sketch(self.keeper.path, base)
+        step = STEPS["wish" if name == "solve" else name]
+        await step(Asked(aside, form, request.is_disconnected))
+        self.language, mine = aside.language, aside.keeper.draft
+        return None if mine in (base, self.keeper.draft) else mine
 
     async def _file(self, request: Request) -> Response:
         """Hand out a file that was asked for."""
@@ -212,7 +281,7 @@ class Studio(State):
             return FileResponse(self.cache / name, 200, headers)
         answer = self.answers.known(wish.digest)
         if wish.problems or not answer or "mechanism" not in answer:
-            return self.door.said(409, "there is no design yet; wait for it, or mend the wishes")
+            return self._said(409, "there is no design yet; wait for it, or mend the wishes")
         makers: dict[str, Callable[[], str]] = {
             "schema.toml": partial(exports.schema_file, wish),
             "mechanism.json": lambda: answer["mechanism"],
@@ -221,11 +290,11 @@ class Studio(State):
             "summary.html": lambda: page(self, "summary", wish, {}),
         }
         if name not in makers:
-            return self.door.said(404, "there is no such file")
+            return self._said(404, "there is no such file")
         try:
             content = makers[name]()
         except InputError as error:
-            return self.door.said(409, str(error))
+            return self._said(409, str(error))
         return Response(content, 200, self.door.handed_out(name), "application/octet-stream")
 
     def report(self, name: str = "report.html") -> Path | None:
@@ -237,7 +306,7 @@ class Studio(State):
 
     def _report(self, name: str) -> Response:
         if (file := self.report(name)) is None:
-            return self.door.said(409, "there is no such page yet")
+            return self._said(409, "there is no such page yet")
         # The page has a policy of its own, which allows its style.
         headers = {k: v for k, v in self.door.headers.items() if k != "Content-Security-Policy"}
         return FileResponse(file, 200, headers, "text/html; charset=utf-8")

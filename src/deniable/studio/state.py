@@ -47,8 +47,15 @@ class State:
         """The first rows of the table that a view shows, beside what they were read from."""
         self.from_check: dict[str, Job] = {}
         """What was made from the last check of a view, by the view's name."""
+        self.typed: Mapping[str, str] = {}
+        """What stands in the fields of the page that is shown next, by their ids."""
         self.said: Mapping[str, str] = {}
         """What the last step has to say: by control, or under ``page``."""
+
+    @property
+    def state(self) -> str:
+        """A name for the draft, by which a page knows whether it shows this one."""
+        return self.keeper.state
 
     def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
         """Return what is asked for now, or by a wish that is compared."""
@@ -103,6 +110,7 @@ class State:
                 "output": job.output,
                 "picture": job.picture,
                 "lines": job.lines,
+                "of": job.of,
                 "printed": job.printed.decode(errors="replace"),
                 "status": None if job.interrupted else job.status,
             }
@@ -121,6 +129,7 @@ class State:
                 job = Job(plain["arguments"], self.folder, plain["output"], cache=self.cache)
                 job.lines, picture = plain["lines"], plain["picture"]
                 job.picture = picture if Path(picture).is_file() else ""
+                job.of = plain.get("of", "")
                 job.printed, job.status = plain["printed"].encode(), plain["status"]
                 if job.status is None:
                     job.status, job.interrupted = 130, True

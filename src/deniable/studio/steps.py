@@ -15,10 +15,11 @@ from deniable.studio import answers, declaring, exports, opening
 from deniable.studio.draft import MOST_PINS, Draft
 from deniable.studio.importing import OPTIONS, Reading, reading_in
 from deniable.studio.making import CHECKED, Job, options
-from deniable.studio.numbers import rounded_up
+from deniable.studio.numbers import plain, rounded_up
 from deniable.studio.paths import kept_path, new_path, path_in, read_path
+from deniable.studio.sentences import texts
 from deniable.studio.state import LANGUAGES, State
-from deniable.studio.wish import tables_text
+from deniable.studio.wish import tables_text, taken
 from deniable.studio.working import Gone, in_process
 
 
@@ -36,6 +37,12 @@ class Asked:
     form: Mapping[str, str]
     gone: Gone
 
+    @property
+    def separators(self) -> str:
+        """How numbers are written in the language of the page that the form was in."""
+        spoken = self.form.get("language", self.studio.language)
+        return str(texts(spoken if spoken in LANGUAGES else LANGUAGES[0])["separators"])
+
 
 Step = Callable[[Asked], Awaitable[str | None]]
 """Returns the view to go to, if it is another."""
@@ -43,7 +50,11 @@ Step = Callable[[Asked], Awaitable[str | None]]
 
 async def wish(asked: Asked) -> None:
     """Take over what stands in the controls."""
-    controls = {name[2:]: text for name, text in asked.form.items() if name.startswith("w.")}
+    controls = {
+        name[2:]: taken(name[2:], text, asked.separators)
+        for name, text in asked.form.items()
+        if name.startswith("w.")
+    }
     asked.studio.keeper.change(lambda draft: draft.with_wish(**controls))
 
 
@@ -58,9 +69,18 @@ async def redo(asked: Asked) -> None:
 
 
 async def speak(asked: Asked) -> None:
-    """Show the page in another language."""
-    if asked.form.get("which") in LANGUAGES:
-        asked.studio.language = asked.form["which"]
+    """Show the page in another language, with all that was typed into it."""
+    studio, form = asked.studio, asked.form
+    await wish(asked)
+    kept = {name[5:]: text for name, text in form.items() if name.startswith("kept.")}
+    studio.typed = kept or {f"f-{name}": text for name, text in form.items()}
+    if form.get("of") in _MAKING:
+        studio.filled[form["of"]] = form
+    if form.get("which") in LANGUAGES:
+        studio.language = form["which"]
+
+
+_MAKING = ("release", "study", "ask")
 
 
 async def add_table(asked: Asked) -> None:
@@ -88,10 +108,12 @@ async def solve(asked: Asked) -> None:
     await wish(asked)
     studio = asked.studio
     wished, version = studio.understood(), studio.keeper.version
-    if wished.problems:
-        raise InputError(next(iter(wished.problems.values())))
-    if "epsilon" not in wished.arguments:
+    wrong = {**wished.problems}
+    is_open = "epsilon" in wished.unchosen and wrong.pop("epsilon")
+    if not is_open and "epsilon" not in {**wished.arguments, **wrong}:
         raise InputError("this finds a total: choose a total, and a method that takes one")
+    if wrong:
+        raise InputError(next(iter(wrong.values())))
     studio.answers.drop()
     finding = asyncio.create_task(in_process(answers.solve, wished))
     while not finding.done():
@@ -102,6 +124,19 @@ async def solve(asked: Asked) -> None:
     epsilon, decides = await finding
     studio.keeper.change(lambda draft: draft.with_wish(epsilon=rounded_up(epsilon)))
     studio.said = {"solve": ", ".join(decides)}
+
+
+async def choose(asked: Asked) -> None:
+    """Take an ε of those that are offered."""
+    await wish(asked)
+    asked.studio.keeper.change(lambda draft: draft.with_wish(epsilon=asked.form.get("which", "")))
+
+
+async def mine(asked: Asked) -> None:
+    """Save a draft in the place of one that was changed elsewhere."""
+    keeper = asked.studio.keeper
+    draft = Draft.from_text(asked.form.get("text", ""), keeper.path)
+    keeper.change(lambda _: draft, over=True)
 
 
 async def pin(asked: Asked) -> None:
@@ -142,7 +177,9 @@ async def use(asked: Asked) -> None:
 
 async def change(name: str, asked: Asked) -> None:
     """Change the schema."""
-    asked.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, asked.form))
+    edges = [plain(edge, asked.separators) for edge in asked.form.get("bins", "").split()]
+    form = {**asked.form, "bins": " ".join(edges)}
+    asked.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, form))
 
 
 async def open_file(asked: Asked) -> str:
@@ -244,7 +281,8 @@ async def _check(of: str, given: list[str], asked: Asked) -> str:
 
 
 def _typed(form: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in form.items() if text and name not in ("which", "at")}
+    apart = ("which", "at", "of", "language")
+    return {name: text for name, text in form.items() if text and name not in apart}
 
 
 async def make(of: str, asked: Asked) -> str:
@@ -256,7 +294,7 @@ async def make(of: str, asked: Asked) -> str:
     if check is None or form is None or check.status != 0 or not studio.is_of_now(check):
         raise InputError("this is not what was checked last; check it first")
     given = [word for word in check.arguments if word not in CHECKED]
-    job = Job(given, studio.folder, form["output"])
+    job = Job(given, studio.folder, form["output"], of=studio.state)
 
     def then() -> None:
         if job.status:
@@ -376,6 +414,8 @@ STEPS: dict[str, Step] = {
     "add_table": add_table,
     "remove_table": remove_table,
     "solve": solve,
+    "choose": choose,
+    "mine": mine,
     "pin": pin,
     "unpin": unpin,
     "use": use,
@@ -394,3 +434,9 @@ STEPS: dict[str, Step] = {
     **{name: partial(change, name) for name in declaring.CHANGES},
 }
 """The steps, by the name of their button."""
+
+UNTIED = frozenset({"speak", "rehearse", "ask", "stop", "look"})
+"""Steps that are the same whatever the draft is."""
+
+REPEATED = frozenset({"undo", "redo", "release", "study", "make_release", "make_study"})
+"""Steps that are refused where the draft is another than the page showed."""

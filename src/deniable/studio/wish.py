@@ -15,10 +15,11 @@ from deniable.design.methods import check_number, method_named
 from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
 from deniable.laws.response import check_attenuation
+from deniable.mechanism.prediction import Target
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 from deniable.studio.draft import Draft, Plain, digest, names_of, usual
-from deniable.studio.numbers import decimal_number, whole_number, written
+from deniable.studio.numbers import decimal_number, plain, whole_number, written
 
 SCALES: dict[str, tuple[float, float]] = {
     "rows": (100, 10_000_000),
@@ -48,11 +49,15 @@ class Wish:
         rows: expected.
         within: the half-width that is accepted, as a fraction of 1.
         prior: how sure of something an observer is before, as a fraction of 1.
+        limit: how sure of it they may become, as a fraction of 1; 0 if that was not typed.
+        waves: releases of the same people.
         tables: of interest, each one to three names.
         assume: what shares are assumed, as :func:`~deniable.design.expected_tables.expected_tables`
             takes it.
+        target: whether sampling error counts, likewise.
         responses: the file of a response matrix, by attribute.
         problems: what is wrong, by control.
+        unchosen: the controls that decide how much may be learnt, and are empty.
     """
 
     schema: dict[str, Any]
@@ -60,17 +65,21 @@ class Wish:
     rows: int = 0
     within: float = 0.0
     prior: float = 0.0
+    limit: float = 0.0
+    waves: int = 1
     tables: list[list[str]] = field(default_factory=list)
     assume: Any = "uniform"
+    target: Target = "table"
     responses: dict[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    unchosen: list[str] = field(default_factory=list)
 
     @property
     def digest(self) -> str:
         """A name for what is asked, that nothing else has."""
         return digest(
             *(self.schema, self.arguments, self.rows, self.within),
-            *(self.tables, self.assume, self.responses),
+            *(self.tables, self.assume, self.target, self.responses),
         )
 
 
@@ -96,6 +105,11 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
         text = typed(wish, name)
         return put(name, lambda: checked(decimal_number(text, what), what)) if text else None
 
+    def choose(name: str, sentence: str) -> None:
+        if schema and not typed(wish, name):
+            asked.problems[name] = sentence
+            asked.unchosen.append(name)
+
     schema = put("schema", lambda: _made(draft))
     spec = put("method", lambda: method_named(typed(wish, "method")))
     takes = spec.takes if spec else frozenset()
@@ -104,6 +118,9 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
     asked.rows = put("rows", lambda: _rows(typed(wish, "rows"))) or 0
     asked.within = put("within", lambda: _percent(typed(wish, "within"), "the accepted error")) or 0
     asked.prior = put("prior", lambda: _percent(typed(wish, "prior"), "the belief before")) or 0
+    if text := typed(wish, "limit"):
+        asked.limit = put("limit", lambda: _limit(text, asked.prior)) or 0
+    asked.waves = put("waves", lambda: _waves(typed(wish, "waves"))) or 0
     if file := typed(wish, "matrix_file"):
         asked.responses = {typed(wish, "matrix_of"): str(folder / Path(file).name)}
         if "" in asked.responses:
@@ -114,8 +131,8 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
         name, more = names_of(one)[0], {}
         if by_level and name not in asked.responses:
             more["epsilon"] = number(f"level.{name}", f"ε of '{name}'", _level)
-            if not typed(wish, f"level.{name}") and name not in draft.kept:
-                asked.problems[f"level.{name}"] = f"ε of '{name}': type its level, in nats"
+            if name not in draft.kept:
+                choose(f"level.{name}", f"ε of '{name}': type its level, in nats")
         elif "importance" in takes:
             what = f"importance of '{name}'"
             more["importance"] = number(f"importance.{name}", what, check_positive)
@@ -124,11 +141,13 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
     arguments: dict[str, Any] = {"method": typed(wish, "method")}
     if "strength" in takes and (typed(wish, "attenuation") or "total" not in takes):
         strength = number("attenuation", "λ", lambda value, _: check_attenuation(value))
-        arguments["attenuation"] = strength or 0.5
+        arguments["attenuation"] = strength
+        choose("attenuation", "λ: type the part of a difference of shares that is left")
     elif not by_level:
         arguments["epsilon"] = number("epsilon", "ε", _level)
-        if not typed(wish, "epsilon"):
-            asked.problems["epsilon"] = "ε: type the total for the whole record, in nats"
+        designed = {names_of(one)[0] for one in draft.attributes} - {*draft.kept}
+        if not designed or designed - asked.responses.keys():
+            choose("epsilon", "ε: type the total for the whole record, in nats")
     if "caps" in takes and (cap := typed(wish, "cap")):
         arguments["given_rest"] = put("cap", lambda: _cap(cap, of_record="forms" in takes))
     if "floor" in takes:
@@ -143,6 +162,7 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
     if schema:
         put("tables", lambda: [checked_names(schema, table) for table in asked.tables])
     asked.assume = typed(wish, "assume")
+    asked.target = "population" if typed(wish, "target") == "population" else "table"
     if asked.assume == "typed":
         given = {name: wish.get(f"shares.{name}", "") for name in draft.columns}
         asked.assume = {
@@ -151,6 +171,19 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
             if text and (shares := put(f"shares.{name}", partial(_shares, text, name, schema)))
         }
     return asked
+
+
+def taken(name: str, text: str, separators: str) -> str:
+    """Return what was typed into a control as a draft keeps it: a number as every language reads
+    it, anything else as it is."""
+    kind = name.partition(".")[0]
+    if kind in _WHOLE or kind in SCALES or kind in _OTHER_NUMBERS:
+        return plain(text, separators, whole=kind in _WHOLE)
+    return text
+
+
+_WHOLE = ("rows", "asked", "waves")
+_OTHER_NUMBERS = ("limit", "cap", "pair_floor", "pairs")
 
 
 def tables_in(text: str) -> list[list[str]]:
@@ -177,6 +210,20 @@ def _rows(text: str) -> int:
     if not 1 <= rows <= 10**12:
         raise InputError("rows expected: from 1 to 1000000000000")
     return rows
+
+
+def _limit(text: str, prior: float) -> float:
+    limit = _percent(text, "the belief after")
+    if limit <= prior:
+        raise InputError("the belief after is more than the belief before")
+    return limit
+
+
+def _waves(text: str) -> int:
+    waves = whole_number(text, "releases of the same people")
+    if not 1 <= waves <= 1000:
+        raise InputError("releases of the same people: from 1 to 1000")
+    return waves
 
 
 def _percent(text: str, what: str) -> float:

@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -268,6 +268,20 @@ def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray
         .rename({c.source: c.name for c in columns if c.source})
         .to_native()
     )
+
+
+class EagerFrame(Protocol):
+    """What dataframes in memory have (pandas, Polars, pyarrow), and a lazy frame, a DuckDB relation
+    or a dataset, which come back as another kind, have not."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        ...
+
+    def drop(self, *arguments: Any, **given: Any) -> Any:
+        """Return the frame without some columns."""
+        ...
 
 
 _MARK = "deniable_mechanism"

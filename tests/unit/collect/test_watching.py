@@ -8,13 +8,17 @@ import pytest
 
 from deniable.collect import counting
 from deniable.collect.folder import StudyFolder
+from deniable.collect.releasing import export
 from deniable.collect.store import Outcome, Submission
 from deniable.collect.watching import Batch, Watch, leverage
 from deniable.design.expected_accuracy import expected_accuracy
 from deniable.errors import InputError
 from deniable.estimate.consistency import find_origin
 from deniable.estimate.shares import Shares
+from deniable.estimate.source import open_release
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import Target
+from deniable.randomness import SeededRandomness
 from unit.collect.studies import TODAY, example_folder, fill, packed
 
 
@@ -121,6 +125,23 @@ def test_what_can_be_read_is_what_a_report_says(folder: StudyFolder) -> None:
             told = batch.table(shares.attributes, "table").readability
             expects = shares.readability(told.n_records, "table")
             assert told.readable_from == pytest.approx(expects.readable_from, rel=0.35)
+
+
+@pytest.mark.parametrize("target", ["table", "population"])
+def test_page_study_and_export_give_one_verdict(
+    folder: StudyFolder, tmp_path: Path, target: Target
+) -> None:
+    """Failed before: 140 records on the page, none said by `estimate STUDY`, 3,800 rows by
+    `estimate EXPORT`."""
+    export(folder, tmp_path / "release", SeededRandomness(1))
+    with folder.opened() as store:
+        batch = looked(Watch(folder, store))
+        for names in ("smokes",), ("smokes", "alcohol"):
+            shown = batch.table(names, target).readability
+            for source in counting.open_collected(folder.path), open_release(tmp_path / "release"):
+                (estimate,) = Shares(names, target=target).ask(source)
+                assert estimate.readability == shown
+                assert estimate.to_plain()["readable"] == shown.to_plain()
 
 
 def test_false_records_move_a_share_by_no_more_than_its_leverage(folder: StudyFolder) -> None:

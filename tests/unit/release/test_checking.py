@@ -38,18 +38,25 @@ def test_all_reasons_are_found_at_once_and_nothing_is_written(tmp_path: Path, ta
     found.look(table)
     plain = found.to_plain()
     assert [one["at"] for one in plain["problems"]] == [
-        *("output", "ledger", "accept_drafted", "table", "table"),
+        *("output", "ledger", "accept_drafted", "table", "table", "person_epsilon"),
     ]
     for sentence, word in zip(
         plain["problems"],
-        ("exists already", "budget of", "of 'a' were read off", "'town'", "data row 2"),
+        (
+            "exists already",
+            "budget of",
+            "of 'a' were read off",
+            "'town'",
+            "data row 2",
+            "2 rows of ε",
+        ),
         strict=True,
     ):
         assert word in sentence["sentence"]
     assert (plain["drafted"], plain["replaces"]) == (["a"], True)
-    with pytest.raises(InputError, match="refused for 5 reasons") as refused:
+    with pytest.raises(InputError, match="refused for 6 reasons") as refused:
         found.problems.refuse()
-    assert str(refused.value).count("\n  ") >= 5
+    assert str(refused.value).count("\n  ") >= 6
     assert {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == before
 
 
@@ -62,7 +69,7 @@ def test_rows_are_not_read_while_something_is_known_to_stand_against_it(
     assert "read off the data" in str(refused.value)
     assert "'town'" in str(refused.value)
     assert (found.rows, "maybe" in str(refused.value)) == (None, False)
-    settled = check(tmp_path, accept_drafted=True, drop_other_columns=True)
+    settled = check(tmp_path, accept_drafted=True, drop_other_columns=True, person_epsilon=4.0)
     settled.refuse_before_rows(table)
     settled.look(table)
     with pytest.raises(InputError, match=r"^.*people\.csv"):  # one reason is said as it is
@@ -76,6 +83,7 @@ def test_the_ledger_before_and_after_counts_all_rows_of_a_person(
     ledger = Ledger(tmp_path / "l")
     whose = Population(ledger, "p")
     given = {"accept_drafted": True, "drop_other_columns": True, "population": whose}
+    given |= {"person_epsilon": 4.0}
     found = check(tmp_path, **given)
     found.columns(table)
     found.look(table)
@@ -92,6 +100,22 @@ def test_the_ledger_before_and_after_counts_all_rows_of_a_person(
     assert (problem.at, "which is 4 nats: of 3 nats 3 are left" in problem.sentence) == (
         *("ledger", True),
     )
+
+
+def test_rows_of_a_person_are_counted_without_a_ledger(tmp_path: Path, table: str) -> None:
+    # Failed before: `--check` found nothing against a release that is refused for it.
+    Path(table).write_text(Path(table).read_text().replace("maybe", "no"))
+    given = {"accept_drafted": True, "drop_other_columns": True}
+    found = check(tmp_path, **given)
+    found.refuse_before_rows(table)
+    found.look(table)
+    assert found.to_plain()["rows_of_person"] == 2
+    (problem,) = found.problems.found
+    assert problem.at == "person_epsilon"
+    assert "2 rows of ε = 2 each, 4 together" in problem.sentence
+    allowed = check(tmp_path, **given, person_epsilon=4.0)
+    allowed.look(table)
+    assert (allowed.rows_of_person, allowed.problems.found) == (2, [])
 
 
 def test_a_table_that_is_not_there_is_a_reason_and_a_stream_is_not_read(tmp_path: Path) -> None:

@@ -19,5 +19,5 @@ def draft(*attributes: dict[str, Any], keep: tuple[str, ...] = (), **typed: str)
     """A draft of some attributes, by default a, b and c, with some texts in controls."""
     declared = list(attributes) or [attribute("a"), attribute("b", 3), attribute("c", 2)]
     schema = {"attribute": declared} | ({"keep": list(keep)} if keep else {})
-    named = {name.replace("__", "."): text for name, text in typed.items()}
+    named = {"epsilon": "4"} | {name.replace("__", "."): text for name, text in typed.items()}
     return Draft(schema).with_wish(**named)

@@ -105,7 +105,7 @@ def test_wishes_follow_a_new_name_also_those_that_are_compared() -> None:
     after = CHANGES["declare"](before, {**FORM, "names": ODD[0], "kept": "yes"})
     new = {
         "tables": f"{ODD[0]}\tb\nb\nc", "matrix_of": ODD[0], f"level.{ODD[0]}": "1.5",
-        f"importance.{ODD[0]}": "2", f"shares.{ODD[0]}": "50 50", "level.b": "3",
+        f"importance.{ODD[0]}": "2", f"shares.{ODD[0]}": "50 50", "level.b": "3", "epsilon": "4",
     }  # fmt: skip
     assert after.wish == new
     assert after.pins == ({**new, "pin": "A"},)
@@ -117,16 +117,19 @@ def test_of_several_columns_those_that_stay_keep_their_tables() -> None:
     several = {"names": ["a", "b", "c"], "categories": ["0", "1"]}
     before = draft(several, tables="a\tb\nc")
     form = {**FORM, "names": "a\r\nc"}
-    assert CHANGES["declare"](before, form).wish == {"tables": "c"}
+    assert CHANGES["declare"](before, form).wish == {"epsilon": "4", "tables": "c"}
     assert CHANGES["declare"](before, {**form, "names": "c\nb\na"}).wish == before.wish
     renamed = CHANGES["declare"](before, {**form, "names": "a\nnew\nc"})
-    assert renamed.wish == {"tables": "a\tnew\nc"}
+    assert renamed.wish == {"epsilon": "4", "tables": "a\tnew\nc"}
     assert renamed.attributes[0]["names"] == ["a", "new", "c"]
 
 
 def test_what_is_wished_of_a_removed_attribute_goes() -> None:
     after = CHANGES["remove"](draft(**WISHES, keep=("a", "c")), {"which": "0"})
-    assert after.wish == {"tables": "b\nc", "matrix_of": "", "level.b": "3"}
+    assert after.wish == {
+        **{"epsilon": "4", "tables": "b\nc"},
+        **{"matrix_of": "", "level.b": "3"},
+    }
     assert (after.columns, after.kept) == (("b", "c"), ("c",))
     assert understood(after).problems == {}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable import atomic_files
 from deniable.errors import InputError
-from deniable.studio.draft import Draft, Keeper, digest, names_of
+from deniable.studio.draft import Draft, Keeper, OutdatedError, digest, names_of
 from deniable.studio.wish import understood
 from unit.studio.drafts import ODD, attribute, draft
 
@@ -110,7 +110,56 @@ def test_steps_back_and_forth(tmp_path: Path) -> None:
 
 
 def test_what_is_typed_back_to_the_default_is_not_kept() -> None:
-    assert draft(epsilon="5").with_wish(epsilon="4", rows="").wish == {"rows": ""}
+    assert draft(epsilon="", rows="5").with_wish(rows="10000", within="").wish == {"within": ""}
+
+
+def test_what_another_program_writes_is_taken_over_and_not_overwritten(tmp_path: Path) -> None:
+    """Two keepers of one file: whoever is late is told, and nothing of the other is lost."""
+    path = tmp_path / "draft.studio.toml"
+    one, two = Keeper(path, draft()), Keeper(path, draft())
+    one.change(lambda draft: draft.with_wish(epsilon="1"))
+    for late in (lambda: two.change(lambda draft: draft.with_wish(rows="5")), two.undo):
+        two.look()
+        one.change(lambda draft: draft.with_wish(within=str(len(two.before))))
+        with pytest.raises(OutdatedError) as outdated:
+            late()
+        assert Draft.from_toml(path) == one.draft == two.draft
+    assert outdated.value.mine.wish == {"epsilon": "1"}
+    two.undo()  # what was taken over is a step
+    assert two.draft.wish["within"] == "1"
+    one.look()
+    assert one.draft == two.draft
+    state = one.state
+    one.look()
+    assert one.state == state
+
+
+def test_a_hand_edit_is_seen_and_one_that_is_no_draft_is_not_overwritten(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path / "draft.studio.toml", draft())
+    keeper.change(lambda draft: draft.with_wish(epsilon="1"))
+    good, version, state = keeper.path.read_text(), keeper.version, keeper.state
+    for text in (b"[wish", b"\xff"):
+        keeper.path.write_bytes(text)
+        keeper.look()
+        assert "this is no draft" in keeper.unread
+        assert keeper.version > version
+        assert keeper.state != state
+        with pytest.raises(OutdatedError):
+            keeper.change(lambda draft: draft.with_wish(epsilon="2"))
+        with pytest.raises(OutdatedError):
+            keeper.undo()
+        assert keeper.path.read_bytes() == text
+    keeper.path.write_text(good.replace('"1"', '"3"'))
+    keeper.look()
+    assert (keeper.unread, keeper.draft.wish) == ("", {"epsilon": "3"})
+    keeper.path.write_bytes(b"[")
+    keeper.look()
+    keeper.change(lambda draft: draft, over=True)
+    assert Draft.from_toml(keeper.path) == keeper.draft
+    keeper.path.unlink()  # nothing to overwrite
+    keeper.look()
+    keeper.change(lambda draft: draft.with_wish(epsilon="4"))
+    assert Draft.from_toml(keeper.path).wish == {"epsilon": "4"}
 
 
 def test_a_full_disk_is_said_and_the_old_file_stays(

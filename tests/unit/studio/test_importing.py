@@ -122,10 +122,11 @@ def test_a_release_is_read_with_the_options_that_are_shown(tmp_path: Path) -> No
         typed = {**form, "encoding": "utf-8", "separator": "|"}
         page = (await browser.do("look", view="release", **typed)).text
         assert shown_rows(page)[:2] == ["1,50", "Köln"]
-        await browser.do("release", view="release", **typed)
-        job = made.jobs["release"]
-        while job.status is None:
-            await asyncio.sleep(0.01)
+        for name, step in (("check_release", "release"), ("release", "make_release")):
+            await browser.do(step, view="release", **typed)
+            job = made.jobs[name]
+            while job.status is None:
+                await asyncio.sleep(0.01)
         assert job.status == 0, job.lines
         assert {"--encoding=utf-8", "--separator=|"} <= set(job.arguments)
         assert (tmp_path / "release" / "data.csv").exists()

@@ -47,7 +47,7 @@ SCHEMA = {
         {"name": 'says "<b>hello</b>" 😀', "categories": ["no", "yes"]},
     ],
 }
-FIRST = Draft(SCHEMA, {"rows": "2000"})
+FIRST = Draft(SCHEMA, {"rows": "2000", "epsilon": "4"})
 # With all that a design can show.
 FULL = Draft(
     SCHEMA,
@@ -164,6 +164,7 @@ def browser(running: Running, chromium: webdriver.Chrome) -> webdriver.Chrome:
     running.keeper.change(lambda _: FIRST)
     running.slow.takes, running.slow.delay = 0.0, lambda _path: 0.0
     running.made.answers = working.Answers(running.slow)
+    running.made.language = "en"
     chromium.get(f"{running.url}/design")
     settled(chromium)
     return chromium
@@ -430,7 +431,9 @@ def test_a_result_is_marked_when_its_form_changes_and_announced_when_it_arrives(
     async def run_slowly(job: Job) -> None:
         while not ends.is_set():
             await asyncio.sleep(0.02)
-        job.printed = json.dumps({"attributes": ["smokes"], "n": 9, "cells": cells}).encode()
+        told = {"attributes": ["smokes"], "cells": 2, "readable": 1, "target": "table"}
+        found = {"attributes": ["smokes"], "n": 9, "cells": cells, "readable": told}
+        job.printed = json.dumps(found).encode()
         job.status = 0
 
     monkeypatch.setattr(Job, "run", run_slowly)
@@ -558,3 +561,51 @@ def test_a_page_that_is_closed_ends_what_it_waited_for(
         browser.switch_to.window(first)
         until(lambda: not processes(), 2)
         print(f"gone {time.monotonic() - closed:.2f} s after the page")
+
+
+# --- one draft in two windows, and in two languages -----------------------------------------------
+
+
+@pytest.mark.slow
+def test_two_windows_overwrite_nothing_and_the_late_one_chooses(
+    browser: webdriver.Chrome, running: Running
+) -> None:
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.get(f"{running.url}/design")
+    settled(browser)
+    run(browser, TYPE, "w-epsilon", "3")
+    settled(browser, "3")
+    browser.close()
+    browser.switch_to.window(first)
+    run(browser, TYPE, "w-epsilon", "2")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "button[value=mine]"))
+    assert running.keeper.draft.wish["epsilon"] == "3" == typed(browser)
+    browser.find_element(By.CSS_SELECTOR, "button[value=mine]").click()
+    settled(browser, "2")
+    assert running.keeper.draft.wish["epsilon"] == "2" == typed(browser)
+    assert not browser.find_elements(By.CSS_SELECTOR, "button[value=mine]")
+    running.slow.delay = lambda path: 0.3 if path == "/do" else 0.0
+    for text in ("4", "4.5", "5"):  # faster than answers come
+        run(browser, TYPE, "w-epsilon", text)
+        time.sleep(0.1)
+    settled(browser, "5")
+    assert not browser.find_elements(By.CSS_SELECTOR, "button[value=mine]")
+
+
+@pytest.mark.slow
+def test_another_language_keeps_every_form(browser: webdriver.Chrome, running: Running) -> None:
+    browser.get(f"{running.url}/schema?in=0")
+    for name, text in (("more", "one\ntwo"), ("title", "Mine"), ("question", "Why?")):
+        browser.find_element(By.ID, f"f-{name}").clear()
+        browser.find_element(By.ID, f"f-{name}").send_keys(text)
+    browser.find_element(By.ID, "f-ordered").click()
+    browser.find_element(By.CSS_SELECTOR, "button[value='speak de']").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "button[value='speak en']"))
+    for name, text in (("more", "one\ntwo"), ("title", "Mine"), ("question", "Why?")):
+        assert browser.find_element(By.ID, f"f-{name}").get_property("value") == text
+    assert browser.find_element(By.ID, "f-ordered").is_selected()
+    browser.get(f"{running.url}/design")
+    run(browser, TYPE, "w-rows", "10.000")
+    until(lambda: running.keeper.draft.wish.get("rows") is None)  # as usual
+    running.made.language = "en"

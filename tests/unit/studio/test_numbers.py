@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.studio.numbers import decimal_number, rounded_up, whole_number, written
+from deniable.studio.numbers import decimal_number, plain, rounded_up, shown, whole_number, written
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,29 @@ def test_what_can_be_read_in_two_ways_is_refused() -> None:
 def test_a_whole_number_has_digits_alone(typed: str) -> None:
     with pytest.raises(InputError, match=r"^rows: a whole number is written in digits alone"):
         whole_number(typed, "rows")
+
+
+@pytest.mark.parametrize("space", [" ", "\u00a0", "\u2009", "\u202f"])
+@pytest.mark.parametrize("marks", [".,", ",."])
+def test_thousands_are_read_in_the_language_of_the_page(space: str, marks: str) -> None:
+    point, group = marks
+    for between in (space, group):
+        assert whole_number(plain(f"10{between}000", marks, whole=True), "rows") == 10000
+        assert whole_number(plain(f"1{between}234{between}567", marks, whole=True), "") == 1234567
+    assert decimal_number(plain(f"1{space}234{point}5", marks), "ε") == 1234.5
+    assert decimal_number(plain(f"3{point}125", marks), "ε") == 3.125
+    for typed in ("3,5", "3.5", "0,125", "0.125", "4", "-1"):
+        assert decimal_number(plain(typed, marks), "ε") == float(typed.replace(",", "."))
+    with pytest.raises(InputError, match="can mean either"):
+        decimal_number(plain(f"10{group}000", marks), "ε")
+    for typed in (f"12{group}000{point}5", f"10{point}000", f"1{group}00", f"0{group}125", "1 00"):
+        with pytest.raises(InputError, match="a whole number"):
+            whole_number(plain(typed, marks, whole=True), "rows")
+
+
+@given(st.floats(1e-3, 1e6).map(written), st.sampled_from([".,", ",."]))
+def test_what_a_control_shows_is_read_as_it_was(text: str, marks: str) -> None:
+    assert plain(shown(text, marks), marks) == text
 
 
 @given(st.floats(1e-9, 1e15))

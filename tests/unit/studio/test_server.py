@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 
 from deniable.studio import server, steps
+from deniable.studio.choosing import page_of_docs
 from deniable.studio.draft import Draft
 from deniable.studio.place import Place
-from unit.studio.asking import HTMX, PARTIAL, PORT, SECRET, Browser, inside, studio
+from unit.studio.asking import HTMX, PARTIAL, PORT, SCHEMA, SECRET, Browser, inside, studio
 
 
 def test_only_who_has_the_address_is_let_in(tmp_path: Path) -> None:
@@ -108,9 +110,8 @@ def test_nothing_runs_but_the_two_scripts(tmp_path: Path) -> None:
             assert all(
                 re.fullmatch(r'<script src="/browser/.*" defer></script>', s) for s in scripts
             )
-            assert not re.search(
-                r"\son\w+=|\sstyle=|javascript:|https?://(?!www.w3.org)", answer.text
-            )
+            rest = answer.text.replace(f'href="{page_of_docs("choosing.md")}"', "")
+            assert not re.search(r"\son\w+=|\sstyle=|javascript:|https?://(?!www.w3.org)", rest)
         for script in ("htmx.min.js", "studio.js"):
             answer = await browser.ask(f"/browser/{script}")
             assert answer.headers["content-type"].startswith("text/javascript")
@@ -139,8 +140,8 @@ def test_steps_change_the_draft_and_name_it(tmp_path: Path) -> None:
         assert answer.headers["hx-push-url"] == "/schema"
         assert (await browser.do("speak de")).text.count('lang="de"') == 2
         answer = await browser.do("add_table", **{"table.1": "a", "table.2": "a"})
-        assert "choose one to three attributes, each once" in answer.text
-        assert "choose one to three" not in (await browser.ask("/design")).text
+        assert "Wählen Sie ein bis drei Merkmale, jedes einmal" in answer.text
+        assert "Wählen Sie ein bis" not in (await browser.ask("/design")).text
 
     asyncio.run(look())
 
@@ -284,5 +285,173 @@ def test_an_empty_draft_begins_at_the_start(tmp_path: Path) -> None:
         assert (await browser.ask("/")).headers["location"] == "/start"
         browser, _, _ = await inside(tmp_path)
         assert (await browser.ask("/")).headers["location"] == "/design"
+
+    asyncio.run(look())
+
+
+# --- one draft, several pages ---------------------------------------------------------------------
+
+
+def test_a_late_page_overwrites_nothing_and_is_shown_both(tmp_path: Path) -> None:
+    async def look() -> None:
+        browser, made, _ = await inside(tmp_path)
+        shown = made.state
+        await browser.do("wish", draft=shown, tab="one", **{"w.epsilon": "3"})
+        # The same page may go on before it has its answer; another may not.
+        await browser.do("wish", draft=shown, tab="one", **{"w.epsilon": "3.5"})
+        assert made.keeper.draft.wish["epsilon"] == "3.5"
+        for headers, tab in ((PARTIAL, "two"), ({}, "")):
+            late = {"draft": shown, "tab": tab, "w.epsilon": "1,25", "w.rows": "500"}
+            answer = await browser.do("wish", headers, **late)
+            assert answer.status == 200
+            assert made.keeper.draft.wish == {"epsilon": "3.5"}
+            rows = re.findall(r"<tr><th scope=.row.>.*</tr>", answer.text)
+            assert re.findall("<pre>(.*?)</pre>", rows[0]) == ["3.5", "1,25"]
+            assert re.findall("<pre>(.*?)</pre>", rows[1]) == ["10000", "500"]
+            assert not headers or answer.headers["hx-retarget"] == "#body"
+        text = unescape(re.findall(r'name="text" value="([^"]*)"', answer.text)[0])
+        answer = await browser.do("mine", text=text, draft=shown)
+        assert "Save mine" in answer.text  # it is still late
+        await browser.do("mine", text=text, draft=made.state)
+        assert made.keeper.draft.wish == {"epsilon": "1,25", "rows": "500"}
+        assert Draft.from_toml(made.keeper.path) == made.keeper.draft
+        await browser.do("undo", draft=made.state)
+        assert made.keeper.draft.wish == {"epsilon": "3.5"}
+
+    asyncio.run(look())
+
+
+def test_two_studios_of_one_draft_overwrite_nothing(tmp_path: Path) -> None:
+    async def look() -> None:
+        one, first, _ = await inside(tmp_path)
+        two, second, _ = await inside(tmp_path)
+        shown = second.state
+        await one.do("remove 0", view="schema", draft=first.state)
+        answer = await two.do("wish", PARTIAL, draft=shown, **{"w.epsilon": "1"})
+        assert "Save mine" in answer.text
+        assert "smokes" in answer.text
+        assert Draft.from_toml(first.keeper.path) == first.keeper.draft == second.keeper.draft
+        assert (await two.ask("/alive")).text == (await one.ask("/alive")).text
+
+    asyncio.run(look())
+
+
+@pytest.mark.parametrize("step", ["undo", "redo", "release", "study"])
+def test_a_late_page_makes_nothing(tmp_path: Path, step: str) -> None:
+    async def look() -> None:
+        browser, made, _ = await inside(tmp_path)
+        shown = made.state
+        await browser.do("wish", draft=shown, **{"w.epsilon": "3"})
+        view = step if step in server.VIEWS else "design"
+        answer = await browser.do(step, view=view, draft=shown, table="t.csv", output="out")
+        assert "nothing was done: press it again" in answer.text
+        assert made.keeper.draft.wish == {"epsilon": "3"}
+        assert not made.jobs
+
+    asyncio.run(look())
+
+
+def test_a_draft_that_is_edited_by_hand_is_shown(tmp_path: Path) -> None:
+    async def look() -> None:
+        browser, made, _ = await inside(tmp_path)
+        await browser.do("wish", **{"w.epsilon": "3"})
+        shown, path = made.state, made.keeper.path
+        path.write_text(path.read_text().replace('"3"', '"2.5"'))
+        assert shown not in (await browser.ask("/alive")).text
+        assert 'value="2.5"' in (await browser.ask("/design")).text
+        answer = await browser.do("wish", draft=shown, **{"w.epsilon": "4"})
+        assert "Save mine" in answer.text
+        path.write_text("[wish")
+        answer = await browser.ask("/design")
+        assert "is no longer a draft" in answer.text
+        answer = await browser.do("wish", draft=made.state, **{"w.epsilon": "4"})
+        assert "[wish" in answer.text
+        assert path.read_text() == "[wish"
+        text = unescape(re.findall(r'name="text" value="([^"]*)"', answer.text)[0])
+        await browser.do("mine", text=text, draft=made.state)
+        assert Draft.from_toml(path).wish == {"epsilon": "4"}
+
+    asyncio.run(look())
+
+
+# --- what goes, and what stays --------------------------------------------------------------------
+
+
+def test_a_notice_goes_with_the_next_change(tmp_path: Path) -> None:
+    async def look() -> None:
+        browser, made, _ = await inside(tmp_path)
+        answer = await browser.do("solve", draft=made.state)
+        assert "The table that decides" in answer.text
+        answer = await browser.do("wish", PARTIAL, **{"w.epsilon": "3"})
+        for name in ("said", "solved"):
+            assert f'<div id="{name}" hx-swap-oob="true">' in answer.text
+        assert "The table that decides" not in answer.text
+
+    asyncio.run(look())
+
+
+@pytest.mark.parametrize(
+    ("view", "form", "ids"),
+    [
+        ("start", {"names": "a, b"}, ["f-names"]),
+        ("release", {"of": "release", "output": "x", "population": "p"}, ["f-output"]),
+        ("study", {"of": "study", "purpose": "why"}, ["f-purpose"]),
+        ("ask", {"of": "ask", "release": "r", "table.1": "drinks"}, ["f-release"]),
+        ("schema", {"kept.f-more": "c, d", "kept.f-title": "T"}, ["f-more", "f-title"]),
+        ("schema", {"at": "0", "which": "0", "question": "Why?"}, ["f-question"]),
+    ],
+)
+def test_another_language_keeps_what_was_typed(
+    tmp_path: Path, view: str, form: dict[str, str], ids: list[str]
+) -> None:
+    async def look() -> None:
+        browser, made, _ = await inside(tmp_path)
+        answer = await browser.do("speak de", view=view, draft=made.state, **form)
+        assert 'lang="de"' in answer.text
+        for name in ids:
+            text = form.get(f"kept.{name}") or form[name[2:]]
+            field = rf'id="{name}"[^>]*(value="|>\s*){re.escape(text)}["<]'
+            assert re.search(field, answer.text)
+
+    asyncio.run(look())
+
+
+def test_numbers_are_read_in_the_language_of_the_page_that_they_were_typed_into(
+    tmp_path: Path,
+) -> None:
+    async def look() -> None:
+        browser, made, _ = await inside(tmp_path)
+        for language, typed in (("de", "10.000"), ("en", "12,000"), ("de", "14\u202f000")):
+            await browser.do("wish", language=language, **{"w.rows": typed, "w.epsilon": "2"})
+            digits = re.sub(r"\D", "", typed)
+            assert made.understood().rows == int(digits)
+        answer = await browser.do("speak de", language="en", **{"w.within": "2.125"})
+        assert 'name="w.within" value="2,125"' in answer.text
+        answer = await browser.do("wish", language="de", **{"w.rows": "12.000,5"})
+        assert "erwartete Zeilen: Das ist keine ganze Zahl" in answer.text
+        answer = await browser.do("undo", view="nothing")
+        assert answer.text.strip() == "Diesen Schritt gibt es nicht"
+        assert answer.headers["content-language"] == "de"
+
+    asyncio.run(look())
+
+
+def test_without_an_epsilon_nothing_is_computed(tmp_path: Path) -> None:
+    async def look() -> None:
+        browser, made, fake = await inside(tmp_path, draft=Draft(SCHEMA))
+        answer = await browser.ask("/design")
+        assert "ε has not been chosen yet." in answer.text
+        assert '<details id="choosing" open>' in answer.text
+        assert "/docs/choosing.md" in answer.text
+        assert 'aria-invalid="true"' not in answer.text
+        assert (fake.begun, (await browser.ask("/files/mechanism.json")).status) == (0, 409)
+        form = {"w.prior": "1", "w.limit": "50", "w.waves": "4", "draft": made.state}
+        answer = await browser.do("wish", PARTIAL, **form)
+        assert '<div id="ladder" hx-swap-oob="true">' in answer.text
+        assert 'value="choose 1.14877"' in answer.text
+        answer = await browser.do("choose 0.5", {}, draft=made.state)
+        assert answer.status == 303
+        assert made.understood().arguments["epsilon"] == 0.5
+        assert "4 releases of the same people" in (await browser.ask("/design")).text
 
     asyncio.run(look())

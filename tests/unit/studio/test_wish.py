@@ -110,7 +110,8 @@ def test_arguments_are_those_that_the_method_takes() -> None:
         "joint": {"epsilon": 4.0},
     }
     for method, arguments in taken.items():
-        found = understood(draft(**typed, method=method))
+        chosen = {"attenuation": "0.5"} if method == "lambda" else {}
+        found = understood(draft(**typed, **chosen, method=method))
         assert found.problems == {}
         assert found.arguments == {"method": method, **arguments}
         importance = "importance" in METHODS[method].takes
@@ -167,3 +168,26 @@ def test_a_schema_that_is_read_gives_levels_to_the_controls() -> None:
 @given(st.lists(st.lists(st.sampled_from(ODD + SPLIT), min_size=1, max_size=3)))
 def test_tables_are_kept_as_they_were_chosen(tables: list[list[str]]) -> None:
     assert tables_in(tables_text(tables)) == tables
+
+
+@pytest.mark.parametrize(
+    ("typed", "unchosen"),
+    [
+        ({"epsilon": ""}, ["epsilon"]),
+        ({"epsilon": "", "kind": "levels", "level__b": "1"}, ["level.a", "level.c"]),
+        ({"epsilon": "", "method": "lambda"}, ["attenuation"]),
+        ({"epsilon": "", "method": "joint", "attenuation": "0.5"}, []),
+        ({"epsilon": "", "matrix_of": "a", "matrix_file": "m.json"}, ["epsilon"]),
+    ],
+)
+def test_how_much_may_be_learnt_has_no_default(typed: dict[str, str], unchosen: list[str]) -> None:
+    found = understood(draft(**typed))
+    assert found.unchosen == list(found.problems) == unchosen
+    assert {"epsilon", "attenuation"} & found.arguments.keys() == (
+        set() if unchosen else {"attenuation"}
+    )
+
+
+def test_where_a_matrix_decides_there_is_nothing_to_choose() -> None:
+    one = draft(attribute("a"), epsilon="", matrix_of="a", matrix_file="m.json")
+    assert understood(one).problems == {}

@@ -16,9 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
+from deniable.schema import FileFormat
 from deniable.studio import answers
 from deniable.studio.wish import understood
 from deniable.studio.working import Answers, in_process, warm
+from deniable.tables.drafting import draft_with_reasons
 from unit.studio.asking import processes
 from unit.studio.drafts import draft
 
@@ -42,7 +44,7 @@ def test_processes_answer_refuse_and_are_ended(tmp_path: Path) -> None:
         wish = understood(draft())
         assert await in_process(answers.answer, wish) == answers.answer(wish)
         with pytest.raises(InputError, match=r"none\.csv"):
-            await in_process(answers.drafted, str(tmp_path / "none.csv"))
+            await in_process(draft_with_reasons, str(tmp_path / "none.csv"), FileFormat())
         # What a process dies of, of itself or by another's hand.
         for function, status in ((os.kill, ()), (os._exit, (1,)), (os.abort, ())):
             with pytest.raises(InputError, match="this was not computed: its process was ended"):
@@ -89,6 +91,7 @@ def test_a_process_is_gone_soon_after_nobody_wants_its_answer() -> None:
 
 KILLED = """
 import asyncio, os, time
+from deniable.schema import FileFormat
 from deniable.studio.working import in_process
 
 async def design():

@@ -14,14 +14,16 @@ const scale = (slider) => [Math.log(slider.dataset.low), Math.log(slider.dataset
 function place(slider) {
   const [low, high] = scale(slider);
   const { value, placeholder } = at(slider.dataset.of);
-  const number = Number((value || placeholder).replace(",", "."));
-  if (number > 0) slider.value = 1000 * (Math.log(number) - low) / (high - low);
+  const group = new RegExp(`[\\s${at("body").dataset.separators[1]}](?=\\d{3}(\\D|$))`, "g");
+  const number = Number((value || placeholder).replace(group, "").replace(",", "."));
+  slider.value = number > 0 ? 1000 * (Math.log(number) - low) / (high - low) : 0;
   slider.setAttribute("aria-valuetext", value);
 }
 function type(slider) {
   const [low, high] = scale(slider);
   const number = Math.exp(low + (high - low) * slider.value / 1000);
-  const text = String(Number(number.toPrecision(slider.dataset.whole ? 2 : 3)));
+  const text = String(Number(number.toPrecision(slider.dataset.whole ? 2 : 3)))
+    .replace(".", at("body").dataset.separators[0]);
   at(slider.dataset.of).value = text;
   slider.setAttribute("aria-valuetext", text);
 }
@@ -58,10 +60,12 @@ function outdate(form) {
 let turn = 0;
 let seen = at("body").dataset.draft;
 let steps = 0; // on their way
+const tab = crypto.randomUUID(); // what this page changed last it may change again
 let pause = 0;
 const turns = new WeakMap();
 document.addEventListener("input", (event) => {
   const moved = event.target;
+  if (!at("said").querySelector("form")) at("said").replaceChildren(); // it was of what stood there
   if (moved.type === "range") type(moved);
   else document.querySelectorAll(`[data-of="${CSS.escape(moved.id)}"]`).forEach(place);
   outdate(moved.form);
@@ -78,6 +82,14 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   // htmx does not see a button that stands outside its form.
   const button = detail.triggeringEvent?.submitter;
   if (button) detail.parameters[button.name] = button.value;
+  if (detail.verb !== "post") return;
+  Object.assign(detail.parameters, { draft: seen, tab });
+  if (!button?.value.startsWith("speak ")) return;
+  // What was typed into any form of the page is there in the other language, too.
+  for (const field of document.querySelectorAll("main [id][name]:not([name^='w.'], button)")) {
+    const { id, type, value, checked } = field;
+    detail.parameters[`kept.${id}`] = type === "checkbox" && !checked ? "" : value;
+  }
 });
 document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.requestConfig.verb === "post") {
@@ -144,7 +156,9 @@ for (const lost of ["htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(lost, ({ detail }) => again(detail.elt));
 }
 document.addEventListener("htmx:responseError", ({ detail }) => {
-  at("refused").textContent = detail.xhr.responseText;
+  const said = at("refused").lastElementChild;
+  said.textContent = detail.xhr.responseText;
+  said.lang = detail.xhr.getResponseHeader("Content-Language") ?? "en";
   at("refused").hidden = false;
   if (detail.requestConfig.verb === "post") again(at("answers") ?? at("body"));
 });

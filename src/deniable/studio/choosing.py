@@ -1,0 +1,45 @@
+"""What an ε comes to, for the people who choose it; no ε is called right here."""
+
+import math
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import metadata
+from typing import Any
+
+from deniable.studio.numbers import rounded_down
+from deniable.studio.wish import Wish
+
+
+@cache
+def page_of_docs(name: str) -> str:
+    """Return the address of a page of the documentation."""
+    urls = (url.split(", ", 1) for url in metadata("deniable").get_all("Project-URL", ()))
+    return f"{dict(urls)['Documentation']}/{name}"
+
+
+def largest_epsilon(prior: float, limit: float) -> float:
+    """Return the ε at which a belief of probability ``prior`` becomes ``limit`` at most.
+
+    >>> round(largest_epsilon(0.1, 0.5), 4)
+    2.1972
+    """
+    return math.log(limit / (1 - limit)) - math.log(prior / (1 - prior))
+
+
+def ladder(wish: Wish, words: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the ε to choose from: ``total``, of all releases of the same people; ``each``, of one
+    of them, as it is typed; ``words``, none for the ε at which the limit is kept.
+
+    Args:
+        wish: how sure an observer is before and may become, and the number of releases.
+        words: texts, each after the ε that it is about.
+    """
+    totals = {float(epsilon): text for epsilon, text in words}
+    if 0 < wish.prior < wish.limit:
+        totals.setdefault(float(rounded_down(largest_epsilon(wish.prior, wish.limit))), "")
+    waves = wish.waves or 1
+    return [
+        {"total": total, "each": rounded_down(total / waves), "words": text}
+        for total, text in sorted(totals.items())
+        if total > 0
+    ]
