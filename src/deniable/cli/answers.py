@@ -195,10 +195,9 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
             if not answer.converged:
                 yield "EM stopped before it could certify its optimum; treat it as approximate."
         case Difference():
-            if answer.statistic == "share":
-                yield "Differences are in percentage points."
+            unit = "Differences are in percentage points. " * (answer.statistic == "share")
             if len(unanswered) < len(rows):
-                yield "An interval that holds 0 decides nothing."
+                yield f"{unit}An interval that holds 0 decides nothing."
         case Summary() if uncertain:
             yield (
                 "uncertain: not to be used. The subgroup's share is less than two standard errors "

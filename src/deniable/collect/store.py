@@ -65,7 +65,7 @@ PATIENCE = 2.0
 """Seconds that a transaction waits for another process's."""
 
 _REASONS = {
-    "database is locked": "another process holds it; end `deniable collect serve` if that is of an "
+    "database is locked": "another process holds it; end deniable collect serve if that is of an "
     "earlier version than this, or try again",
     "readonly database": "it is to be written; allow that for the file and its folder, also where "
     "it is only read, as a store of version 0.2 is changed when it is opened first",
