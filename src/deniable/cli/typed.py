@@ -13,6 +13,7 @@ _OTHER_NAMES = {
     "plan": "--mechanism",
     "matrices": "--matrix",
     "attenuation": "--lambda",
+    "randomized = True": "--randomized",
     "header = True": "--header",
     "header = False": "--no-header",
 }
