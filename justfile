@@ -29,7 +29,7 @@ test-all:
     {{bin}}/pytest
     {{bin}}/pytest -m slow
 
-# kill -9 at two hundred moments of every command that writes, twice, and of the server; two hours.
+# kill -9 at two hundred moments of every command that writes, twice, and of the server.
 kill:
     KILLS=200 {{bin}}/pytest -m "" -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
 

@@ -48,9 +48,11 @@ WARNED_BELOW = 1e-3
 
 UNIDENTIFIED = (
     "nothing identifies this table as a release of the mechanism, and estimates from rows that "
-    "were never randomized are wrong; name the folder of the release, or confirm with `randomized` "
-    "that the mechanism randomized this table"
+    "were never randomized are wrong; name the folder of the release, or its own file in place of "
+    "rows read from it, or confirm with `randomized = True` that the mechanism randomized this "
+    "table"
 )
+"""Equal columns and numbers of rows identify nothing: a true table shares them with its release."""
 
 MOST_ROWS = 200_000
 """Rows that are looked at, of a table that has more."""

@@ -11,6 +11,7 @@ from typing import Any
 from deniable.errors import InputError
 from deniable.ledger import Spending
 from deniable.mechanism.privacy import finite_or_none
+from deniable.release.persons import refuse_rows_of_person
 from deniable.release.release import (
     Layout,
     Options,
@@ -22,7 +23,6 @@ from deniable.release.release import (
     open_rows,
     refuse_drafted,
     refuse_person,
-    refuse_rows_of_person,
 )
 from deniable.schema import Schema
 from deniable.tables.reading import as_it_was, can_be_read_again
@@ -160,7 +160,9 @@ class Check:
             return
         self.rows_of_person = max(rows_of.values())
         with self.problems.at("person_epsilon"):
-            refuse_rows_of_person(self.rows_of_person, self.spending.epsilon, settled)
+            refuse_rows_of_person(
+                self.rows_of_person, self.spending.epsilon, *settled.rows_of_person
+            )
         if "ledger" not in [problem.at for problem in self.problems.found]:
             self._budget()
 

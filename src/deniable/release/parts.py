@@ -26,14 +26,12 @@ from deniable.numerals import count_text
 from deniable.randomness import permutation
 from deniable.release.entered import enter, entry_of, give_back, is_entered, spend
 from deniable.release.job import Job, Source, Stage, begin
+from deniable.release.persons import columns_of_persons, propose_person, refuse_rows_of_person
 from deniable.release.record import Part, Released, digest_of_parts
 from deniable.release.release import (
     BESIDE_ROWS,
     Options,
-    columns_of_persons,
-    propose_person,
     refuse_other_folder,
-    refuse_rows_of_person,
     write_statements,
 )
 from deniable.release.signing import Signer
@@ -157,7 +155,7 @@ def _enter(job: Job) -> None:
     """
     spending = Spending.of(Designs.one(job.design).strata)
     most = most_rows_of_person(job) or 1
-    refuse_rows_of_person(most, spending.epsilon, job.options)
+    refuse_rows_of_person(most, spending.epsilon, *job.options.rows_of_person)
     enter(job.folder, job.options.population, spending, most)
 
 
@@ -378,7 +376,8 @@ def _released(job: Job) -> Released:
         parts.append(Part(f"data/{file.name}", job.noted(file, digest), digest))
     most = most_rows_of_person(job)
     epsilon = Designs.one(job.design).strata.epsilon
-    refuse_rows_of_person(most or 1, epsilon, job.options)  # it was killed before it was entered
+    # It was killed before it was entered.
+    refuse_rows_of_person(most or 1, epsilon, *job.options.rows_of_person)
     n_rows = sum(part.rows for part in parts)
     if n_rows != sum(job.rows):
         raise InputError(

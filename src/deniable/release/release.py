@@ -5,7 +5,6 @@ those rows: `record.json`, and the report and the codebook, which are functions 
 Nothing else in it can depend on the true values.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -35,13 +34,13 @@ from deniable.errors import InputError, notify
 from deniable.laws import InvariantChannel, Law
 from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.privacy import compose
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import digests_beside, write_by_attribute
 from deniable.release.entered import give_back, is_entered, undrawn
+from deniable.release.persons import columns_of_persons, propose_person, refuse_rows_of_person
 from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
@@ -62,7 +61,7 @@ from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
 from deniable.tables.plink import holds_genotypes
 from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
-from deniable.tables.rows import Repeats, concatenated, count_rows, says_whose_row
+from deniable.tables.rows import Repeats, concatenated, count_rows
 from deniable.tables.sheet_source import SheetSource
 from deniable.tables.survey_source import SurveySource
 from deniable.tables.survey_writing import COPIES, refuse_copies, refuse_values, write_copy
@@ -128,6 +127,11 @@ class Options:
     def persons(self) -> list[str]:
         """The column that says whose row it is, if one does."""
         return [] if self.person is None else [self.person]
+
+    @property
+    def rows_of_person(self) -> tuple[str | None, float | None]:
+        """That column, and ε in nats that all rows of one person may have."""
+        return self.person, self.person_epsilon
 
 
 def share(
@@ -241,36 +245,6 @@ def _was_counted(record: Path) -> bool:
     return False
 
 
-def refuse_rows_of_person(most_rows: int, epsilon: float, options: Options) -> None:
-    """Refuse a release in which one person's rows have more ε together than is allowed.
-
-    Args:
-        most_rows: the most rows of one person.
-        epsilon: of a row, in nats.
-        options: see :class:`Options`.
-
-    Raises:
-        InputError: if so, with the numbers and the ways out.
-    """
-    allowed = epsilon if options.person_epsilon is None else options.person_epsilon
-    together = compose([epsilon], times=most_rows)
-    if together <= allowed * (1 + 1e-9):  # as typed: 0.3 for three rows of 0.1
-        return
-    stated = (
-        f"the total of {epsilon:.6g} is per person"
-        if options.person_epsilon is None
-        else f"`person_epsilon` allows {allowed:.6g}"
-    )
-    lower = 10.0 ** (math.floor(math.log10(allowed / most_rows)) - 3)
-    per_row = math.floor(allowed / most_rows / lower) * lower
-    raise InputError(
-        f"column '{options.person}': one person has {most_rows:,} rows of ε = {epsilon:.6g} each, "
-        f"{together:.6g} together, and {stated}; nothing was released. Either design with ε = "
-        f"{per_row:.4g} for a row, or allow ε = {together:.6g} per person with `person_epsilon`, "
-        "or take fewer rows of each person"
-    )
-
-
 def count_release(
     entry: Entry | None, spending: Spending, rows_of: Mapping[Any, int], options: Options
 ) -> None:
@@ -286,7 +260,7 @@ def count_release(
         InputError: as :func:`refuse_rows_of_person`.
     """
     most = max(rows_of.values(), default=1)
-    refuse_rows_of_person(most, spending.epsilon, options)
+    refuse_rows_of_person(most, spending.epsilon, *options.rows_of_person)
     if entry is not None:
         entry.count(spending, rows_of_person=most, people=rows_of or None)
 
@@ -564,25 +538,6 @@ def look_at(
         raise InputError(f"{reader.table} has no rows; there is nothing to release")
     propose_person([name for name, repeats in whose.items() if repeats.found])
     return n_rows
-
-
-def columns_of_persons(schema: Schema, names: Sequence[str]) -> list[str]:
-    """Return the columns of a table that are not randomized and named as if they said whose row it
-    is; none if the schema says that everybody has one row."""
-    if schema.one_row_per_person:
-        return []
-    return [name for name in names if says_whose_row(name) and name not in schema.columns]
-
-
-def propose_person(names: Sequence[str]) -> None:
-    """Warn of columns that are named as if they said whose row it is, and repeat."""
-    if names:
-        listed = ", ".join(f"'{name}'" for name in names)
-        notify(
-            f"{listed} repeats, and is named as a column that says whose row it is. If it does, a "
-            "person has several rows, and their ε add up: name it with `person`, and ε is counted "
-            "per person (or say one_row_per_person = true in the schema, if it does not)",
-        )
 
 
 def with_all_mismatches(

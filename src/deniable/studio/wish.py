@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -15,7 +15,6 @@ from deniable.design.methods import check_number, method_named
 from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
 from deniable.laws.response import check_attenuation
-from deniable.mechanism.prediction import Target
 from deniable.schema import Schema
 from deniable.solvers.problem import MAX_LEVEL
 from deniable.studio.draft import Draft, Plain, digest, names_of, usual
@@ -69,7 +68,7 @@ class Wish:
     waves: int = 1
     tables: list[list[str]] = field(default_factory=list)
     assume: Any = "uniform"
-    target: Target = "table"
+    target: Literal["table", "population"] = "table"
     responses: dict[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     unchosen: list[str] = field(default_factory=list)

@@ -101,7 +101,7 @@ def test_a_difference_of_shares_is_marked_where_it_tells_nothing(
     (one, two) = compared.answer(only([[50, 500], [900, 700]], 6.0))
     assert not one.table()[0]["uncertain"]
     assert not two.table()[0]["uncertain"]
-    (weak, _) = compared.answer(only([[5, 50], [90, 70]], 1.5))
+    (weak, _) = compared.answer(only([[50, 55], [80, 70]], 1.5))
     row = weak.table()[0]
     assert row["uncertain"]
     assert -1 <= row["low"] <= row["high"] <= 1
