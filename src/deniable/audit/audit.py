@@ -344,7 +344,8 @@ class _Mixed:
             released = response.label(int(y), labels[response.position])
             yield (
                 f"{response.name} = {true} is released as {released} with "
-                f"probability {number_text(low)} to {number_text(high)} where {number_text(claimed[y, x])} was claimed"
+                f"probability {number_text(low)} to {number_text(high)} where "
+                f"{number_text(claimed[y, x])} was claimed"
             )
 
 
@@ -398,7 +399,8 @@ def _repeats(plan: Plan, fixed: list[NDArray[Any]]) -> Iterator[str]:
         claimed = float((response.column(response.worst[1]) ** 2).sum())
         if half and limits.differs(agree, half, min(claimed, 1.0), error):
             yield (
-                f"neighbouring rows agree in {response.name} {number_text(agree / half)} of the time where "
+                f"neighbouring rows agree in {response.name} {number_text(agree / half)} of the "
+                "time where "
                 f"{number_text(claimed)} was claimed: they do not use random bits of their own"
             )
 
@@ -458,4 +460,7 @@ def _attenuation_sentences(
 
 
 def _interval(quantity: Quantity) -> str:
-    return f"{number_text(quantity.low)} to {number_text(quantity.high)} where {number_text(quantity.claimed)} was claimed"
+    return (
+        f"{number_text(quantity.low)} to {number_text(quantity.high)} where "
+        f"{number_text(quantity.claimed)} was claimed"
+    )

@@ -32,7 +32,8 @@ def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
         released = released_codes(randomize(trial_table(mechanism.schema, codes)), mechanism)
         if len(released[0]) != len(codes[0]):
             raise InputError(
-                f"{count_text(len(codes[0]), 'row')} went in and {len(released[0]):,} came back; a row has "
+                f"{count_text(len(codes[0]), 'row')} went in and {len(released[0]):,} came back; "
+                "a row has "
                 "to come out for each that goes in, in the same order"
             )
         return [np.asarray(column) for column in released]

@@ -221,20 +221,23 @@ def _remarks_on_test(test: IndependenceTest) -> Iterator[str]:
     if test.together and (naive := test.released) is not None:
         yield (
             "The two are randomized together: the released table as it stands gives χ² "
-            f"{number_text(naive.statistic, 5)}, p-value {p_text(naive.p_value)}, and may reject independence "
+            f"{number_text(naive.statistic, 5)}, p-value {p_text(naive.p_value)}, and may reject "
+            "independence "
             "where it holds. The test above is corrected for that."
         )
     if test.without_v:
         yield f"No Cramér's V: {test.without_v}."
     elif test.cramers_v is not None and test.cramers_v.square < 0:
         yield (
-            f"Less noise, V² is estimated as {number_text(test.cramers_v.square, 3)}, below 0; V is shown as 0."
+            f"Less noise, V² is estimated as {number_text(test.cramers_v.square, 3)}, below 0; V "
+            "is shown as 0."
         )
     if test.cramers_v is not None:
         yield _power_text(test.cramers_v.detectable)
     if test.few_expected:
         yield (
-            f"The smallest expected count is {number_text(test.test.least_expected, 2)}, below 5: the p-value "
+            f"The smallest expected count is {number_text(test.test.least_expected, 2)}, below "
+            "5: the p-value "
             "is rough."
         )
 
@@ -247,6 +250,7 @@ def _power_text(detectable: float) -> str:
             "nothing."
         )
     return (
-        f"The test could not have seen V below {number_text(detectable, 2)}: only from there on it finds an "
+        f"The test could not have seen V below {number_text(detectable, 2)}: only from there on "
+        "it finds an "
         f"association with {100 * POWER:g} % probability, or more (p-value below {LEVEL:g})."
     )

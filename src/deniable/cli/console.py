@@ -595,7 +595,8 @@ def show_outlook(outlook: Mapping[str, Any]) -> None:
     )
     if limit is not None:
         text += (
-            f". No mechanism with this ε has less than {number_text(limit['shares'], 3)} for shares: "
+            f". No mechanism with this ε has less than {number_text(limit['shares'], 3)} for "
+            "shares: "
             f"{number_text(limit['times'], 3)} times that is reached"
         )
     say(f"{text}.")
@@ -608,7 +609,8 @@ def show_curve(record: Mapping[str, Any]) -> None:
         if "shares" in point:
             pairs = "none" if point["pairs"] is None else f"{number_text(point['pairs'], 3)}"
             say(
-                f"Variance for one row under {cap}: of a share {number_text(point['shares'], 3)}; of a cell "
+                f"Variance for one row under {cap}: of a share "
+                f"{number_text(point['shares'], 3)}; of a cell "
                 f"of two attributes {pairs}"
             )
             continue
@@ -680,16 +682,19 @@ def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
     rows = "" if asked is None else f" in the {100 * asked:.2f} % of rows that are asked both"
     if prediction.share is not None:
         say(
-            f"Of the covariance of {first} and {second}, {number_text(prediction.share, 6)} is left{rows}."
+            f"Of the covariance of {first} and {second}, {number_text(prediction.share, 6)} is "
+            f"left{rows}."
         )
     else:
         say(
-            f"Of the covariance of {first} and {second}, between {number_text(prediction.least_share, 6)} and "
+            f"Of the covariance of {first} and {second}, between "
+            f"{number_text(prediction.least_share, 6)} and "
             f"{number_text(prediction.most_share, 6)} is left{rows}, depending on "
             + ("which categories go together." if asked is None else "the form.")
         )
     if prediction.warning:
         say(
-            f"WARNING: {prediction.warning} (What is added: {number_text(prediction.spurious, 6)} times the "
+            f"WARNING: {prediction.warning} (What is added: "
+            f"{number_text(prediction.spurious, 6)} times the "
             "product of how far their means are from those of even shares.)"
         )

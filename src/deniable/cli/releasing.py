@@ -303,7 +303,8 @@ def _say_begun(job: Any, *, as_json: bool) -> None:
         console.print_json({"job": str(job.folder), "units": len(job.units), "rows": sum(job.rows)})
         return
     console.say(
-        f"Begun: {count_text(len(job.units), 'unit')} with {count_text(sum(job.rows), 'row')}. Let any number of processes "
+        f"Begun: {count_text(len(job.units), 'unit')} with {count_text(sum(job.rows), 'row')}. "
+        "Let any number of processes "
         f"run deniable work {job.folder} --part 1/{len(job.units)} and so on, then "
         f"deniable finish {job.folder}"
     )

@@ -58,7 +58,8 @@ def pick(
     sentence = (
         f"Method {row.method} at {what} {number_text(row.level)}: mean squared error "
         f"{number_text(row.mse)} of a share "
-        f"with {count_text(stored.n_records, 'record')}, {row.mse / row.lower_bound:.4f} times the least that "
+        f"with {count_text(stored.n_records, 'record')}, {row.mse / row.lower_bound:.4f} times "
+        "the least that "
         "was proved for any mechanism as private"
     )
     return design, sentence

@@ -355,13 +355,15 @@ def refuse_lost(
     if sizes.min() == 1:
         raise InputError(
             f"{names} cannot be estimated: this mechanism leaves next to nothing of it "
-            f"(n = {n_records:.0f}, attenuation {number_text(strengths.min(), 2)}); it needs a larger "
+            f"(n = {n_records:.0f}, attenuation {number_text(strengths.min(), 2)}); it needs a "
+            "larger "
             "privacy level or many more records"
         )
     raise InputError(
         f"a joint table of {names} cannot be estimated: this mechanism leaves next to nothing "
         f"of how they go together (n = {n_records:.0f}, attenuation "
-        f"{number_text(strengths.min(), 2)}); ask for tables of fewer of them, or release with another "
+        f"{number_text(strengths.min(), 2)}); ask for tables of fewer of them, or release with "
+        "another "
         "method or larger privacy levels"
     )
 

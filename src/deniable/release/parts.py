@@ -362,7 +362,8 @@ def _released(job: Job) -> Released:
     for stage in job.stages:
         if left := job.left(stage):
             raise InputError(
-                f"{job.output}: {len(left):,} of {count_text(job.size(stage), 'part')} not there yet (the "
+                f"{job.output}: {len(left):,} of {count_text(job.size(stage), 'part')} not there "
+                "yet (the "
                 f"first is number {left[0] + 1}); continue with `deniable share --resume`"
             )
     files = [job.place(final, number) for number in range(job.n_parts)]
