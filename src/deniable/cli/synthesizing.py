@@ -20,7 +20,7 @@ from deniable.cli.arguments import (
     RowOptions,
     ShowValues,
 )
-from deniable.numerals import count_text, number_text
+from deniable.numerals import count_text, number_text, p_text
 from deniable.schema.names import split_names
 
 
@@ -129,7 +129,12 @@ def combine(
             [
                 [
                     row["term"],
-                    *("-" if row[n] is None else number_text(row[n]) for n in names),
+                    *(
+                        "-"
+                        if row[n] is None
+                        else (p_text if n == "p_value" else number_text)(row[n])
+                        for n in names
+                    ),
                     row["remark"].partition(":")[0],
                 ]
                 for row in table

@@ -219,7 +219,7 @@ def drawn(folder: Path) -> Job:
 def test_parts_that_are_not_there_yet_are_counted(tmp_path):
     job = started(tmp_path)
     work(job, "draw", [0])
-    with pytest.raises(InputError, match=r"2 of 3 parts are not there yet \(the first is number 2"):
+    with pytest.raises(InputError, match=r"2 of 3 parts not there yet \(the first is number 2"):
         finish(job)
     assert not (tmp_path / "release").exists()
 
