@@ -500,7 +500,7 @@ def test_a_failing_database_takes_nothing_of_a_group(
     blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(sa.exc.OperationalError, match="locked"):
         store.submit([one(1), one(2)], TODAY)
-    locked = r"store sqlite:.* cannot be used: database is locked"
+    locked = r"store sqlite:.* cannot be used: another process holds it"
     with pytest.raises(InputError, match=locked), folder.opened() as other:
         other.close()
     blocker.execute("ROLLBACK")
