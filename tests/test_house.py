@@ -35,7 +35,7 @@ ROOMS: dict[str, set[str]] = {
         "solvers": "errors laws",
         "solvers.patterns": "errors laws solvers",
         "solvers.matrices": "errors laws solvers",
-        "mechanism": "errors laws randomness schema",
+        "mechanism": "numerals errors laws randomness schema",
         "tables": "numerals _checks atomic_files errors laws schema",
         # a function of the record: it sees no law and no data
         "report": "numerals errors schema",
@@ -65,7 +65,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         # a page on this machine: of laws and solvers what a number may be, said beside its control
         "studio": "_checks atomic_files collect design errors laws report schema solvers tables",
-        "audit": "errors estimate laws mechanism randomness schema tables",
+        "audit": "numerals errors estimate laws mechanism randomness schema tables",
         # one release and all its questions
         "opened": "_checks design errors estimate mechanism models schema tables",
         # rows from a model, beside what the release says itself

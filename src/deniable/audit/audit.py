@@ -12,6 +12,7 @@ from deniable.audit import limits
 from deniable.audit.boxes import Box
 from deniable.audit.plan import Plan, log_quotient
 from deniable.mechanism.privacy import finite_or_none, nats_text
+from deniable.numerals import number_text
 from deniable.randomness import BitSource, ExactCategorical, SystemRandomness
 
 _CELLS_AT_ONCE = 4_000_000
@@ -343,7 +344,8 @@ class _Mixed:
             released = response.label(int(y), labels[response.position])
             yield (
                 f"{response.name} = {true} is released as {released} with "
-                f"probability {low:.4g} to {high:.4g} where {claimed[y, x]:.4g} was claimed"
+                f"probability {number_text(low)} to {number_text(high)} where "
+                f"{number_text(claimed[y, x])} was claimed"
             )
 
 
@@ -397,8 +399,9 @@ def _repeats(plan: Plan, fixed: list[NDArray[Any]]) -> Iterator[str]:
         claimed = float((response.column(response.worst[1]) ** 2).sum())
         if half and limits.differs(agree, half, min(claimed, 1.0), error):
             yield (
-                f"neighbouring rows agree in {response.name} {agree / half:.4g} of the time where "
-                f"{claimed:.4g} was claimed: they do not use random bits of their own"
+                f"neighbouring rows agree in {response.name} {number_text(agree / half)} of the "
+                "time where "
+                f"{number_text(claimed)} was claimed: they do not use random bits of their own"
             )
 
 
@@ -439,8 +442,8 @@ def _level_sentences(epsilon: Level, attributes: Sequence[Audited]) -> Iterator[
 def _at_least(level: Level, what: str) -> str:
     shown = "no bound at all"
     if math.isfinite(level.at_least):
-        shown = "at least " + nats_text(f"{level.at_least:.4g}")
-    return f"{shown} where {level.claimed:.4g} was claimed, {what}"
+        shown = "at least " + nats_text(number_text(level.at_least))
+    return f"{shown} where {number_text(level.claimed)} was claimed, {what}"
 
 
 def _attenuation_sentences(
@@ -457,4 +460,7 @@ def _attenuation_sentences(
 
 
 def _interval(quantity: Quantity) -> str:
-    return f"{quantity.low:.4g} to {quantity.high:.4g} where {quantity.claimed:.4g} was claimed"
+    return (
+        f"{number_text(quantity.low)} to {number_text(quantity.high)} where "
+        f"{number_text(quantity.claimed)} was claimed"
+    )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.counting import released_codes
 from deniable.mechanism.mechanism import Mechanism
+from deniable.numerals import count_text
 from deniable.tables.trials import csv_bytes, trial_table
 
 Box = Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]
@@ -31,7 +32,8 @@ def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
         released = released_codes(randomize(trial_table(mechanism.schema, codes)), mechanism)
         if len(released[0]) != len(codes[0]):
             raise InputError(
-                f"{len(codes[0])} rows were asked for and {len(released[0])} came back; a row has "
+                f"{count_text(len(codes[0]), 'row')} went in and {len(released[0]):,} came back; "
+                "a row has "
                 "to come out for each that goes in, in the same order"
             )
         return [np.asarray(column) for column in released]

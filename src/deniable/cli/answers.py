@@ -16,6 +16,7 @@ from deniable.estimate.ordered import Summary
 from deniable.estimate.shares import Estimate
 from deniable.estimate.trend import TrendTests
 from deniable.models.smoothing import Smoothed
+from deniable.numerals import number_text, p_text
 
 
 def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
@@ -55,7 +56,7 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
                 text_columns=len(names),
             )
         if hidden:
-            what = "with larger p-values" if "p_value" in rows[0] else "smaller ones"
+            what = "with larger p-values" if "p_value" in rows[0] else "smaller"
             say(f"… {hidden} {what} (--json or --output has all).")
         for remark in _remarks(first, rows):
             if remark not in said:
@@ -167,11 +168,12 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
         return value
     if key in ("count", "n"):
         return f"{value:,.0f}"
-    if key.startswith("p_") and not value:
-        return "below 1e-300"
+    if key.startswith("p_"):
+        return p_text(value)
     if key == "left_out" or (in_percent and not key.startswith("ratio")):
-        return f"{100 * value:.2f} %"
-    return f"{value:.5g}"
+        above = value > 1 and key.endswith("standard_error")
+        return "> 100 %" if above else f"{100 * value:,.2f} %"
+    return number_text(value, 5)
 
 
 def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -219,20 +221,23 @@ def _remarks_on_test(test: IndependenceTest) -> Iterator[str]:
     if test.together and (naive := test.released) is not None:
         yield (
             "The two are randomized together: the released table as it stands gives χ² "
-            f"{naive.statistic:.5g}, p-value {naive.p_value:.3g}, and may reject independence "
+            f"{number_text(naive.statistic, 5)}, p-value {p_text(naive.p_value)}, and may reject "
+            "independence "
             "where it holds. The test above is corrected for that."
         )
     if test.without_v:
         yield f"No Cramér's V: {test.without_v}."
     elif test.cramers_v is not None and test.cramers_v.square < 0:
         yield (
-            f"Less noise, V² is estimated as {test.cramers_v.square:.3g}, below 0; V is shown as 0."
+            f"Less noise, V² is estimated as {number_text(test.cramers_v.square, 3)}, below 0; V "
+            "is shown as 0."
         )
     if test.cramers_v is not None:
         yield _power_text(test.cramers_v.detectable)
     if test.few_expected:
         yield (
-            f"The smallest expected count is {test.test.least_expected:.2g}, below 5: the p-value "
+            f"The smallest expected count is {number_text(test.test.least_expected, 2)}, below "
+            "5: the p-value "
             "is rough."
         )
 
@@ -245,6 +250,7 @@ def _power_text(detectable: float) -> str:
             "nothing."
         )
     return (
-        f"The test could not have seen V below {detectable:.2g}: only from there on it finds an "
+        f"The test could not have seen V below {number_text(detectable, 2)}: only from there on "
+        "it finds an "
         f"association with {100 * POWER:g} % probability, or more (p-value below {LEVEL:g})."
     )

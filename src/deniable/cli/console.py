@@ -408,7 +408,7 @@ def show_check(plain: Mapping[str, Any]) -> None:
     """Print what a release would be (:meth:`deniable.release.checking.Check.to_plain`)."""
     say("Checked only: nothing was drawn or written.")
     if plain.get("rows") is not None:
-        say(f"{plain['output']} would have {plain['rows']:,} rows.")
+        say(f"{plain['output']} would have {count_text(plain['rows'], 'row')}.")
     if plain.get("replaces"):
         say(f"It would replace {plain['output']}.")
     for name, what in (
@@ -431,7 +431,7 @@ def show_power(plan: "Plan") -> None:
 
     say(
         f"{count_text(plan.draws, 'row')}; an honest mechanism is refuted with probability "
-        f"below {plan.error:g}."
+        f"below {number_text(plan.error)}."
     )
     show_table(
         ["defect", "found with probability", "hardest in"],
@@ -439,8 +439,8 @@ def show_power(plan: "Plan") -> None:
     )
     if plan.several:
         bound, claimed = plan.record_event[1], plan.mechanism.epsilon
-        of = "without a bound" if claimed == float("inf") else nats_text(f"{claimed:.4g}")
-        say(f"Of the record's ε, {of}, about {bound:.4g} can be shown.")
+        of = "without a bound" if claimed == float("inf") else nats_text(number_text(claimed))
+        say(f"Of the record's ε, {of}, about {number_text(bound)} can be shown.")
 
 
 def show_audit(audit: "Audit") -> None:
@@ -455,7 +455,7 @@ def show_audit(audit: "Audit") -> None:
                 *(
                     ["", "", ""]
                     if (phi := a.attenuation) is None
-                    else [f"{value:.5g}" for value in (phi.claimed, phi.low, phi.high)]
+                    else [number_text(value, 5) for value in (phi.claimed, phi.low, phi.high)]
                 ),
             ]
             for a in audit.attributes
@@ -488,7 +488,7 @@ def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
                 one["population"],
                 str(one["releases"]),
                 _level(one["epsilon"]),
-                "none" if one["budget"] is None else f"{one['budget']:g}",
+                "none" if one["budget"] is None else number_text(one["budget"]),
                 "" if one["left"] is None else left_digits(one["left"], one["budget"]),
             ]
             for one in plain
@@ -540,7 +540,9 @@ def show_expected_tables(
 
     def points(table: Mapping[str, Any]) -> str:
         width = table["half_width"]
-        return "no bound" if width is None else f"{100 * width:.2f}"
+        if width is None:
+            return "no bound"
+        return "> 100" if width > 1 else f"{100 * width:.2f}"
 
     def needed(table: Mapping[str, Any]) -> str:
         rows = table.get("rows_needed", "")
@@ -588,13 +590,14 @@ def show_outlook(outlook: Mapping[str, Any]) -> None:
     if expected["shares"] is None:
         return
     pairs = expected["pairs"]
-    text = f"Variance of a share, for one row: {expected['shares']:.3g}" + (
-        "" if pairs is None else f"; of a cell of two attributes: {pairs:.3g}"
+    text = f"Variance of a share, for one row: {number_text(expected['shares'], 3)}" + (
+        "" if pairs is None else f"; of a cell of two attributes: {number_text(pairs, 3)}"
     )
     if limit is not None:
         text += (
-            f". No mechanism with this ε has less than {limit['shares']:.3g} for shares: "
-            f"{limit['times']:.3g} times that is reached"
+            f". No mechanism with this ε has less than {number_text(limit['shares'], 3)} for "
+            "shares: "
+            f"{number_text(limit['times'], 3)} times that is reached"
         )
     say(f"{text}.")
 
@@ -604,9 +607,10 @@ def show_curve(record: Mapping[str, Any]) -> None:
     for point in (record.get("comparison") or {}).get("curve") or []:
         cap = "no cap" if point["cap"] == "none" else f"a cap of {point['cap']}"
         if "shares" in point:
-            pairs = "none" if point["pairs"] is None else f"{point['pairs']:.3g}"
+            pairs = "none" if point["pairs"] is None else f"{number_text(point['pairs'], 3)}"
             say(
-                f"Variance for one row under {cap}: of a share {point['shares']:.3g}; of a cell "
+                f"Variance for one row under {cap}: of a share "
+                f"{number_text(point['shares'], 3)}; of a cell "
                 f"of two attributes {pairs}"
             )
             continue
@@ -677,15 +681,20 @@ def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
     asked = prediction.asked
     rows = "" if asked is None else f" in the {100 * asked:.2f} % of rows that are asked both"
     if prediction.share is not None:
-        say(f"Of the covariance of {first} and {second}, {prediction.share:.6g} is left{rows}.")
+        say(
+            f"Of the covariance of {first} and {second}, {number_text(prediction.share, 6)} is "
+            f"left{rows}."
+        )
     else:
         say(
-            f"Of the covariance of {first} and {second}, between {prediction.least_share:.6g} and "
-            f"{prediction.most_share:.6g} is left{rows}, depending on "
+            f"Of the covariance of {first} and {second}, between "
+            f"{number_text(prediction.least_share, 6)} and "
+            f"{number_text(prediction.most_share, 6)} is left{rows}, depending on "
             + ("which categories go together." if asked is None else "the form.")
         )
     if prediction.warning:
         say(
-            f"WARNING: {prediction.warning} (What is added: {prediction.spurious:.6g} times the "
+            f"WARNING: {prediction.warning} (What is added: "
+            f"{number_text(prediction.spurious, 6)} times the "
             "product of how far their means are from those of even shares.)"
         )

@@ -21,6 +21,7 @@ from deniable.cli.arguments import (
 )
 from deniable.errors import InputError
 from deniable.frontier.methods import METHODS
+from deniable.numerals import count_text, number_text
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def frontier(
         return
     _show(rows, request.local)
     if (left_out := len({row["level"] for row in rows}) - _SHOWN_LEVELS) > 0:
-        console.say(f"… {left_out} more levels in {output / 'frontier.csv'}")
+        console.say(f"… {count_text(left_out, 'more level')} in {output / 'frontier.csv'}")
     console.say(
         f"{output / 'frontier.html'} has the plot and all points; frontier pick {output} picks one"
     )
@@ -238,7 +239,7 @@ def _show(rows: list[dict[str, Any]], local: bool) -> None:
                 row["method"],
                 f"{row['level']:.4f}",
                 text(row["privacy"], ".4f"),
-                text(row["mse"], ".4e") or f"above {row['lower_bound']:.4e}",
+                "above " * (row["mse"] is None) + number_text(row["mse"] or row["lower_bound"], 5),
                 text(row["ratio"], ".3f"),
                 text(row["worst_posterior"], ".4f"),
                 text(row["epsilon"], ".4f") or ("unbounded" if row["mse"] is not None else ""),

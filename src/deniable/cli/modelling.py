@@ -21,6 +21,7 @@ from deniable.cli.arguments import (
     Weights,
 )
 from deniable.errors import InputError
+from deniable.numerals import number_text, p_text
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
@@ -153,4 +154,4 @@ def _text(name: str, value: Any) -> str:
         return "cannot say" if value == CANNOT_SAY else value
     if name == "data_share":
         return f"{100 * value:.0f} %"
-    return f"{value:.2g}" if name == "p_value" else f"{value:.4g}"
+    return p_text(value) if name == "p_value" else number_text(value)

@@ -33,6 +33,7 @@ from deniable.cli.arguments import (
 from deniable.cli.designing import account_of, find_design
 from deniable.cli.typed import as_typed
 from deniable.errors import InputError
+from deniable.numerals import count_text
 
 if TYPE_CHECKING:
     from deniable.design.account import Design
@@ -302,7 +303,8 @@ def _say_begun(job: Any, *, as_json: bool) -> None:
         console.print_json({"job": str(job.folder), "units": len(job.units), "rows": sum(job.rows)})
         return
     console.say(
-        f"Begun: {len(job.units):,} units with {sum(job.rows):,} rows. Let any number of processes "
+        f"Begun: {count_text(len(job.units), 'unit')} with {count_text(sum(job.rows), 'row')}. "
+        "Let any number of processes "
         f"run deniable work {job.folder} --part 1/{len(job.units)} and so on, then "
         f"deniable finish {job.folder}"
     )

@@ -20,7 +20,7 @@ from deniable.cli.arguments import (
     RowOptions,
     ShowValues,
 )
-from deniable.numerals import number_text
+from deniable.numerals import count_text, number_text
 from deniable.schema.names import split_names
 
 
@@ -82,7 +82,7 @@ def synthesize(
 def _show(about: dict[str, Any], output: Path) -> None:
     model, cells = about["model"], [c for t in about["tables"] for c in t["cells"]]
     console.say(
-        f"{about['copies']} {about['rows']} copies of {about['n_rows']:,} rows, by "
+        f"{about['copies']} {about['rows']} copies of {count_text(about['n_rows'], 'row')}, by "
         + ("the model of all pairs." if model["kind"] == "pairs" else "a tree of associations:")
     )
     if model["kind"] == "tree":

@@ -9,7 +9,7 @@ from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
 from deniable.mechanism.mechanism import Mechanism
-from deniable.numerals import number_text
+from deniable.numerals import count_text, number_text
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 
@@ -56,9 +56,10 @@ def pick(
     assert row.mse is not None
     what = "ε" if stored.local else "privacy"
     sentence = (
-        f"Method {row.method} at {what} {row.level:g}: mean squared error "
+        f"Method {row.method} at {what} {number_text(row.level)}: mean squared error "
         f"{number_text(row.mse)} of a share "
-        f"with {stored.n_records} records, {row.mse / row.lower_bound:.4f} times the least that "
+        f"with {count_text(stored.n_records, 'record')}, {row.mse / row.lower_bound:.4f} times "
+        "the least that "
         "was proved for any mechanism as private"
     )
     return design, sentence

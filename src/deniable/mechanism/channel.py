@@ -36,6 +36,7 @@ from deniable.laws.matrix import ResponseLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.response_axes import ResponseAxes
 from deniable.mechanism.table_map import JointAxes, TableMap
+from deniable.numerals import number_text
 from deniable.schema import Variable
 
 LEAST_ATTENUATION = 1e-9
@@ -354,13 +355,15 @@ def refuse_lost(
     if sizes.min() == 1:
         raise InputError(
             f"{names} cannot be estimated: this mechanism leaves next to nothing of it "
-            f"(n = {n_records:.0f}, attenuation {strengths.min():.1e}); it needs a larger "
+            f"(n = {n_records:.0f}, attenuation {number_text(strengths.min(), 2)}); it needs a "
+            "larger "
             "privacy level or many more records"
         )
     raise InputError(
         f"a joint table of {names} cannot be estimated: this mechanism leaves next to nothing "
         f"of how they go together (n = {n_records:.0f}, attenuation "
-        f"{strengths.min():.1e}); ask for tables of fewer of them, or release with another "
+        f"{number_text(strengths.min(), 2)}); ask for tables of fewer of them, or release with "
+        "another "
         "method or larger privacy levels"
     )
 

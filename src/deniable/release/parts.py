@@ -22,6 +22,7 @@ from deniable.design.record import to_json
 from deniable.design.strata import Designs
 from deniable.errors import InputError, notify
 from deniable.ledger import Spending
+from deniable.numerals import count_text
 from deniable.randomness import permutation
 from deniable.release.entered import enter, entry_of, give_back, is_entered, spend
 from deniable.release.job import Job, Source, Stage, begin
@@ -102,7 +103,7 @@ def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
             with suppress(InputError):
                 done = job.n_parts - len(job.left(job.stages[-1]))
                 notify(
-                    f"{done:,} of {job.n_parts:,} parts are made and stay as they are; continue "
+                    f"{done:,} of {count_text(job.n_parts, 'part')} made, which stay; continue "
                     f"with deniable share --resume --output {job.output}",
                 )
             raise
@@ -361,7 +362,8 @@ def _released(job: Job) -> Released:
     for stage in job.stages:
         if left := job.left(stage):
             raise InputError(
-                f"{job.output}: {len(left):,} of {job.size(stage):,} parts are not there yet (the "
+                f"{job.output}: {len(left):,} of {count_text(job.size(stage), 'part')} not there "
+                "yet (the "
                 f"first is number {left[0] + 1}); continue with `deniable share --resume`"
             )
     files = [job.place(final, number) for number in range(job.n_parts)]
@@ -380,7 +382,7 @@ def _released(job: Job) -> Released:
     n_rows = sum(part.rows for part in parts)
     if n_rows != sum(job.rows):
         raise InputError(
-            f"{job.output}: the parts have {n_rows:,} rows instead of {sum(job.rows):,}"
+            f"{job.output}: the parts have {count_text(n_rows, 'row')} instead of {sum(job.rows):,}"
         )
     return Released(
         file="data",

@@ -79,8 +79,8 @@ def percent_text(share: float) -> str:
 
 
 def points_text(share: float) -> str:
-    """Return a difference of shares in percentage points, to two digits."""
-    return significant(100 * share, 2, trailing_zeros=True)
+    """Return a difference of shares in percentage points, to two digits, if it is at most 100."""
+    return "> 100" if share > 1 else significant(100 * share, 2, trailing_zeros=True)
 
 
 def plain_number(value: float) -> str:

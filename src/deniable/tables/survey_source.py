@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from deniable.errors import InputError
+from deniable.numerals import count_text
 from deniable.schema import BLANKS, FileFormat
 from deniable.tables.codebook import Entry, number_text
 from deniable.tables.limited import tried
@@ -264,8 +265,8 @@ class SurveySource:
             if count < limit:
                 if self.n_rows is not None:
                     raise InputError(
-                        f"{self.table}: the file has {self._done:,} of the {self.n_rows:,} rows "
-                        "that it says it has; it is cut off"
+                        f"{self.table}: the file has {self._done:,} of "
+                        f"{count_text(self.n_rows, 'row')} that it says it has; it is cut off"
                     )
                 return
 
