@@ -61,17 +61,17 @@ def test_a_number_without_fault_is_passed():
 
 WEAK = "--attribute-epsilon 0.01,0.01,0.01 --method kronecker"
 
-COMMANDS = """
-design --schema people.toml {weak} --rows 1
+COMMANDS = f"""
+design --schema people.toml {WEAK} --rows 1
 design --categories 2 --epsilon 0.001 --method kronecker --rows 1
 design --schema people.toml --attenuation 0.00002
-design --schema people.toml {weak} --rows 1 --tables sex --tables sex,age --within 2pt
+design --schema people.toml {WEAK} --rows 1 --tables sex --tables sex,age --within 2pt
 plan --schema people.toml --rows 1000000 --within 3pt
 plan --categories 2 --rows 100000 --epsilon 1
-share people.csv --schema people.toml {weak} --insecure-seed 1 --output weak
-share one.csv --schema people.toml {weak} --insecure-seed 1 --output one
-share one.csv --schema people.toml {weak} --output checked --check
-share one.csv --schema people.toml {weak} --output parts --only-begin
+share people.csv --schema people.toml {WEAK} --insecure-seed 1 --output weak
+share one.csv --schema people.toml {WEAK} --insecure-seed 1 --output one
+share one.csv --schema people.toml {WEAK} --output checked --check
+share one.csv --schema people.toml {WEAK} --output parts --only-begin
 share people.csv --schema people.toml --epsilon 30 --ledger l --output strong
 inspect weak
 inspect one
@@ -92,7 +92,7 @@ frontier --distribution uniform,3 --delta 0.9 --methods warner,bound --records 1
 frontier pick front --privacy 0.3 --output picked.json
 synthesize strong --copies 2 --rows 1 --output synthetic
 audit weak/record.json --rows 1000
-""".format(weak=WEAK)
+"""
 
 
 def test_what_commands_print_has_no_such_number(deniable, people):
