@@ -20,7 +20,7 @@ from deniable.cli.arguments import (
     RowOptions,
     ShowValues,
 )
-from deniable.numerals import count_text, number_text
+from deniable.numerals import count_text, number_text, p_text
 from deniable.schema.names import split_names
 
 
