@@ -70,7 +70,7 @@ def test_a_batch_system_begins_works_and_finishes(deniable, parts):
     assert "Begun: 3 units with 15 rows" in begun.out
     early = deniable("finish", ".release.job")
     assert early.status == 2
-    assert "3 of 3 parts are not there yet" in early.err
+    assert "3 of 3 parts not there yet" in early.err
     first = deniable("work", ".release.job", "--part", "1/2")
     assert "1 units are not drawn yet, so no rows can be shuffled" in first.err
     assert "2 pieces of work done; 1 of 3 are left" in first.out

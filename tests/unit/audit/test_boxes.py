@@ -52,8 +52,8 @@ def test_a_program_gets_the_same_as_csv(mechanism, tmp_path):
     ("code", "said"),
     [
         ("import sys; sys.exit('no licence')", "failed with status 1: no licence"),
-        ("print('age,a,b,sex')", "4 rows were asked for and 0 came back"),
-        ("print('age,a,b,sex\\nNA,x,1,f')", "4 rows were asked for and 1 came back"),
+        ("print('age,a,b,sex')", "4 rows went in and 0 came back"),
+        ("print('age,a,b,sex\\nNA,x,1,f')", "4 rows went in and 1 came back"),
         (
             "print('age,a,b,sex\\nNA,x,1,f\\nNA,x,1,q')",
             "^what the program has written, data row 2, column 'sex': the value is not",

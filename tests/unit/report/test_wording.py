@@ -90,6 +90,7 @@ def test_numbers_read_as_people_write_them(
 
 def test_significant_digits_keep_their_zeros_only_where_columns_line_up() -> None:
     assert wording.points_text(0.02) == "2.0"
+    assert wording.points_text(12.5) == "> 100"
 
 
 def test_lists_are_cut_with_a_count_and_counts_agree_with_their_nouns() -> None:
