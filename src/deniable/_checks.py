@@ -22,8 +22,6 @@ from typing import (
     get_type_hints,
 )
 
-import numpy as np
-
 from deniable.errors import InputError
 
 
@@ -133,7 +131,8 @@ _PLAIN: dict[Any, tuple[type | tuple[type, ...], str, str]] = {
 }
 """Types of arguments: what is taken for each, and how one and several are called."""
 
-_NAMED = {np.ndarray: "matrix", Any: "value"}
+_NAMED = {"ndarray": "matrix", "Any": "value"}
+"""What a type is called, by its name."""
 _SEQUENCES, _MAPPINGS = (Sequence, list, tuple), (Mapping, dict)
 
 
@@ -221,7 +220,8 @@ def _called(hint: Any, *, many: bool = False) -> str:
     if kind in _SEQUENCES:
         listed = "lists" if many else "a list"
         return f"{listed} of {_called(inner[0], many=True)}" if inner else listed
-    name = _NAMED.get(kind, getattr(kind, "__name__", "value"))
+    name = getattr(kind, "__name__", "value")
+    name = _NAMED.get(name, name)
     return f"{name}s" if many else f"a {name}"
 
 

@@ -129,12 +129,7 @@ def combine(
             [
                 [
                     row["term"],
-                    *(
-                        "-"
-                        if row[n] is None
-                        else (p_text if n == "p_value" else number_text)(row[n])
-                        for n in names
-                    ),
+                    *("-" if row[n] is None else _text(n, row[n]) for n in names),
                     row["remark"].partition(":")[0],
                 ]
                 for row in table
@@ -149,3 +144,7 @@ def combine(
         columns = {name: [row[name] for row in table] for name in table[0]}
         write_columns(output, columns, combined.caption(), overwrite=force)
         console.note(f"The answer is in {output}")
+
+
+def _text(name: str, value: float) -> str:
+    return p_text(value) if name == "p_value" else number_text(value)

@@ -122,6 +122,18 @@ class Answers(list[_Answer], Presented):
                 if isinstance(answer, Presented):  # frozen, and not yet handed out
                     object.__setattr__(answer, "selection", selection)
 
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows of all answers, in order, with the number of rows behind each as ``n``.
+
+        Args:
+            level: of the intervals; by default the one that was asked for, or 0.95.
+
+        Raises:
+            InputError: if an answer was made for another level.
+        """
+        level = self._level(level)
+        return [row | {"n": answer.n_records} for answer in self for row in answer.table(level)]
+
     def _shown(self) -> "Sequence[Tabular]":
         return self
 
@@ -136,12 +148,16 @@ def caption_of(answer: Tabular, level: float) -> str:
 def caption_of_all(answers: Sequence[Tabular], level: float) -> str:
     """Return one caption for answers that are shown in one table; where the groups differ in size,
     it gives the range of their rows."""
-    first, caption = answers[0], caption_of(answers[0], level)
-    if not sizes_differ(answers):
-        return caption
-    sizes = sorted(answer.n_records for answer in answers)
-    of_one = f": {count_text(first.n_records, 'row')}"
-    return caption.replace(of_one, f": {sizes[0]:,} to {sizes[-1]:,} rows per group", 1)
+    return caption_of(answers[0], level).replace(*_range(answers[0], answers), 1)
+
+
+def _range(answer: Tabular, answers: Sequence[Tabular]) -> tuple[str, str]:
+    """Return an answer's number of rows as its caption has it, and the range of all in its place,
+    where they differ."""
+    of_one = f": {count_text(answer.n_records, 'row')}"
+    sizes = sorted(each.n_records for each in answers)
+    alike = not sizes_differ(answers)
+    return of_one, of_one if alike else f": {sizes[0]:,} to {sizes[-1]:,} rows per group"
 
 
 def sizes_differ(answers: Sequence[Tabular]) -> bool:
@@ -212,7 +228,11 @@ def drawn_as(
         columns.pop(constant, None)
     rows = list(zip(*columns.values(), strict=True))
     more = len(rows) - SHOWN
-    caption = " ".join(dict.fromkeys(caption_of(answer, level) for answer in answers[:3]))
+    caption = " ".join(
+        dict.fromkeys(
+            caption_of(answer, level).replace(*_range(answer, answers), 1) for answer in answers[:3]
+        )
+    )
     return draw(
         caption + (f" (and {more:,} rows more: .table())" if more > 0 else ""),
         list(columns),

@@ -49,8 +49,7 @@ WARNED_BELOW = 1e-3
 UNIDENTIFIED = (
     "nothing identifies this table as a release of the mechanism, and estimates from rows that "
     "were never randomized are wrong; name the folder of the release, or its own file in place of "
-    "rows read from it, or confirm with `randomized = True` that the mechanism randomized this "
-    "table"
+    "rows read from it, or confirm with `randomized = True` that the mechanism randomized it"
 )
 """Equal columns and numbers of rows identify nothing: a true table shares them with its release."""
 

@@ -406,13 +406,16 @@ def _unknown_files(
 
 def _metadata_of(folder: Path, released: Released, designs: Designs) -> dict[str, str]:
     """Return, by file, that a Parquet file holds metadata that no release has."""
+    files = sorted([*folder.glob("data/*.parquet"), *folder.glob("data.parquet")])
+    if not files:
+        return {}
     from deniable.tables.parquet_source import has_further_metadata
 
     layout = layout_of(designs.strata, released.numeric)
     of_copy = metadata_texts(layout, designs.strata.schema)
     names = [
         f"{path.relative_to(folder)}"
-        for path in sorted([*folder.glob("data/*.parquet"), *folder.glob("data.parquet")])
+        for path in files
         if has_further_metadata(path, of_copy if path.name in released.beside else ())
     ]
     return {f"{FILE}{name}": f"the metadata in {ascii(name)[1:-1]}" for name in names}

@@ -22,7 +22,7 @@ def problem_of(attribute: Plain) -> str:
     """Return what is wrong with a declaration by itself; empty if nothing is.
 
     >>> problem_of({"name": "sex", "categories": ["f"]})
-    "attribute 'sex' has 1 categories; randomized response needs at least 2"
+    "attribute 'sex' has 1 category; randomized response needs at least 2"
     """
     try:
         Schema.from_plain({"attribute": [attribute]})

@@ -15,6 +15,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.schema import Attribute, Schema
+from deniable.tables.selection import Selection
 
 AGE = Attribute("age", bins=(0, 10, 20, 40))
 SEX = Attribute("sex", ("f", "m"))
@@ -105,3 +106,19 @@ def test_no_answers_are_nothing_to_draw_and_an_empty_table() -> None:
 def test_a_test_is_no_number_to_draw() -> None:
     with pytest.raises(InputError, match="nothing to draw"):
         independence(COUNTS, ("age", "sex")).plot()
+
+
+def test_groups_of_different_size_have_one_caption_and_one_table_of_rows() -> None:
+    # Failed before: a caption per group, each with all rows left out, and no `.table()`, which a
+    # long table names.
+    asked = Mean(("age",), by=("sex",), scores="middle")
+    few = Counts.of(MECHANISM, np.array([[90, 30], [50, 70], [30, 30]]))
+    both = [asked.answer(counts)[0] for counts in (COUNTS, few)]
+    found = Answers(both, Selection(left_out=(("weight", 80),)))
+    text = str(found)
+    assert text.count("Left out: 80 rows") == text.count("Mean of age") == 1
+    assert "300 to 3,000 rows per group" in text
+    assert [row["n"] for row in found.table()] == [3000, 300]
+    assert [row["estimate"] for row in found.table()] == [one.estimate for one in both]
+    with pytest.raises(InputError, match="made for the level"):
+        found.table(0.9)
