@@ -108,7 +108,7 @@ def test_what_breaks_off_says_how_to_go_on(people, tmp_path):
     moved = people[2].rename(tmp_path / "away.csv")
     with (
         pytest.warns(
-            Notice, match=r"2 of 5 parts are made .* continue with deniable share --resume"
+            Notice, match=r"2 of 5 parts made.* continue with deniable share --resume"
         ),
         pytest.raises(InputError, match=r"people-2\.csv is gone"),
     ):
@@ -138,7 +138,7 @@ def test_a_process_that_is_killed_is_told_of(people, tmp_path, monkeypatch, wort
     job = prepare(people, DESIGN, tmp_path / "release", OPTIONS, jobs=1)
     monkeypatch.setattr(processes, "__name__", "deniable.nowhere")
     with (
-        pytest.warns(Notice, match="0 of 5 parts are made"),
+        pytest.warns(Notice, match="0 of 5 parts made"),
         pytest.raises(InputError, match="has ended with status 1, perhaps for want of memory"),
     ):
         make(job, 2)

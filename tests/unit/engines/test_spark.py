@@ -162,7 +162,7 @@ def test_true_rows_go_with_the_job_that_needs_them(people, tmp_path, monkeypatch
         lambda self: [self.task(n) for n in self.numbers] if self.task.args[1] == "look" else [],
     )
     with (
-        pytest.warns(Notice, match="0 of 3 parts are made .* deniable share --resume"),
+        pytest.warns(Notice, match="0 of 3 parts made.* deniable share --resume"),
         pytest.raises(InputError, match="continue with `deniable share --resume`"),
     ):
         spark.share_frame(Frame(people), DESIGN, tmp_path / "release")

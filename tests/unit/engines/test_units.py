@@ -112,7 +112,7 @@ def test_what_is_not_done_in_the_end_is_said_and_can_be_continued(tmp_path):
         return once(task, numbers) if task.args[1] == "look" else []  # type: ignore[attr-defined]
 
     with (
-        pytest.warns(Notice, match="0 of 3 parts are made"),
+        pytest.warns(Notice, match="0 of 3 parts made"),
         pytest.raises(InputError, match="other processes work on 3 units; continue with `deniable"),
     ):
         share_by(idle, people, DESIGN, tmp_path / "release", "…")
