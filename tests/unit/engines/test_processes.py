@@ -107,9 +107,7 @@ def test_what_breaks_off_says_how_to_go_on(people, tmp_path):
     job = prepare(people, DESIGN, tmp_path / "release", OPTIONS)
     moved = people[2].rename(tmp_path / "away.csv")
     with (
-        pytest.warns(
-            Notice, match=r"2 of 5 parts made.* continue with deniable share --resume"
-        ),
+        pytest.warns(Notice, match=r"2 of 5 parts made.* continue with deniable share --resume"),
         pytest.raises(InputError, match=r"people-2\.csv is gone"),
     ):
         make(job, 1)
