@@ -160,7 +160,8 @@ def estimated(tables: Sequence[Mapping[str, Any]]) -> str:
     )
     unread = [one for one in tables if not one["readable"] and one["readable_from"]]
     if len(unread) == 1:
-        text += f" It takes {about(unread[0]['readable_from'])} rows until half of it can be read."
+        needed = about(unread[0]["readable_from"])
+        text += f" Equally frequent, all of them are readable from {needed} rows on."
     return text
 
 

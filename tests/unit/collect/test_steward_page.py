@@ -74,7 +74,8 @@ def test_what_cannot_be_read_is_not_shown(study: Study) -> None:
     found = page(study, shown_of(("smokes",), 20, cells))
     assert (
         "<strong>Nothing can be read.</strong> smokes: 0 of 2 categories readable (± 98 points at "
-        "95 %, sampling error included). It takes about 2,100 rows until half of it can be read."
+        "95 %, sampling error included). Equally frequent, all of them are readable from "
+        "about 2,100 rows on."
     ) in found.replace("\u00a0", " ")
     assert "83.9" not in found
     assert 'estimates" role' not in found

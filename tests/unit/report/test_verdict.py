@@ -72,7 +72,7 @@ def test_estimates_say_how_much_of_them_can_be_read_and_from_how_many_rows() -> 
         "ward: 26 of 60 categories readable (± 1.7 points at 95 %, sampling error not included)."
     )
     assert estimated([SEX, WARD]).endswith(
-        "It takes about 6,300 rows until half of it can be read."
+        "Equally frequent, all of them are readable from about 6,300 rows on."
     )
 
 
