@@ -384,11 +384,7 @@ def estimate(
 
 
 def _only(answers: Answers[_Answer]) -> _Answer:
-    """Return the one answer that there is.
-
-    Raises:
-        InputError: if there are several.
-    """
+    """Return the one answer that there is."""
     if len(answers) != 1:
         raise InputError(
             f"a column that is released as it is forms {len(answers)} groups of rows, with an "

@@ -142,11 +142,7 @@ def share(
 
 
 def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
-    """Look at the rows, and print what would be made and all reasons against it.
-
-    Raises:
-        InputError: if there is one.
-    """
+    """Look at the rows, and print what would be made and all reasons against it."""
     from deniable.tables.reading import read_twice
 
     check.request()
@@ -164,11 +160,7 @@ def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
 
 
 def _show_draft(source: str, file_format: "FileFormat") -> None:
-    """Show what a schema of the table would be, if it were read off the data, and stop.
-
-    Raises:
-        InputError: that there is no schema, and the two ways to one.
-    """
+    """Show what a schema of the table would be, if it were read off the data, and stop."""
     from deniable.schema import Schema
     from deniable.tables.drafting import draft_schema
     from deniable.tables.reading import column_names

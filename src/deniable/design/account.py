@@ -130,12 +130,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Saving:
-    """Rows that the Kronecker product would need for every row of this design, medians.
-
-    Args:
-        marginals: for shares of single attributes.
-        pairs: for tables of two attributes; None beyond 50 attributes, or if there is one only.
-    """
+    """Rows that the Kronecker product would need for every row of this design, medians."""
 
     marginals: float
     pairs: float | None
@@ -149,11 +144,7 @@ class Saving:
 class CapCost:
     """What one cap on ``epsilon_given_rest`` costs.
 
-    Args:
-        cap: as a request would state it.
-        epsilon: of the record, in nats, at the same levels.
-        shares, pairs: under forms, which spend the same ε under every cap, the mean variance of a
-            cell for one row; ``pairs`` is None if a pair cannot be estimated.
+    ``epsilon``: of the record, in nats, at the same levels.
     """
 
     cap: str
@@ -171,11 +162,8 @@ class CapCost:
 class Account:
     """What is stated of a design; see :func:`account`.
 
-    Args:
-        design: the mechanism, its levels and how near the optimum it is.
-        strength: entropies in bits, and λ.
-        best_guesses: per attribute, shape (k,); None where there is no prior.
-        curve: what other caps would cost; None if it was not computed, or the method keeps no cap.
+    ``strength``: entropies in bits, and λ. ``best_guesses``: per attribute, shape (k,); None where
+    there is no prior.
     """
 
     design: Design
@@ -250,10 +238,6 @@ class Account:
 
 def account(design: Design, *, curve: tuple[CapCost, ...] | None = None) -> Account:
     """Return everything that is stated of a design.
-
-    Args:
-        design: of any method.
-        curve: what other caps would cost, from :func:`deniable.design.design.cap_curve`.
 
     >>> from deniable import Schema, design
     >>> made = account(design(Schema.anonymous((2, 3, 4)), epsilon=3))

@@ -16,11 +16,6 @@ def forms_instead(design: Design, n_records: int, again: Again | None) -> list[d
     values (:meth:`deniable.mechanism.readability.Readability.to_plain`); nothing if more cannot be
     read, or all can be read as it is.
 
-    Args:
-        design: of the release.
-        n_records: its rows.
-        again: designs otherwise; None where what was asked for is not a total alone.
-
     Examples:
         >>> import deniable
         >>> schema = deniable.Schema.anonymous((2, 2, 2, 2, 40))

@@ -51,15 +51,7 @@ def within_budget(
 ) -> Design:
     """Return a design whose total is as near the budget as can be, and not above it.
 
-    Args:
-        designs: of the method, at any levels.
-        budget: largest ε of the record, in nats.
-        importance: of single attributes, by name; with the schema's.
-        at_most: largest level of single attributes, by name.
-        allow_changed_levels: whether the heuristic may miss the levels.
-
-    Raises:
-        InputError: if the parts of the request contradict each other or cannot be met.
+    ``budget``: largest ε of the record, in nats.
     """
     protected = [designs.schema.attributes[i] for i in designs.schema.protected]
     importances, limits = importances_and_limits(designs.schema, importance, at_most)
@@ -222,14 +214,9 @@ def _not_worse_than_apart(
     """Return the design, or one nearer to independent responses that is not worse than they are;
     None where nothing settles.
 
-    Args:
-        designs: of the method, at any levels.
-        budget: in nats.
-        first: what came of ``levels``, the same but for their scale.
-        levels: ratios that are best for shares under a law of its own, shape (k,).
-        apart: ε_i of the independent responses, shape (k,).
-        costs: c_i of the sum Σ c_i/φ_i² that is to be small, shape (k,).
-        caps: largest levels, shape (k,).
+    ``budget``: in nats. ``levels``: ratios that are best for shares under a law of its own, shape
+    (k,). ``apart``: ε_i of the independent responses, shape (k,). ``costs``: c_i of the sum Σ
+    c_i/φ_i² that is to be small, shape (k,). ``caps``: largest levels, shape (k,).
     """
 
     def at(part: float) -> Divided | None:
@@ -334,16 +321,8 @@ def _largest(
     budget: landing there ends the search, and so does a bracket that has closed (about, where no
     law is found from some scale on).
 
-    Args:
-        at: the design at a scale.
-        budget: in nats.
-        high: a scale about where the budget is spent; made larger until it is.
-        most: the largest scale that is tried.
-        unsure: how far below the budget a design may end, in nats: the more, the less exactly its
-            total is found.
-
-    Returns:
-        The design, or None if the total is above the budget however small the scale.
+    ``budget``: in nats. ``unsure``: how far below the budget a design may end, in nats: the more,
+    the less exactly its total is found.
     """
     best, low, below = None, 0.0, -budget
     candidate = at(high)

@@ -64,11 +64,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def schema_of(given: Schema | str | Path) -> Schema:
-    """Return a schema, read if it is given by its file.
-
-    Raises:
-        InputError: as :meth:`Schema.from_toml`, or if a category has blanks at an end.
-    """
+    """Return a schema, read if it is given by its file."""
     if not isinstance(given, Schema):
         return Schema.from_toml(given)
     given.refuse_outer_blanks()
@@ -261,14 +257,6 @@ def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
 def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
     """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``;
     under forms, where the caps are parts of the record's ε, what they would tell.
-
-    Args:
-        result: the design; what its search ended with is where these start.
-        caps: from the tightest to the loosest; not for forms.
-
-    Returns:
-        One entry per cap that can be met; None if the method knows no other caps, or there are too
-        many attributes (more than 60, under forms 16).
 
     Examples:
         >>> from deniable import Schema

@@ -63,23 +63,14 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """What can be expected of estimates, whatever the number of rows.
-
-    Args:
-        shares: of every protected attribute.
-        pairs: of two attributes each; None where there are too many, or the law differs by stratum.
-    """
+    """What can be expected of estimates, whatever the number of rows."""
 
     shares: tuple[Shares, ...]
     pairs: tuple[Shares, ...] | None
 
     def to_plain(self, n_records: int, target: Target = "table") -> dict[str, Any]:
         """Return as plain values how much can be read from so many rows: ``attributes``, and of how
-        many tables of two attributes at least half of the cells (``pairs``; None if not known).
-
-        Raises:
-            InputError: if there are no rows.
-        """
+        many tables of two attributes at least half of the cells (``pairs``; None if not known)."""
         if n_records < 1:
             raise InputError("the number of rows must be at least 1")
         pairs = None
@@ -149,11 +140,7 @@ class EvenTables:
         return float(self._told[i, j]) if block == other else None
 
     def of(self, *names: str) -> Shares:
-        """Return the cells of a table.
-
-        Raises:
-            InputError: if a name is unknown or given twice.
-        """
+        """Return the cells of a table."""
         singles = [self.singles.get(name) for name in names]
         pair = None
         if len(names) == 2 and names[0] != names[1] and None not in singles:

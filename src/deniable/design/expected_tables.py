@@ -92,9 +92,6 @@ def expected_tables(
 def checked_names(schema: Schema, table: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of a table.
 
-    Raises:
-        InputError: if it cannot be asked for.
-
     >>> checked_names(Schema.anonymous((2, 3)), "a2, a1")
     ('a2', 'a1')
     """
@@ -117,9 +114,6 @@ def checked_shares(
     schema: Schema, shares: Mapping[str, Sequence[float]]
 ) -> dict[str, NDArray[np.float64]]:
     """Return shares that are assumed, by attribute.
-
-    Raises:
-        InputError: if they are no shares of its categories.
 
     >>> checked_shares(Schema.anonymous((2, 3)), {"a1": [0.25, 0.75]})
     {'a1': array([0.25, 0.75])}

@@ -25,32 +25,18 @@ from deniable.solvers.problem import MAX_LEVEL
 
 @dataclass(frozen=True)
 class LevelDesigns:
-    """The designs of a method at any levels.
-
-    Args:
-        schema: the attributes.
-        method: how to find the law; one that takes levels.
-        task: what the method is given besides the levels.
-    """
+    """The designs of a method at any levels."""
 
     schema: Schema
     method: MethodSpec
     task: Task
 
     def at(self, levels: Sequence[float]) -> Design:
-        """Return the method's design at these levels of the protected attributes, unchecked.
-
-        Raises:
-            InputError: if a level is beyond what the method can do, or a cap cannot be kept.
-        """
+        """Return the method's design at these levels of the protected attributes, unchecked."""
         return self.with_levels(self.solve(levels), levels)
 
     def solve(self, levels: Sequence[float]) -> Solution:
-        """Return what the method answers for these levels, shape (k,), in nats.
-
-        Raises:
-            InputError: if a level is beyond what the method can do.
-        """
+        """Return what the method answers for these levels, shape (k,), in nats."""
         for i, level in zip(self.schema.protected, levels, strict=True):
             if level > self.method.largest_level:
                 raise InputError(
@@ -62,11 +48,7 @@ class LevelDesigns:
         return self.method.solve(self.task, levels)
 
     def with_levels(self, solution: Solution, levels: Sequence[float]) -> Design:
-        """Return the design around the laws that solve these levels.
-
-        Raises:
-            InputError: if a cap or the floor is not kept.
-        """
+        """Return the design around the laws that solve these levels."""
         protected = self.schema.protected
         design = self.of(solution)
         refuse_missed_caps(design.mechanism, resolve_caps(self.task.given_rest, levels))
@@ -77,11 +59,7 @@ class LevelDesigns:
         )
 
     def of(self, solution: Solution) -> Design:
-        """Return the design around a solution's laws, with no levels requested.
-
-        Raises:
-            InputError: if the floor on pairs is not kept as drawn.
-        """
+        """Return the design around a solution's laws, with no levels requested."""
         protected = self.schema.protected
         blocks = [
             Block(tuple(protected[place] for place in places), law)
@@ -155,13 +133,7 @@ def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float 
     It is computed at the levels that the law surely delivers: a bound at the requested ones could
     end a hair above the law's own ε.
 
-    Args:
-        mechanism: whose levels the bound is for.
-        weights: λ per protected attribute, shape (k,), or None for what needs no search.
-
-    Returns:
-        None if a level is beyond the range of the proofs, or a response matrix is among the laws,
-        to which they do not apply.
+    ``weights``: λ per protected attribute, shape (k,), or None for what needs no search.
     """
     if not all(isinstance(block.law, PatternLaw) for block in mechanism.blocks):
         return None

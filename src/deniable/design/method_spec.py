@@ -39,38 +39,10 @@ Blocks = Callable[[Schema, StrengthRequest, float | None], Randomization]
 class MethodSpec:
     """All that is known of a method.
 
-    Args:
-        name: as users give it, and as records state it.
-        help: one line for the command line's help and the table in docs/methods.md.
-        label: its name in figures.
-        description: how a report says that the law was found.
-        solve: from levels to a law; None if levels are not what it takes.
-        spend: from a total, ratios of the levels, their largest values and about the scale at which
-            the optimum spends the total, to the levels at the largest scale it pays for, and their
-            law, in one search. None, or an answer of None: ``solve`` is called at scale after
-            scale.
-        cost_of_caps: from levels to the record's ε under several caps, None where one cannot be
-            met. Goes with a default cap.
-        blocks: from strengths, and a total if one is given, to laws; None if it takes levels.
-        forms: from the schema, this method's name, a total and what counts how much, to the design
-            of forms; None if all rows are asked the same.
-        curve_of_forms: from such a design to what it would tell under several caps.
-        takes: the inputs that it takes.
-        fewest, most: numbers of attributes that it is for; None for no limit.
-        largest_level: of an attribute, in nats.
-        division: how a total is divided: by ``importance`` (or by ratios where the schema has
-            them); by ``ratio`` with the largest common scale that keeps the total; by ratio over a
-            ``grid`` of scales, where the total does not rise with the scale; or in levels that
-            add up to the total, a ``sum``.
-        given_rest, pair_floor: the cap and the floor that it keeps by default.
-        together: whether its laws may randomize attributes together, so that they are compared with
-            independent responses.
-        families: of laws that it makes, beside matrices and kept columns; None for any.
-        smallest: whether ε is the smallest for its levels where neither cap nor floor is kept, to
-            the rounding of the law's integers.
-        instead_of_levels: what to do instead of giving it levels per attribute.
-        remark: what a report says under its table of attributes.
-        style: colour (#RRGGBB), marker and line of matplotlib, in figures.
+    ``largest_level``: of an attribute, in nats. ``division``: how a total is divided: by
+    ``importance`` (or by ratios where the schema has them); by ``ratio`` with the largest common
+    scale that keeps the total; by ratio over a ``grid`` of scales, where the total does not rise
+    with the scale; or in levels that add up to the total, a ``sum``.
     """
 
     name: str

@@ -214,9 +214,6 @@ METHODS: dict[str, MethodSpec] = {
 def method_named(name: str) -> MethodSpec:
     """Return the method of a name.
 
-    Raises:
-        InputError: if a design cannot be requested by that name.
-
     >>> method_named("optimal").together
     True
     """
@@ -230,9 +227,6 @@ def method_named(name: str) -> MethodSpec:
 
 def check_number(method: MethodSpec, n_attributes: int) -> None:
     """Do nothing if a method is for so many protected attributes.
-
-    Raises:
-        InputError: if it is not.
 
     >>> check_number(METHODS["closed-form"], 2)
     """

@@ -12,14 +12,7 @@ from deniable.mechanism.privacy import finite_or_none
 class Observer:
     """What somebody can learn.
 
-    Args:
-        key: ``anyone``, from the whole released row, whatever they know; ``one_column``, who sees
-            one column and nothing else that bears on the person; ``knows_the_rest``, who sees the
-            whole released row and knows all the other true values; ``some_columns``, who sees some
-            columns.
-        least: ε in nats of the best protected attribute, or set of columns; None if unbounded.
-        largest: of the least protected one; None if unbounded.
-        at_most: whether these are bounds, and it may be less.
+    ``least``: ε in nats of the best protected attribute, or set of columns; None if unbounded.
     """
 
     key: Literal["anyone", "one_column", "knows_the_rest", "some_columns"]

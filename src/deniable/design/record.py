@@ -147,16 +147,7 @@ def mechanism_to_plain(design: Design) -> dict[str, Any]:
 
 
 def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> Design:
-    """Rebuild a design from its record, and check every statement against the law.
-
-    Args:
-        plain: the record.
-        rows: rows of the release whose record it is, if it is one.
-
-    Raises:
-        InputError: if the record is not one, is of a later version, or states something that its
-            law does not bear out.
-    """
+    """Rebuild a design from its record, and check every statement against the law."""
     check_version(plain, FORMAT, FORMAT_VERSION)
     stored = decoded(plain, StoredMechanism, "the mechanism")
     if stored.method not in METHODS:

@@ -43,13 +43,7 @@ Make = Callable[[float], Design]
 
 @dataclass(frozen=True)
 class Plan:
-    """A design, and what can be read of tables with the rows that it is for.
-
-    Args:
-        design: the design.
-        tables: what to expect of them, in the order of the request.
-        within: the wished half-width, as a fraction of 1; None if rows and ε were given.
-    """
+    """A design, and what can be read of tables with the rows that it is for."""
 
     design: Design
     tables: tuple[Readability, ...]
@@ -217,11 +211,7 @@ def smallest_epsilon(
 
 
 def refuse_unreadable(planned: Plan) -> None:
-    """Refuse a plan for tables of which one cannot be read at all.
-
-    Raises:
-        InputError: if no cell of a table can be read, though it is as exact as wished.
-    """
+    """Refuse a plan for tables of which one cannot be read at all."""
     for table in planned.tables:
         if not table.readable and table.half_width is not None:
             largest = HALF_WIDTH_ERRORS / READABLE_ERRORS * min(LARGEST_READABLE, 1 / table.cells)
@@ -314,14 +304,7 @@ def _search(
     make: Make, off: Callable[[Design], float], start: float, progress: Progress
 ) -> Design | None:
     """Return the design of the smallest total of three digits at which something is small enough;
-    None if none is found.
-
-    Args:
-        make: designs for a total.
-        off: the logarithm of what is to be small, over the wish.
-        start: about the first total.
-        progress: called after every design.
-    """
+    None if none is found."""
     low, high, found = -1, _LAST + 1, None  # places, and the design at the upper one
     # What is followed is `off` over log ε, which falls nearly along a line.
     slope, before = -1.0, None

@@ -40,13 +40,7 @@ multiple is of the record's ε: "0.75e"."""
 class Task:
     """What a method is given besides the levels.
 
-    Args:
-        n_categories: of the attributes to randomize, shape (k,).
-        given_rest: cap on ``epsilon_given_rest``.
-        pair_floor: least φ_ij/(φ_i φ_j), so that every table of two attributes can be estimated.
-        order: in which the heuristic takes the attributes.
-        fair: when a total is divided among few attributes, leave no table of two less than
-            independent responses of the same total would.
+    ``n_categories``: of the attributes to randomize, shape (k,).
     """
 
     n_categories: tuple[int, ...]
@@ -60,14 +54,8 @@ class Task:
 class Solution:
     """What a method answers: laws, and what is known of how near the optimum they are.
 
-    Args:
-        parts: independent laws, each with the positions of its attributes among those to
-            randomize; nearly always one law for all.
-        weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
-        optimal_epsilon: ε of the record at these levels without a cap and a floor, in nats.
-        end: what the solver ended with, a start for similar requests; None if it states nothing.
-        apart: positions of attributes that answer independently of all others, where they were not
-            asked to; with the reason, part of a sentence.
+    ``weights``: for the lower bound, shape (k,), if the solver has better ones than the levels.
+    ``optimal_epsilon``: ε of the record at these levels without a cap and a floor, in nats.
     """
 
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
@@ -86,11 +74,7 @@ class Solution:
 class Divided:
     """A total divided among levels.
 
-    Args:
-        levels: in nats, shape (k,).
-        parts: see :class:`Solution`.
-        solution: returns the same laws with what is known of the optimum at these levels, for which
-            it may have to be searched; None where nothing settles.
+    ``levels``: in nats, shape (k,).
     """
 
     levels: list[float]
@@ -158,12 +142,7 @@ def _of_balanced(solution: "BalancedSolution") -> Solution:
 def spend_balanced(
     task: Task, total: float, ratios: Sequence[float], at_most: Sequence[float], scale: float | None
 ) -> Divided | None:
-    """Divide a total among levels in these ratios by one search.
-
-    Returns:
-        The levels and the laws; None where the cap is a multiple that leaves no room, or nothing
-        settled.
-    """
+    """Divide a total among levels in these ratios by one search."""
     from deniable.solvers.patterns import totals
     from deniable.solvers.problem import SolverError
 
@@ -201,11 +180,7 @@ def cost_of_balanced_caps(
 ) -> list[float | None]:
     """Return the record's ε under several caps in nats; None where one cannot be met.
 
-    Args:
-        task: floor and categories; its own cap plays no part.
-        levels: ε_i in nats, shape (k,).
-        caps: as a request states them.
-        end: what the search for a law at these levels ended with, if that is known.
+    ``levels``: ε_i in nats, shape (k,).
     """
     from deniable.solvers.patterns import balanced
     from deniable.solvers.problem import SolverError
@@ -347,15 +322,7 @@ def solve_heuristic(task: Task, levels: Sequence[float]) -> Solution:
 def importances_and_limits(
     schema: Schema, importance: Mapping[str, float], at_most: Mapping[str, float]
 ) -> tuple[list[float], list[float | None]]:
-    """Return how much each protected attribute counts, and its largest level in nats.
-
-    Args:
-        schema: whose importances count where none is given; 1 if it has none.
-        importance, at_most: by name.
-
-    Raises:
-        InputError: if a name is not that of a protected attribute, or a number is not above 0.
-    """
+    """Return how much each protected attribute counts, and its largest level in nats."""
     protected = [schema.attributes[i] for i in schema.protected]
     names = [attribute.name for attribute in protected]
     for name in (*importance, *at_most):
@@ -378,11 +345,7 @@ def kept_blocks(schema: Schema) -> list[Block]:
 
 
 def refuse_missed_caps(mechanism: Mechanism, caps: Sequence[float | None] | None) -> None:
-    """Refuse a mechanism that does not keep the caps, one per protected attribute, as drawn.
-
-    Raises:
-        InputError: if so.
-    """
+    """Refuse a mechanism that does not keep the caps, one per protected attribute, as drawn."""
     schema = mechanism.schema
     for i, cap in zip(schema.protected, caps or (), strict=bool(caps)):
         if cap is not None and mechanism.epsilon_given_rest[i] > cap:
@@ -397,13 +360,7 @@ def resolve_caps(
 ) -> tuple[float | None, ...] | None:
     """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
 
-    Args:
-        given_rest: the cap as requested.
-        levels: ε per attribute, which a multiple is of; shape (k,).
-        epsilon: of the record, which a multiple is of where levels belong to forms.
-
-    Raises:
-        InputError: if a cap is not a number above zero, or there are too many or too few.
+    ``levels``: ε per attribute, which a multiple is of; shape (k,).
     """
     if given_rest is None or given_rest == "none":
         return None
@@ -459,14 +416,6 @@ def caps_of_text(
     text: str | None, levels: Sequence[float], epsilon: float | None = None
 ) -> tuple[float | None, ...]:
     """Return the caps that :func:`cap_text` wrote, per attribute in nats; None for no cap.
-
-    Args:
-        text: as written.
-        levels: as of :func:`resolve_caps`.
-        epsilon: the same.
-
-    Raises:
-        InputError: if the text is not one that it writes for so many attributes.
 
     >>> caps_of_text("2x", [1.0, 0.5]), caps_of_text("none,0.7", [1.0, 0.5])
     ((2.0, 1.0), (None, 0.7))

@@ -58,14 +58,7 @@ _BREADTHS = 4
 def published_forms(schema: Schema, method: str, epsilon: float, request: FormRequest) -> Design:
     """Return the design of forms of a record level.
 
-    Args:
-        schema: the attributes.
-        method: its name.
-        epsilon: of the record, in nats.
-        request: what counts how much.
-
-    Raises:
-        InputError: if something asked for is out of its range, or is not for forms.
+    ``epsilon``: of the record, in nats.
     """
     from deniable.solvers.patterns import forms
 
@@ -128,15 +121,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
 
 
 def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
-    """Return what forms would tell of shares and pairs under several caps.
-
-    Args:
-        design: as :func:`published_forms` returned it.
-
-    Returns:
-        One entry per cap, from the tightest to the loosest, the design's own first if it is another
-        one; None if it was read from a record, or has more than `CURVE_UP_TO` attributes.
-    """
+    """Return what forms would tell of shares and pairs under several caps."""
     schema, request, total = design.mechanism.schema, design.end, design.budget
     if not isinstance(request, FormRequest) or total is None or len(schema.protected) > CURVE_UP_TO:
         return None
@@ -171,11 +156,7 @@ def asked_shares(mechanism: Mechanism) -> dict[int, float]:
 
 
 def _auto_or_never(broad: str | None) -> str:
-    """Return whether answers may name sets.
-
-    Raises:
-        InputError: if it is neither of the two words.
-    """
+    """Return whether answers may name sets."""
     if broad not in (None, *get_args(Broad)):
         raise InputError(f"broad is auto or never, not '{broad}'")
     return broad or DEFAULT_BROAD
@@ -185,13 +166,7 @@ def _broad(
     protected: Sequence[Attribute], levels: Sequence[float], task: Mapping[str, Any]
 ) -> tuple[dict[int, SetAnswers], NDArray[np.float64]]:
     """Return the sets that answers may name, by the places of the attributes, none if shares gain
-    too little; and how many times smaller the variances of shares are by them.
-
-    Args:
-        protected: the attributes.
-        levels: the largest level of each, at which a good breadth is looked for.
-        task: what the search is told.
-    """
+    too little; and how many times smaller the variances of shares are by them."""
     from deniable.solvers.patterns import forms
 
     sets: dict[int, SetAnswers] = {}
@@ -233,9 +208,7 @@ def breadths_that_gain(attribute: Attribute, level: float) -> list[int]:
     """Return how many categories answers to a question by itself should name, the best number
     first; none where a single one is about as good, or no sets are looked for.
 
-    Args:
-        attribute: the question.
-        level: in nats.
+    ``level``: in nats.
     """
     from deniable.solvers.patterns.balanced_lists import MOST_CATEGORIES
     from deniable.solvers.patterns.forms import informative_breadths

@@ -28,19 +28,6 @@ def design_statements(
 ) -> dict[str, Any]:
     """Return what is stated of a design, as plain values.
 
-    Args:
-        result: the design.
-        rows: how many rows there will be; ``readable`` then says what can be read from them.
-        tables: ``tables`` then says what to expect of these, and ``independent_tables`` what to
-            expect under method kronecker at the same ε of the record (None without one).
-        assume: what the true tables are (:func:`deniable.design.expected_tables.expected_tables`).
-        target: whether sampling error counts (likewise).
-        within: half-width as a fraction of 1; ``tables`` then also say how many rows it takes.
-        curve: whether ``comparison`` says what other caps would cost.
-
-    Raises:
-        InputError: if there are tables without a number of rows, or one cannot be asked for.
-
     >>> from deniable import Schema
     >>> made = design(Schema.anonymous((2, 3)), epsilon=2)
     >>> stated = design_statements(made, rows=1000, tables=["a1,a2"])

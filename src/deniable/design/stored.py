@@ -103,16 +103,7 @@ def fields_of(kind: type[msgspec.Struct], stated: Mapping[str, Any]) -> dict[str
 
 
 def check_version(plain: Mapping[str, Any], name: str, version: int) -> None:
-    """Refuse a file of another format or another version of it.
-
-    Args:
-        plain: the file.
-        name: of the format.
-        version: the one that is written and read.
-
-    Raises:
-        InputError: if so; where a later version wrote it, the sentence says which reads it.
-    """
+    """Refuse a file of another format or another version of it."""
     if plain.get("format") != name:
         raise InputError(f"this is not a {name.removeprefix('deniable ')} written by deniable")
     written = plain.get("format_version")
@@ -139,11 +130,7 @@ _Stored = TypeVar("_Stored", bound=msgspec.Struct)
 
 
 def decoded(plain: Any, kind: type[_Stored], what: str) -> _Stored:
-    """Return plain values as a structure, after checking every type and size.
-
-    Raises:
-        InputError: if something is missing, unknown, of another type or out of range.
-    """
+    """Return plain values as a structure, after checking every type and size."""
     try:
         return msgspec.convert(plain, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
@@ -151,11 +138,7 @@ def decoded(plain: Any, kind: type[_Stored], what: str) -> _Stored:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        InputError: if there is no such file or it holds something else.
-    """
+    """Read a JSON object."""
     refuse_database(path)
     try:
         if path.stat().st_size > MOST_BYTES:

@@ -17,17 +17,7 @@ from deniable.mechanism.strata import Strata
 
 @dataclass(frozen=True)
 class Designs:
-    """A design for each stratum of a table; a table that is not divided is one (:meth:`one`).
-
-    Args:
-        designs: by stratum.
-        column: the column that forms the strata; None for one stratum.
-        sizes: rows per stratum; empty as long as there is no table.
-
-    Raises:
-        InputError: if a stratum has no size though others have, or as
-            :class:`~deniable.mechanism.strata.Strata`.
-    """
+    """A design for each stratum of a table; a table that is not divided is one (:meth:`one`)."""
 
     designs: Mapping[str, Design]
     column: str | None = None
@@ -66,11 +56,7 @@ def strata_to_plain(designs: Designs) -> dict[str, Any]:
 
 
 def strata_from_plain(plain: Any) -> Designs:
-    """Rebuild designs from their plain values, and check every statement against its law.
-
-    Raises:
-        InputError: if something is missing, or does not hold together.
-    """
+    """Rebuild designs from their plain values, and check every statement against its law."""
     stored = decoded(plain, StoredStrata, "the record of the strata")
     designs = {part.stratum: mechanism_from_plain(part.mechanism) for part in stored.mechanisms}
     if len(designs) != len(stored.mechanisms):
@@ -80,11 +66,7 @@ def strata_from_plain(plain: Any) -> Designs:
 
 
 def read_designs(path: str | Path) -> Designs:
-    """Read the designs of all strata from a record; a file with one mechanism holds one stratum.
-
-    Raises:
-        InputError: if there is none, or it does not hold together; the sentence names the file.
-    """
+    """Read the designs of all strata from a record; a file with one mechanism holds one stratum."""
     file = Path(path)
     if file.is_dir():
         file = file / "record.json"

@@ -50,11 +50,8 @@ SENTENCE = (
 class TrendPlan:
     """What a study of genotypes finds.
 
-    Args:
-        people, snps, epsilon, allele, cases, coding, method, power, level: as they were given to
-            :func:`plan_trend`; ε is inf without privacy.
-        odds_ratio: per allele, the smallest that is found; None if none is.
-        worth: the number of people whose genotypes, seen as they are, would find as much.
+    ``people, snps, epsilon, allele, cases, coding, method, power, level``: as they were given to
+    :func:`plan_trend`; ε is inf without privacy.
     """
 
     people: int

@@ -31,17 +31,7 @@ def pick(
     Among the points that are at least as private as requested, the one with the least error; of two
     that err alike within a millionth the more private.
 
-    Args:
-        path: a folder written by ``deniable frontier``.
-        privacy: the least average privacy; for a frontier over privacy.
-        epsilon: the largest ε in nats; for a frontier under ε-LDP.
-        method: only points of this method.
-        name: what the attribute is called in the table, or, if it is merged from several columns,
-            what these are called, as in ``a,b``; by default as in the folder.
-        schema: declares the attribute's categories; by default they are as in the folder.
-
-    Raises:
-        InputError: if there is no such point, or the folder does not hold together.
+    ``epsilon``: the largest ε in nats; for a frontier under ε-LDP.
     """
     stored = read(path)
     row = _choose(stored, privacy, epsilon, method)

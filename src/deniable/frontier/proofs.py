@@ -49,11 +49,7 @@ def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
 
 
 def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
-    """Read a certificate and verify what it claims; no solver is needed or trusted.
-
-    Raises:
-        InputError: if it is not one, or does not prove its claim.
-    """
+    """Read a certificate and verify what it claims; no solver is needed or trusted."""
     try:
         stored = msgspec.convert(plain, StoredCertificate)
     except msgspec.ValidationError as error:

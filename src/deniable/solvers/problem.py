@@ -82,12 +82,8 @@ class Problem:
 def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:
     """Check category counts and levels, as all solvers do first.
 
-    Args:
-        n_categories: a_i, at least 2 each, shape (k,), k ≥ 1.
-        attribute_epsilon: ε_i in nats, from 0 to `MAX_LEVEL`, shape (k,).
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
+    ``n_categories``: a_i, at least 2 each, shape (k,), k ≥ 1. ``attribute_epsilon``: ε_i in nats,
+    from 0 to `MAX_LEVEL`, shape (k,).
 
     >>> checked_problem([3, 5], [1.0, 0.5]).keep_probability.round(4).tolist()
     [0.5761, 0.2919]
@@ -128,16 +124,7 @@ def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[flo
 def optional_limits(
     limits: Sequence[float | None] | None, n_attributes: int, name: str
 ) -> FloatArray:
-    """Return limits on the attributes' levels in nats, infinite where there is none, shape (k,).
-
-    Args:
-        limits: one per attribute, None for an attribute without; or None for no limit at all.
-        n_attributes: k.
-        name: the argument's name, for the error.
-
-    Raises:
-        InputError: if there are too many or too few.
-    """
+    """Return limits on the attributes' levels in nats, infinite where there is none, shape (k,)."""
     if limits is None:
         return np.full(n_attributes, np.inf)
     if len(limits) != n_attributes:
@@ -154,9 +141,6 @@ def caps_given_rest(
     """Return caps on ε given the rest in nats, infinite where there is none, shape (k,).
 
     Epsilon given the rest is the level of an attribute against someone who knows all the others.
-
-    Raises:
-        InputError: if there are too many or too few, or one is below the attribute's own level.
     """
     caps = optional_limits(limits, problem.n_attributes, name)
     good = caps >= problem.attribute_epsilon

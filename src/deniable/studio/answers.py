@@ -14,11 +14,7 @@ from deniable.studio.wish import Wish
 
 
 def made(wish: Wish, **others: Any) -> Design:
-    """Return the design that is wished, with other arguments where they are given.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Return the design that is wished, with other arguments where they are given."""
     schema, arguments = Schema.from_plain(wish.schema), {**wish.arguments, **others}
     found: dict[str, Any] = {}
     for name, file in wish.responses.items():
@@ -39,11 +35,7 @@ def tables_of(design: Design, wish: Wish) -> list[list[str]]:
 
 def answer(wish: Wish) -> dict[str, Any]:
     """Return what is told of a wish: ``statements``, as ``deniable design --json`` prints them, and
-    ``mechanism``, the text of its file.
-
-    Raises:
-        InputError: if there is no such design.
-    """
+    ``mechanism``, the text of its file."""
     found = made(wish)
     tables = tables_of(found, wish)
     statements = design_statements(
@@ -63,11 +55,7 @@ def answer(wish: Wish) -> dict[str, Any]:
 
 def solve(wish: Wish) -> tuple[float, list[str]]:
     """Return the smallest total in nats at which every table of interest, or every attribute where
-    no table is, is as exact as wished, and the table that decides.
-
-    Raises:
-        InputError: if there is none.
-    """
+    no table is, is as exact as wished, and the table that decides."""
     tried: list[tuple[Design, float]] = []
 
     def make(total: float) -> Design:

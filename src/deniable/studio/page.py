@@ -67,19 +67,7 @@ def page(
     within: str = "",
     mine: Draft | None = None,
 ) -> str:
-    """Return the page.
-
-    Args:
-        studio: what the page is of.
-        view: one of :data:`VIEWS` or :data:`CHECKS`, or ``summary``.
-        wish: as it was understood.
-        said: what the last step has to say.
-        partial: whether only the answers are exchanged.
-        computing: the digest of the wish that is being computed.
-        within: the folder that is looked into, of the view ``start``; the place of the attribute
-            that is open, of the view ``schema``.
-        mine: what somebody wanted to save in the place of a draft that was changed elsewhere.
-    """
+    """Return the page."""
     draft = studio.keeper.draft
     answer = None if wish.problems else studio.answers.known(wish.digest)
     preview = studio.preview[1] if studio.preview else Preview()

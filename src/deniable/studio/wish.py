@@ -40,24 +40,7 @@ _Check = Callable[[float, str], float]
 
 @dataclass
 class Wish:
-    """What is asked of the library, as far as it could be understood.
-
-    Args:
-        schema: the document of the schema, with the levels and importances that were typed.
-        arguments: of :func:`deniable.design.design.design`.
-        rows: expected.
-        within: the half-width that is accepted, as a fraction of 1.
-        prior: how sure of something an observer is before, as a fraction of 1.
-        limit: how sure of it they may become, as a fraction of 1; 0 if that was not typed.
-        waves: releases of the same people.
-        tables: of interest, each one to three names.
-        assume: what shares are assumed, as :func:`~deniable.design.expected_tables.expected_tables`
-            takes it.
-        target: whether sampling error counts, likewise.
-        responses: the file of a response matrix, by attribute.
-        problems: what is wrong, by control.
-        unchosen: the controls that decide how much may be learnt, and are empty.
-    """
+    """What is asked of the library, as far as it could be understood."""
 
     schema: dict[str, Any]
     arguments: dict[str, Any] = field(default_factory=dict)

@@ -84,13 +84,8 @@ def average_limits(
 ) -> Limits:
     """Return the limits of average privacy and, optionally, of a worst posterior.
 
-    Args:
-        prior: p, shape (n,), entries above 0 that sum to 1.
-        privacy: 1 − A, from 0 to (just below) 1 − max p.
-        most_posterior: δ, from (just above) max p to 1; None or 1 for no bound.
-
-    Raises:
-        InputError: if the prior is no distribution or the privacy cannot be reached.
+    ``prior``: p, shape (n,), entries above 0 that sum to 1. ``privacy``: 1 − A, from 0 to (just
+    below) 1 − max p. ``most_posterior``: δ, from (just above) max p to 1; None or 1 for no bound.
 
     Source: Huang and Du, equations (8) and (9).
 
@@ -122,13 +117,8 @@ def local_limits(prior: npt.ArrayLike, epsilon: float) -> Limits:
 
     The prior then only weighs the errors of the estimate.
 
-    Args:
-        prior: p, shape (n,), entries above 0 that sum to 1.
-        epsilon: level in nats, from 0.001 to 30: above, e^−ε leaves no trace in floating-point
-            rows, and protects nothing either.
-
-    Raises:
-        InputError: if the prior is no distribution or the level is out of range.
+    ``prior``: p, shape (n,), entries above 0 that sum to 1. ``epsilon``: level in nats, from 0.001
+    to 30: above, e^−ε leaves no trace in floating-point rows, and protects nothing either.
     """
     p = checked_prior(prior)
     if not 1e-3 <= epsilon <= 30.0:
@@ -158,9 +148,7 @@ class RowKinds:
 def row_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> RowKinds:
     """Return every kind of extreme row (docs/proofs/frontier.md, Theorem 3).
 
-    Args:
-        limits: the required privacy.
-        sizes: how many categories each group has, shape (number of groups,).
+    ``sizes``: how many categories each group has, shape (number of groups,).
     """
     grids = np.meshgrid(*[np.arange(size + 1.0) for size in sizes], indexing="ij")
     count: FloatArray = np.stack([grid.ravel("F") for grid in grids], axis=1)
@@ -326,11 +314,7 @@ def certify(
     multipliers: FloatArray,
     groups: Groups | None = None,
 ) -> Certificate:
-    """Return the certificate that claims all that Z and λ prove.
-
-    Raises:
-        InputError: as `proven_bound`.
-    """
+    """Return the certificate that claims all that Z and λ prove."""
     # Another machine may add up in another order, and its own rigorous bound then differs by some
     # hundred roundings of 2⁻⁵³.
     claim = proven_bound(limits, directions, multipliers, groups) * (1.0 - 1e-12)
@@ -338,11 +322,7 @@ def certify(
 
 
 def verify(certificate: Certificate) -> float:
-    """Recompute what Z and λ prove, and return it: a lower bound on n·N·MSE.
-
-    Raises:
-        InputError: if that is less than the certificate claims, or as `proven_bound`.
-    """
+    """Recompute what Z and λ prove, and return it: a lower bound on n·N·MSE."""
     proven = proven_bound(
         certificate.limits, certificate.directions, certificate.multipliers, certificate.groups
     )
@@ -369,14 +349,7 @@ def proven_bound(
     evaluated with its sum of absolute values, and moved by θ = 8(n + 8) u times that to the safe
     side; u = 2⁻⁵³. This covers the rounding of the rows and of the prior as well.
 
-    Args:
-        limits: the prior and the required privacy.
-        directions: Z, shape (n, n).
-        multipliers: λ, shape (n,).
-        groups: as of `Certificate`.
-
-    Raises:
-        InputError: if the shapes do not fit, or there are more than `MOST_KINDS` kinds of rows.
+    ``directions``: Z, shape (n, n). ``multipliers``: λ, shape (n,).
     """
     n = limits.n_categories
     divided = np.arange(n) if groups is None else np.asarray(groups)
@@ -400,11 +373,7 @@ def bound_over(
     multipliers: FloatArray,
     groups: Groups,
 ) -> float:
-    """What Z and λ prove over these kinds of rows, or 0; a bound only if all kinds are given.
-
-    Raises:
-        InputError: if the shapes do not fit, or a number is not finite.
-    """
+    """What Z and λ prove over these kinds of rows, or 0; a bound only if all kinds are given."""
     n = limits.n_categories
     Z, multiplier = np.asarray(directions, float), np.asarray(multipliers, float)
     if Z.shape != (n, n) or multiplier.shape != (n,):

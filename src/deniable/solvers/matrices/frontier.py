@@ -70,10 +70,6 @@ class FrontierPoint:
         record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
         near_rows: which of the kinds of rows matter; for the next point of a frontier.
-
-    Raises:
-        SolverError: if the error is below the bound by more than rounding. Then the matrix breaks
-            the limits, or the bound is wrong.
     """
 
     limits: Limits
@@ -122,16 +118,6 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     Beyond `MAX_EXACT_CATEGORIES` categories of like shares are taken alike: the certificate proves
     a bound that may be below the least error, and the mechanism has a larger one. The gap, however
     large, says how far they are apart.
-
-    Args:
-        limits: the prior and the required privacy.
-        near: the solution at a nearby privacy, same prior and worst posterior; it saves time and
-            never changes what is proved. Best is the next higher privacy (or lower ε), whose
-            mechanism keeps these limits too.
-
-    Raises:
-        InputError: if the program could not be solved, or up to `MAX_EXACT_CATEGORIES` not to a gap
-            from 0 to 1e-4 (limits at the very edge of what is possible).
 
     Source: docs/proofs/frontier.md.
 

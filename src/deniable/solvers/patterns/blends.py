@@ -76,14 +76,7 @@ class BlendFit:
 def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     """Mix votes, starting from the λ of the best single one.
 
-    Args:
-        problem: the levels, all above 0.
-        fit: the best single vote.
-        gap: stop when the bounds are this close, in nats.
-
-    Raises:
-        NoBlendError: if no blend meets the levels, nor would one for a smaller gap.
-        SolverError: if the master problem cannot be solved.
+    ``problem``: the levels, all above 0. ``gap``: stop when the bounds are this close, in nats.
     """
     votes = _Votes(problem, fit)
     for votes.grid in GRIDS:

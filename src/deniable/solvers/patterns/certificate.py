@@ -80,13 +80,8 @@ def weighted_bound(
     budget less the costs λ_i of the changed attributes, of which only sums up to the budget matter
     (`deniable.solvers.patterns.complement`), and λ are rounded to whole numbers.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        attribute_epsilon: ε_i in nats, shape (k,).
-        weights: λ_i ≥ 0, shape (k,), on any scale.
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
+    ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, shape (k,). ``weights``:
+    λ_i ≥ 0, shape (k,), on any scale.
 
     Source: docs/proofs/optimal.md.
 
@@ -165,12 +160,7 @@ def best_known_bound(n_categories: Sequence[int], attribute_epsilon: Sequence[fl
     The largest of: each ε_i alone (λ = the i-th unit vector); relative entropy; and for k ≤ 16 the
     weighted bound with λ_i = ε_i, to which the optimal weights tend for many attributes.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        attribute_epsilon: ε_i in nats, shape (k,).
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
+    ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, shape (k,).
 
     >>> round(best_known_bound([5, 5, 3], [1.0, 2.0, 1.5]), 6)
     3.181833

@@ -114,9 +114,7 @@ def rounded(problem: Problem, weights: FloatArray) -> FloatArray:
     """Return λ as whole numbers, shape (k,): as they are if they are; 1 if all are alike; else on a
     scale on which `ROUNDED_TO` is left of θ where weights that win alone are cut.
 
-    Args:
-        problem: the levels.
-        weights: λ ≥ 0, on any scale, not all 0, shape (k,).
+    ``weights``: λ ≥ 0, on any scale, not all 0, shape (k,).
     """
     budget = math.fsum((weights * problem.change_probability).tolist())
     if np.all(weights == weights[0]):
@@ -134,12 +132,7 @@ def of_whole(problem: Problem, weights: FloatArray) -> Complement:
     hardly anyone keeps, can have nearly all of θ; the budget that is left is what the others share.
     Here c is the least whole number above P.
 
-    Args:
-        problem: the levels.
-        weights: λ ≥ 0, whole numbers, shape (k,).
-
-    Returns:
-        The form of the weights that are left, its `gain` that of λ.
+    ``weights``: λ ≥ 0, whole numbers, shape (k,).
     """
     whole = math.fsum((weights * problem.change_probability).tolist())
     error = 32.0 * UNIT * whole  # of q_i 18u, of a product u; the rest for the sums below
@@ -155,9 +148,7 @@ def spared(weights: FloatArray, budget: float) -> FloatArray:
     """Return by how much the weights are above Σ λ_i p_i, from which on they win alone, shape (k,):
     λ_i − (Σ_j λ_j − θ) is θ less all others, which loses no digits beside a level of 40 nats.
 
-    Args:
-        weights: λ ≥ 0, shape (k,).
-        budget: θ.
+    ``weights``: λ ≥ 0, shape (k,).
     """
     others = np.append(0.0, np.cumsum(weights[:-1])) + np.append(np.cumsum(weights[:0:-1])[::-1], 0)
     return np.asarray(np.maximum(budget - others, 0.0))
