@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +226,16 @@ class PatternTable(PatternLaw):
         return cls(n_categories, plain["bits"], weights)
 
 
+class WeightedPatterns(Protocol):
+    """A law with weights of all patterns, shape (2^k,), in any unit."""
+
+    @property
+    def n_categories(self) -> tuple[int, ...]: ...
+
+    @property
+    def weights(self) -> tuple[int, ...]: ...
+
+
 class PatternTableSampler(ShiftSampler):
     """Draws the pattern, then a uniform other category for every attribute, used where it changed.
 
@@ -233,13 +243,13 @@ class PatternTableSampler(ShiftSampler):
     pattern.
     """
 
-    def __init__(self, law: PatternTable) -> None:
+    def __init__(self, law: WeightedPatterns) -> None:
         super().__init__(law.n_categories)
         self._pattern = ExactCategorical(law.weights)
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
 
-    def draws(self, law: PatternTable) -> bool:
+    def draws(self, law: WeightedPatterns) -> bool:
         return self._pattern.draws_by(law.weights) and all(
             others.draws_by([1] * (n - 1))
             for others, n in zip(self._others, law.n_categories, strict=True)
