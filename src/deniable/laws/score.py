@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
 from operator import mul, sub
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -39,7 +39,7 @@ MOST_STEPS = 1 << 24
 """Most attributes times scores: additions of one convolution."""
 
 MOST_WORDS = 1 << 26
-"""Most kinds times scores times 64-bit words of a number of outputs: 512 MB in a sampler."""
+"""Most of `ScoreTable.words`: 512 MB."""
 
 LARGEST_LEVEL = 640.0
 """Largest logarithm in nats of a ratio of densities in floating point."""
@@ -104,8 +104,7 @@ class ScoreTable(PatternLaw):
         if k == 0 or len(self.costs) != k or min(self.costs) < 1 or min(self.n_categories) < 2:
             raise InputError("a score table needs two categories and a cost of 1 per attribute")
         scores = sum(self.costs) + 1
-        words = len(self.kinds) * scores * sum(map(math.log2, self.n_categories)) / 64
-        if scores > MOST_SCORES or k * scores > MOST_STEPS or words > MOST_WORDS:
+        if scores > MOST_SCORES or k * scores > MOST_STEPS or self.words > MOST_WORDS:
             raise InputError("the costs of a score table are too large to be held")
         if len(self.densities) != scores:
             raise InputError("a score table needs one density per score, from 0 to all costs")
@@ -148,6 +147,12 @@ class ScoreTable(PatternLaw):
             excess = max((nats / cap if cap > 0 else math.inf for nats, cap in above), default=0.0)
             shrunk *= (1 - 2 * _MARGIN) / max(excess, 1.0)
         return law
+
+    @property
+    def words(self) -> float:
+        """Most 64-bit words that the numbers of outputs of a sampler take."""
+        bits = sum(map(math.log2, self.n_categories))
+        return len(self.kinds) * (sum(self.costs) + 1) * bits / 64
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -336,15 +341,27 @@ class ScoreSampler(ShiftSampler):
             for ways, s in zip(self._ways[t], left, strict=True)
         ]
 
+    def _edges(self, t: int) -> Iterator[list[int]]:
+        """Yield the sums of the first 1 … m + 1 weights of kind t, for every score left."""
+        rest, cost = self._later[t + 1], self._kinds[t].cost
+        edges = [0] * len(self._later[t])
+        for changes, ways in enumerate(self._ways[t]):
+            moved = chain(repeat(0, cost * changes), rest, repeat(0))
+            edges = [edge + ways * more for edge, more in zip(edges, moved, strict=False)]
+            yield edges
+
     def _first_bits(self, t: int) -> NDArray[np.uint16]:
         """Return the first 16 bits of the boundaries between 0 … m changes, shape (m, scores); all
         ones also for a boundary at 1."""
-        found = np.zeros((len(self._later[t]), len(self._ways[t]) - 1), dtype=np.uint16)
-        for s, total in enumerate(self._later[t]):
-            if total:
-                edges = list(accumulate(self._weights(t, s)))[:-1]
-                found[s] = [min(_ONES, (edge << _PREFIX) // total) for edge in edges]
-        return np.ascontiguousarray(found.T)
+        *inner, _ = self._edges(t)
+        found = [
+            [
+                min(_ONES, (edge << _PREFIX) // (total or 1))
+                for edge, total in zip(edges, self._later[t], strict=True)
+            ]
+            for edges in inner
+        ]
+        return np.array(found, dtype=np.uint16)
 
     def draws(self, law: ScoreTable) -> bool:
         # The kinds' weights add up to those of the kind before and, first, to N(s).
@@ -353,11 +370,7 @@ class ScoreSampler(ShiftSampler):
             and self._score.draws_by(law.outcomes())
             and self._later[0] == list(law.outputs)
             and self._later[-1] == [1]
-            and all(
-                sum(self._weights(t, s)) == total
-                for t in range(len(self._kinds))
-                for s, total in enumerate(self._later[t])
-            )
+            and all(list(self._edges(t))[-1] == self._later[t] for t in range(len(self._kinds)))
             and all(
                 np.array_equal(floors, self._first_bits(t)) for t, floors in enumerate(self._floors)
             )
