@@ -17,8 +17,6 @@ from typing import (
 )
 
 from deniable._checks import check_type
-from deniable.design.account import Design
-from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement, FormAgreement
 from deniable.estimate.columns import Answers
@@ -43,6 +41,8 @@ from deniable.models.question import ModelQuestion
 from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
 from deniable.schema.names import split_names
+from deniable.statement.account import Design
+from deniable.statement.record import read_design
 from deniable.tables.frames import mark_of
 
 Plan = Design | Mechanism | str | Path

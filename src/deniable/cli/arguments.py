@@ -13,7 +13,6 @@ from deniable.cli import console, groups
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.design.account import Design
     from deniable.design.strength import StrengthRequest
     from deniable.estimate.source import Release
     from deniable.ledger import Population
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from deniable.release.release import Options
     from deniable.release.signing import Signer
     from deniable.schema import FileFormat
+    from deniable.statement.account import Design
 
 # What an option is about, which is where the help lists it. What it does stands under Args in the
 # docstring of its command or of its group of options, or here if several commands have it.
@@ -191,7 +191,7 @@ def refuse_two_outputs(output: str | None, as_json: bool) -> None:
 def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
     """Write a mechanism to a file, or to standard output."""
     from deniable.atomic_files import write_file
-    from deniable.design.record import mechanism_to_plain, to_json
+    from deniable.statement.record import mechanism_to_plain, to_json
 
     content = to_json(mechanism_to_plain(design))
     if output == "-":

@@ -101,7 +101,7 @@ def note(text: str) -> None:
 
 def print_json(plain: Any) -> None:
     """Print a result for scripts: strict JSON on stdout, with escapes for what cannot be shown."""
-    from deniable.design.record import to_json
+    from deniable.statement.record import to_json
 
     try:
         text = to_json(plain).decode()
@@ -241,7 +241,7 @@ def show_design(
     briefly: bool = False,
     method_known: bool = True,
 ) -> None:
-    """Print a design's statements (see :func:`deniable.design.record.design_to_plain`) as a
+    """Print a design's statements (see :func:`deniable.statement.record.design_to_plain`) as a
     table."""
     from deniable.release.statements import merged_sentence
 

@@ -268,9 +268,9 @@ def pick(
         name: The column that it is for; of merged columns all, as in a,b.
         output: Where to write the mechanism; with -, nothing else is on standard output.
     """
-    from deniable.design import record
     from deniable.frontier.picking import pick as picked
     from deniable.schema import Schema
+    from deniable.statement import record
 
     refuse_two_outputs(output, as_json)
 

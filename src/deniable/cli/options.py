@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.expected_tables import Assumed
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
+from deniable.statement.expected_tables import Assumed
 from deniable.strict_json import from_json
 
 Numbers = list[float] | dict[str, float]

@@ -19,7 +19,7 @@ def split_responses(
     lambda, it has to be bistochastic and is left among the options.
     """
     from deniable.design.matrices import holds_mechanism, merged_for, response_from_file
-    from deniable.design.methods import method_named
+    from deniable.statement.methods import method_named
 
     by_level = (
         not method_named(request.method).by_strength

@@ -16,7 +16,6 @@ from deniable.collect.collector import GROUP, RefusedError, submission_of
 from deniable.collect.folder import StudyFolder
 from deniable.collect.store import ALTERED, Outcome, Store
 from deniable.collect.study import Study
-from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
 from deniable.ledger import (
@@ -32,6 +31,7 @@ from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
 from deniable.release.release import check_ledger, check_output, write_statements
 from deniable.release.signing import Signer
+from deniable.statement.strata import Designs
 from deniable.strict_json import from_json
 from deniable.tables import TableWriter
 from deniable.tables.columns import text_columns

@@ -16,12 +16,12 @@ import msgspec
 
 from deniable.collect.gates import check_gates, gates_of
 from deniable.collect.questionnaire import place, read_questionnaire, right_to_left
-from deniable.design.account import Design
-from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design
-from deniable.design.stored import Digest, Software, decoded
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel
 from deniable.schema import Schema, kept_undeclared_text
+from deniable.statement.account import Design
+from deniable.statement.record import mechanism_from_plain, mechanism_to_plain, read_design
+from deniable.statement.stored import Digest, Software, decoded
 from deniable.strict_json import from_json
 
 FORMAT = "deniable study"

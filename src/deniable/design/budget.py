@@ -12,17 +12,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import Design
 from deniable.design.level_designs import LevelDesigns
-from deniable.design.methods import DEFAULT_METHOD, methods_taking
-from deniable.design.solving import (
-    Divided,
-    importances_and_limits,
-    resolve_caps,
-    solve_apart,
-)
+from deniable.design.methods import FUNCTIONS
+from deniable.design.solving import Divided, importances_and_limits, solve_apart
 from deniable.errors import InputError
-from deniable.solvers.problem import MAX_LEVEL, Problem, SolverError
+from deniable.proofs.problem import MAX_LEVEL, Problem, SolverError
+from deniable.statement.account import Design
+from deniable.statement.caps import resolve_caps
+from deniable.statement.methods import DEFAULT_METHOD, methods_taking
 
 _LEAST_PART = 1e-5
 """How near an end of its bracket a secant may lead, as a part of it."""
@@ -279,10 +276,11 @@ def _at_once(
     scale: float | None,
 ) -> Divided | None:
     """Return the largest levels that one search finds; None for a method that has none."""
-    if designs.method.spend is None:
+    spend = FUNCTIONS[designs.method.name].spend
+    if spend is None:
         return None
     largest = np.minimum(caps, designs.method.largest_level)
-    return designs.method.spend(designs.task, budget, ratios.tolist(), largest.tolist(), scale)
+    return spend(designs.task, budget, ratios.tolist(), largest.tolist(), scale)
 
 
 def _largest_scale(

@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from deniable.design.account import Design
-from deniable.design.methods import MATRIX_METHOD
-from deniable.design.record import mechanism_from_plain
-from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
+from deniable.statement.account import Design
+from deniable.statement.caps import kept_blocks
+from deniable.statement.methods import MATRIX_METHOD
+from deniable.statement.record import mechanism_from_plain
 from deniable.strict_json import from_json
 
 

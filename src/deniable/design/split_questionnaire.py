@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import CapCost, Design
 from deniable.design.form_request import DEFAULT_BROAD, Broad, FormRequest
-from deniable.design.level_designs import lower_bound
-from deniable.design.solving import (
-    aimed_below,
-    cap_text,
-    importances_and_limits,
-    kept_blocks,
-    refuse_missed_caps,
-    resolve_caps,
-)
+from deniable.design.solving import aimed_below, importances_and_limits
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
@@ -31,6 +22,9 @@ from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
+from deniable.statement.account import CapCost, Design
+from deniable.statement.bound import lower_bound
+from deniable.statement.caps import cap_text, kept_blocks, refuse_missed_caps, resolve_caps
 
 if TYPE_CHECKING:
     from deniable.solvers.patterns import forms
@@ -136,23 +130,6 @@ def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
         expected = expected_variance(made.mechanism)
         curve.append(CapCost(cap, made.epsilon, expected.shares, expected.pairs))
     return tuple(curve)
-
-
-def asked_shares(mechanism: Mechanism) -> dict[int, float]:
-    """Return the share of people whose form asks an attribute, by its position; nothing without
-    forms."""
-    law = mechanism.forms
-    if law is None:
-        return {}
-    (block,) = (block for block in mechanism.blocks if block.law is law)
-    asked = dict.fromkeys(block.attributes, 0.0)
-    for share, form in zip(law.probabilities, law.forms, strict=True):
-        for place in form.asked:
-            asked[block.attributes[place]] += float(share)
-        for draw in form.drawn:
-            for place in draw.members:
-                asked[block.attributes[place]] += float(share) * draw.asked / len(draw.members)
-    return asked
 
 
 def _auto_or_never(broad: str | None) -> str:

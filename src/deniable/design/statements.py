@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from deniable.design.account import Design, account
 from deniable.design.design import cap_curve, design
-from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
-from deniable.design.expected_tables import Assumed, expected_tables
-from deniable.design.observers import observers
-from deniable.design.record import design_to_plain, proof_to_plain
+from deniable.design.outlook import outlook_to_plain
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
-from deniable.solvers.problem import MAX_LEVEL
+from deniable.proofs.problem import MAX_LEVEL
+from deniable.statement.account import Design, account
+from deniable.statement.expected_accuracy import expected_accuracy
+from deniable.statement.expected_tables import Assumed, expected_tables
+from deniable.statement.observers import observers
+from deniable.statement.record import design_to_plain, proof_to_plain
 
 
 def design_statements(

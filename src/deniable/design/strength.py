@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_fields, check_level
-from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
@@ -31,6 +30,7 @@ from deniable.laws.response import Response, check_attenuation
 from deniable.mechanism.mechanism import Block
 from deniable.schema import Schema
 from deniable.solvers.patterns import preserve as solver
+from deniable.statement.caps import kept_blocks
 
 _GUARD_BITS = 64
 

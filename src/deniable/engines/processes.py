@@ -11,12 +11,12 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import IO, Any, NoReturn, cast
 
-from deniable.design.account import Account, Design
 from deniable.errors import InputError
 from deniable.release import parts
 from deniable.release.job import Job, Stage, open_job
 from deniable.release.parts import finish, work
 from deniable.release.release import Options, job_folder
+from deniable.statement.account import Account, Design
 from deniable.tables.files import files_of, units_of
 
 Bar = Callable[[str, int | None], AbstractContextManager[Callable[[float | None], None]]]

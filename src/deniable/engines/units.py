@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from deniable._checks import check_type
-from deniable.design.account import Design
-from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.ledger.book import EVERYBODY, population_of
 from deniable.release.job import Job, Source, Stage, open_job
 from deniable.release.parts import finish, make, prepare, work
 from deniable.release.release import Options
 from deniable.release.signing import read_signer
+from deniable.statement.account import Design
+from deniable.statement.record import read_design
 from deniable.tables.files import files_of
 
 Task = Callable[[int], str]

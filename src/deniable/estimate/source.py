@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deniable.design.record import released_rows
-from deniable.design.stored import FORMAT as MECHANISM_FORMAT
-from deniable.design.stored import read_json
-from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
 from deniable.estimate.counting import (
     KeptColumn,
@@ -23,6 +19,10 @@ from deniable.estimate.counting import (
 )
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
+from deniable.statement.record import released_rows
+from deniable.statement.stored import FORMAT as MECHANISM_FORMAT
+from deniable.statement.stored import read_json
+from deniable.statement.strata import read_designs
 from deniable.tables import Column, Forms, is_fileset
 from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of, files_of

@@ -16,8 +16,6 @@ import msgspec
 import numpy as np
 
 from deniable.atomic_files import refuse_foreign_folder, replaced_folder
-from deniable.design.record import to_json
-from deniable.design.stored import Rows, Software, check_version, decoded, read_json
 from deniable.errors import InputError
 from deniable.frontier.methods import BOUND, METHODS
 from deniable.frontier.priors import Prior
@@ -25,11 +23,14 @@ from deniable.frontier.proofs import certificate_from_plain, certificate_to_plai
 from deniable.frontier.tracing import Frontier, Request, Row, measured
 from deniable.frontier.wrong_priors import wrong_priors
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.prior import checked_prior
+from deniable.proofs.rows import MAX_EXACT_CATEGORIES, Certificate
 from deniable.report.frontier_page import render_frontier
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
-from deniable.solvers.matrices.certificate import MAX_EXACT_CATEGORIES, Certificate
+from deniable.statement.record import to_json
+from deniable.statement.stored import Rows, Software, check_version, decoded, read_json
 from deniable.strict_json import from_json
 
 FORMAT = "deniable frontier"
@@ -294,7 +295,7 @@ class StoredFrontier:
         limits = certificate.limits
         level = limits.epsilon if self.local else 1.0 - (limits.success or 0.0)
         same = (
-            np.array_equal(limits.prior, response.checked_prior(self.prior.shares))
+            np.array_equal(limits.prior, checked_prior(self.prior.shares))
             and _close(level, row.level)
             and limits.most_posterior == (None if self.local else self.most_posterior)
             and _close(certificate.record_mse / self.n_records, row.lower_bound)

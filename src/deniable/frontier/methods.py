@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from deniable.laws.patterns import FloatArray
-    from deniable.solvers.matrices.certificate import Limits
+    from deniable.proofs.rows import Limits
 
 SQUARE_UP_TO = 20
 """The search for square matrices solves systems in n² + n unknowns."""

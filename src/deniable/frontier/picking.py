@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from deniable.design.account import Design
-from deniable.design.methods import MATRIX_METHOD
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
@@ -12,6 +10,8 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.numerals import count_text, number_text
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
+from deniable.statement.account import Design
+from deniable.statement.methods import MATRIX_METHOD
 
 # A level typed in as requested matches its own row, whatever the last digit.
 _SAME = 1e-9

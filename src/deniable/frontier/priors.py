@@ -12,8 +12,8 @@ import numpy as np
 from deniable.atomic_files import as_text
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Tabulator
+from deniable.proofs.prior import checked_prior
 from deniable.schema import Attribute, FileFormat, Schema
-from deniable.solvers.matrices.response import checked_prior
 from deniable.strict_json import from_json
 from deniable.tables import open_table
 from deniable.tables.drafting import draft_schema

@@ -7,13 +7,7 @@ import msgspec
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.matrices.certificate import (
-    Certificate,
-    Limits,
-    average_limits,
-    local_limits,
-    verify,
-)
+from deniable.proofs.rows import Certificate, Limits, average_limits, local_limits, verify
 
 
 class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):

@@ -18,14 +18,14 @@ from deniable.frontier.priors import Prior
 from deniable.laws.patterns import FloatArray
 from deniable.mechanism.privacy import finite_or_none
 from deniable.numerals import number_text
-from deniable.solvers.matrices import response, search
-from deniable.solvers.matrices.certificate import (
+from deniable.proofs.rows import (
     MAX_EXACT_CATEGORIES,
     Certificate,
     Limits,
     average_limits,
     local_limits,
 )
+from deniable.solvers.matrices import response, search
 from deniable.solvers.matrices.iterative import simulated_mse
 from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
 
@@ -232,8 +232,8 @@ class _Tracing:
 
     def _bounds(self) -> tuple[list[float], Sequence[FloatArray | None]]:
         """Lower bounds on N·MSE by level, and mechanisms that attain them."""
+        from deniable.proofs.problem import SolverError
         from deniable.solvers.matrices import frontier
-        from deniable.solvers.problem import SolverError
 
         bounds: list[float] = []
         matrices: list[FloatArray | None] = []

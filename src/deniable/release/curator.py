@@ -22,10 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.atomic_files import leaves_nothing, replaced_folder
-from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.methods import INVARIANT_METHOD, STRENGTH_METHOD
-from deniable.design.strata import Designs
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
@@ -50,6 +47,9 @@ from deniable.release.release import (
     write_statements,
 )
 from deniable.schema import Schema
+from deniable.statement.account import Design
+from deniable.statement.methods import INVARIANT_METHOD, STRENGTH_METHOD
+from deniable.statement.strata import Designs
 from deniable.tables import Batch
 from deniable.tables.arrays import from_numpy
 from deniable.tables.rows import concatenated, groups_of, numbers_of

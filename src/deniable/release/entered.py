@@ -21,10 +21,10 @@ from typing import Annotated
 import msgspec
 
 from deniable.atomic_files import write_file
-from deniable.design.record import to_json
-from deniable.design.stored import decoded, read_json
 from deniable.errors import InputError
 from deniable.ledger import Entry, Ledger, Population, Spending, remembered
+from deniable.statement.record import to_json
+from deniable.statement.stored import decoded, read_json
 
 _FILE = "entry.json"
 _DRAWING = "made/drawing"

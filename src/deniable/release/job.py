@@ -42,9 +42,6 @@ from deniable.atomic_files import (
     remove_locked_folder,
     write_file,
 )
-from deniable.design.account import Design
-from deniable.design.record import mechanism_to_plain, read_design, to_json
-from deniable.design.stored import Digest, check_version, decoded, read_json
 from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
 from deniable.mechanism.randomizer import Randomizer
@@ -66,6 +63,9 @@ from deniable.release.release import (
     remove_unfinished,
 )
 from deniable.schema import FileFormat
+from deniable.statement.account import Design
+from deniable.statement.record import mechanism_to_plain, read_design, to_json
+from deniable.statement.stored import Digest, check_version, decoded, read_json
 from deniable.tables import Column, is_fileset
 from deniable.tables.files import UNIT_CELLS, Identity, Unit, identity_of, units_of
 from deniable.tables.reading import TableReader, open_unit, refuse_other_columns

@@ -17,9 +17,6 @@ from deniable.atomic_files import (
     remove_locked_folder,
     write_file,
 )
-from deniable.design.account import Account, Design
-from deniable.design.record import to_json
-from deniable.design.strata import Designs
 from deniable.errors import InputError, notify
 from deniable.ledger import Spending
 from deniable.numerals import count_text
@@ -35,6 +32,9 @@ from deniable.release.release import (
     write_statements,
 )
 from deniable.release.signing import Signer
+from deniable.statement.account import Account, Design
+from deniable.statement.record import to_json
+from deniable.statement.strata import Designs
 from deniable.tables import TableWriter
 from deniable.tables.arrays import taken
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows

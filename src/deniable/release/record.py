@@ -16,25 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from deniable.design.account import Account
-from deniable.design.expected_accuracy import (
-    expected_accuracy_of_strata,
-    outlook_to_plain,
-)
-from deniable.design.methods import METHODS
-from deniable.design.record import design_to_plain, mechanism_to_plain
-from deniable.design.stored import FORMAT as MECHANISM_FORMAT
-from deniable.design.stored import (
-    Digest,
-    Level,
-    Rows,
-    Software,
-    check_version,
-    decoded,
-    fields_of,
-    read_json,
-)
-from deniable.design.strata import Designs, read_designs, strata_to_plain
+from deniable.design.outlook import outlook_to_plain
 from deniable.errors import InputError, notify
 from deniable.estimate.counting import Cells
 from deniable.estimate.source import check_columns, layout_of, released_files
@@ -48,6 +30,22 @@ from deniable.release.statements import guarantee_sentence, holds_instead, small
 from deniable.report.codebook import render_codebook
 from deniable.report.contents import FORMAT, Attenuation, ExpectedError, Saving
 from deniable.report.page import render_report
+from deniable.statement.account import Account
+from deniable.statement.expected_accuracy import expected_accuracy_of_strata
+from deniable.statement.methods import METHODS
+from deniable.statement.record import design_to_plain, mechanism_to_plain
+from deniable.statement.stored import FORMAT as MECHANISM_FORMAT
+from deniable.statement.stored import (
+    Digest,
+    Level,
+    Rows,
+    Software,
+    check_version,
+    decoded,
+    fields_of,
+    read_json,
+)
+from deniable.statement.strata import Designs, read_designs, strata_to_plain
 from deniable.tables import open_table
 from deniable.tables.reading import AS_RELEASED
 from deniable.tables.rows import groups_of

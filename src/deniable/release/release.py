@@ -25,11 +25,6 @@ from deniable.atomic_files import (
     remove_locked_folder,
     replaced_folder,
 )
-from deniable.design.account import Account, Design
-from deniable.design.methods import METHODS
-from deniable.design.record import to_json
-from deniable.design.stored import read_json
-from deniable.design.strata import Designs
 from deniable.errors import InputError, notify
 from deniable.laws import InvariantChannel, Law
 from deniable.ledger import Entry, Population, Spending, remembered
@@ -45,6 +40,11 @@ from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
 from deniable.schema import FileFormat, Schema
+from deniable.statement.account import Account, Design
+from deniable.statement.methods import METHODS
+from deniable.statement.record import to_json
+from deniable.statement.stored import read_json
+from deniable.statement.strata import Designs
 from deniable.tables import (
     FORMATS,
     Batch,

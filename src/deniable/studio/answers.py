@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.matrices import merged_for, response_from_file, with_responses, without
-from deniable.design.record import mechanism_to_plain, to_json
-from deniable.design.sample_size import plan, refuse_unreadable
 from deniable.design.statements import design_statements
+from deniable.planning.sample_size import plan, refuse_unreadable
 from deniable.schema import Schema
+from deniable.statement.account import Design
+from deniable.statement.record import mechanism_to_plain, to_json
 from deniable.studio.wish import Wish
 
 

@@ -13,10 +13,10 @@ import msgspec
 import tomli_w
 
 from deniable.atomic_files import write_file
-from deniable.design.methods import DEFAULT_METHOD
 from deniable.errors import InputError
 from deniable.schema import Schema
 from deniable.schema.declarations import Document
+from deniable.statement.methods import DEFAULT_METHOD
 
 ENDING = ".studio.toml"
 """How the name of a draft's file ends."""

@@ -71,7 +71,7 @@ import tomllib
 from pathlib import Path
 
 import deniable
-from deniable.design.record import mechanism_to_plain, to_json
+from deniable.statement.record import mechanism_to_plain, to_json
 
 schema = deniable.Schema.from_plain(tomllib.loads({schema}))
 {found}

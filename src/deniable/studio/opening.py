@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deniable.design.methods import INDEPENDENT_METHOD, METHODS
-from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.schema import FileFormat, Schema
+from deniable.statement.methods import INDEPENDENT_METHOD, METHODS
+from deniable.statement.record import read_design
 from deniable.studio.draft import ENDING, Draft, Keeper
 from deniable.studio.numbers import written
 from deniable.studio.place import Place

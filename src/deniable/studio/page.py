@@ -15,10 +15,10 @@ from typing import Any
 import tomli_w
 
 from deniable.collect.page import source_hash
-from deniable.design.methods import METHODS
 from deniable.report.plots import Bar, Group, Plot
 from deniable.report.rendering import read, render
 from deniable.report.wording import epsilon_text, points_text
+from deniable.statement.methods import METHODS
 from deniable.studio.choosing import ladder, page_of_docs
 from deniable.studio.declaring import ROLES, category_lines, problem_of, role_of, undeclared
 from deniable.studio.draft import Draft, Keeper, names_of, usual

@@ -10,13 +10,13 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from deniable._checks import check_level, check_positive
-from deniable.design.expected_tables import checked_names, checked_shares
-from deniable.design.methods import check_number, method_named
-from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
 from deniable.laws.response import check_attenuation
+from deniable.proofs.problem import MAX_LEVEL
 from deniable.schema import Schema
-from deniable.solvers.problem import MAX_LEVEL
+from deniable.statement.caps import resolve_caps
+from deniable.statement.expected_tables import checked_names, checked_shares
+from deniable.statement.methods import check_number, method_named
 from deniable.studio.draft import Draft, Plain, digest, names_of, usual
 from deniable.studio.numbers import decimal_number, plain, whole_number, written
 

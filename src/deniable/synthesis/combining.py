@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._checks import typed
-from deniable.design.stored import read_json
 from deniable.errors import InputError
 from deniable.estimate.columns import text_of
 from deniable.estimate.inference import check_between, one_of
+from deniable.statement.stored import read_json
 
 Kind = Literal["synthetic", "imputed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from deniable._checks import typed
 from deniable.atomic_files import refuse_foreign_folder, replaced_folder
-from deniable.design.record import to_json
-from deniable.design.stored import read_json
 from deniable.errors import InputError
 from deniable.estimate.counting import released_attributes
 from deniable.estimate.inference import one_of
@@ -24,6 +22,8 @@ from deniable.opened import Names, Plan, names_of, open_release
 from deniable.randomness import BitSource, SystemRandomness
 from deniable.release.record import verify
 from deniable.report.rendering import read, render
+from deniable.statement.record import to_json
+from deniable.statement.stored import read_json
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
 from deniable.synthesis.pairs import MOST_CELLS, PairsModel
 from deniable.synthesis.rows import ReleasedRows

@@ -31,8 +31,9 @@ from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers import highs
-from deniable.solvers.matrices.certificate import (
+from deniable.proofs.groups import alike, at_true_shares, of_like_shares
+from deniable.proofs.problem import SolverError
+from deniable.proofs.rows import (
     MAX_EXACT_CATEGORIES,
     Certificate,
     Groups,
@@ -44,11 +45,10 @@ from deniable.solvers.matrices.certificate import (
     row_kinds,
     rows_of,
 )
-from deniable.solvers.matrices.groups import alike, at_true_shares, of_like_shares
+from deniable.solvers import highs
 from deniable.solvers.matrices.mechanisms import drawn_mechanism, exact_mechanism
 from deniable.solvers.matrices.response import record_mse
 from deniable.solvers.matrices.schemes import blank_answer, blank_answer_at
-from deniable.solvers.problem import SolverError
 
 Indices = npt.NDArray[np.intp]
 
@@ -121,7 +121,7 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
 
     Source: docs/proofs/frontier.md.
 
-    >>> from deniable.solvers.matrices.certificate import average_limits, verify
+    >>> from deniable.proofs.rows import average_limits, verify
     >>> point = solve(average_limits([0.5, 0.3, 0.2], 0.25))
     >>> round(point.record_mse, 6), point.gap < 1e-8, point.matrix.shape
     (0.346306, True, (7, 3))

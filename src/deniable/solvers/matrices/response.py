@@ -13,29 +13,7 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-
-_SUM_TOLERANCE = 1e-9
-"""Decimal fractions typed by hand sum to 1 only up to rounding; more than this is a mistake."""
-
-
-def checked_prior(prior: npt.ArrayLike) -> FloatArray:
-    """Return a prior as floats that sum to 1, shape (n,), n ≥ 2."""
-    try:
-        values = np.array(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("prior: it must be a flat list of numbers") from None
-    if values.ndim != 1 or len(values) < 2:
-        raise InputError("prior: it must be a flat list with one number for each of 2 categories")
-    if not np.isfinite(values).all() or (values <= 0).any():
-        raise InputError(
-            f"prior: entry {int(np.argmin(values > 0)) + 1} is not above 0; leave out categories "
-            "that nobody has, or give them a small share"
-        )
-    with np.errstate(over="ignore"):
-        total = float(values.sum())
-    if abs(total - 1.0) > _SUM_TOLERANCE:
-        raise InputError(f"prior: its entries sum to {total:.9g}, not to 1")
-    return _to_sum_to_one(values, total)
+from deniable.proofs.prior import SUM_TOLERANCE, to_sum_to_one
 
 
 def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
@@ -52,18 +30,11 @@ def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
         raise InputError("response matrix: every entry must be a finite number, at least 0")
     with np.errstate(over="ignore"):
         totals = values.sum(axis=-2, keepdims=True)
-    off = np.abs(totals - 1.0) > _SUM_TOLERANCE
+    off = np.abs(totals - 1.0) > SUM_TOLERANCE
     if off.any():
         column = int(np.argwhere(off)[0][-1])
         raise InputError(f"response matrix: column {column + 1} does not sum to 1")
-    return _to_sum_to_one(values, totals)
-
-
-def _to_sum_to_one(values: FloatArray, totals: FloatArray | float) -> FloatArray:
-    """Divide by totals, unless they are off 1 by no more than adding up rounds: what was divided
-    once stays as it is."""
-    rounding = 2.0**-52 * values.shape[0 if values.ndim == 1 else -2]
-    return np.asarray(np.where(np.abs(totals - 1.0) <= rounding, values, values / totals))
+    return to_sum_to_one(values, totals)
 
 
 def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices.certificate import Limits
+from deniable.proofs.rows import Limits
 from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
 
 _MOST_OUTPUTS = 5_000

@@ -22,14 +22,9 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.prior import checked_prior
 from deniable.solvers.matrices import spea2
-from deniable.solvers.matrices.response import (
-    blend_to_bound,
-    checked_prior,
-    privacy,
-    record_mse,
-    worst_posterior,
-)
+from deniable.solvers.matrices.response import blend_to_bound, privacy, record_mse, worst_posterior
 from deniable.solvers.matrices.spea2 import non_dominated
 
 

@@ -34,8 +34,8 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.rows import Limits
 from deniable.solvers import highs
-from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import epsilon, privacy, record_mse, worst_posterior
 from deniable.solvers.matrices.schemes import EPSILON_MARGIN, frapp, warner, warner_at
 
@@ -71,7 +71,7 @@ def solve(
 ) -> SquareDesign:
     """Search for the square matrix with the least error.
 
-    >>> from deniable.solvers.matrices.certificate import average_limits
+    >>> from deniable.proofs.rows import average_limits
     >>> limits = average_limits([0.5, 0.3, 0.2], 0.25)
     >>> round(solve(limits, np.random.default_rng(1), n_starts=4).record_mse, 4)
     0.4491

@@ -22,8 +22,9 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.vote_law import Account
+from deniable.proofs.certificate import weighted_bound
+from deniable.proofs.problem import Problem, SolverError, caps_given_rest
 from deniable.solvers.patterns import linear, optimal
-from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.optimal import (
     MOST_IN_TABLE,
     OptimalSolution,
@@ -35,7 +36,6 @@ from deniable.solvers.patterns.optimal import (
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
-from deniable.solvers.problem import Problem, SolverError, caps_given_rest
 
 EXACT_ORBITS = 1024
 """Most orbits for which the capped linear program is tried: ten different attributes, in a second

@@ -23,11 +23,11 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import SumLaw
+from deniable.proofs.complement import MOST_WHOLE, of_whole, shared
+from deniable.proofs.problem import Problem, SolverError
 from deniable.solvers.patterns.columns import Columns
-from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, shared
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit
-from deniable.solvers.problem import Problem, SolverError
 
 MAX_ATTRIBUTES = 64
 """Beyond, a soft vote is as near, and columns take too long."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.problem import checked_problem
+from deniable.proofs.problem import checked_problem
 
 Case = Literal["I", "II", "III", "IV"]
 

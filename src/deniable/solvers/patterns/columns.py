@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import SolverError
 from deniable.solvers import highs
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.restricted import allowed, bring_down, keep_masses, met
-from deniable.solvers.problem import SolverError
 
 INSIDE = 0.2
 """s, how far from the best multipliers towards the master's to price first."""

@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
+from deniable.proofs.problem import MAX_LEVEL, checked_problem, optional_limits
 from deniable.solvers.patterns.capped_densities import CappedDensities
 from deniable.solvers.patterns.interactions import Interactions
 from deniable.solvers.patterns.votes_by_count import VotesByCount
-from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
 
 BoolArray = NDArray[np.bool_]
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import saddle_tilt
-from deniable.solvers.patterns.complement import spared
-from deniable.solvers.problem import Problem
+from deniable.proofs.complement import spared
+from deniable.proofs.problem import Problem
 
 MOST_NODES = 8192
 """Frequencies at most; a gate so steep that it needs more is not resolved."""

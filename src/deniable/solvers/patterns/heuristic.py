@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem, checked_problem
 from deniable.solvers.patterns.closed_form import scaled_excess
-from deniable.solvers.problem import Problem, checked_problem
 
 
 @dataclass(frozen=True, eq=False)

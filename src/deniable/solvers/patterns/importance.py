@@ -38,15 +38,15 @@ from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.columns import INSIDE
-from deniable.solvers.patterns.orbits import Orbits, orbits
-from deniable.solvers.problem import (
+from deniable.proofs.problem import (
     MAX_LEVEL,
     Problem,
     SolverError,
     checked_problem,
     optional_limits,
 )
+from deniable.solvers.patterns.columns import INSIDE
+from deniable.solvers.patterns.orbits import Orbits, orbits
 
 MAX_PATTERNS = 1 << 20
 """So many patterns, up to exchange of attributes that are alike, are summed over: at small totals

@@ -15,7 +15,7 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.gated import GatedSum, on_grid
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
-from deniable.solvers.problem import Problem, SolverError, checked_problem
+from deniable.proofs.problem import Problem, SolverError, checked_problem
 
 Law = TypeVar("Law", bound=VoteLaw)
 

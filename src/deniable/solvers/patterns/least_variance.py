@@ -34,7 +34,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.problem import MAX_LEVEL, checked_problem
+from deniable.proofs.problem import MAX_LEVEL, checked_problem
 
 _POINTS = 3000
 """Ranges of sizes m, and laws p among which prices are chosen: 1,000 prove 0.1 % less of Adult."""

@@ -20,11 +20,11 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns import certificate
+from deniable.proofs import certificate
+from deniable.proofs.problem import Problem, SolverError, caps_given_rest, checked_problem
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.restricted import solve_restricted
-from deniable.solvers.problem import Problem, SolverError, caps_given_rest, checked_problem
 
 MAX_ATTRIBUTES = 20
 """The table of pattern probabilities has 2^k entries."""

@@ -25,8 +25,9 @@ from deniable.laws.rounding import next_above
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import saddle_tilt
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account, VoteLaw
+from deniable.proofs.certificate import best_known_bound, weighted_bound
+from deniable.proofs.problem import Problem, SolverError, checked_problem
 from deniable.solvers.patterns import blends
-from deniable.solvers.patterns.certificate import best_known_bound, weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
 from deniable.solvers.patterns.orbits import Orbits, orbits
@@ -37,7 +38,6 @@ from deniable.solvers.patterns.votes_dual import (
     fit_vote,
     follow_vote,
 )
-from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 MOST_IN_TABLE = 16
 """Most attributes for which the law is a table of all 2^k patterns: 65,536 probabilities are drawn

@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.solvers.problem import Problem
+from deniable.proofs.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.problem import checked_problem
+from deniable.proofs.problem import checked_problem
 
 _GAP, _STEPS = 1e-11, 100
 """The gap in nats at which the search ends, and steps at most; 200 attributes take 15."""

@@ -25,9 +25,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import MAX_LEVEL, Problem
 from deniable.solvers import highs
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.problem import MAX_LEVEL, Problem
 
 _ROUNDOFF = 2.0**-53
 _AIM = 2e-9

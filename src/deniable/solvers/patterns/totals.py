@@ -15,6 +15,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.certificate import weighted_bound
+from deniable.proofs.problem import Problem, SolverError, checked_problem, optional_limits
 from deniable.solvers.patterns import balanced
 from deniable.solvers.patterns.balanced import (
     EXACT_IN_A_SEARCH,
@@ -25,7 +27,6 @@ from deniable.solvers.patterns.balanced import (
     compared,
     unrestricted,
 )
-from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.optimal import (
     MOST_IN_TABLE,
@@ -38,7 +39,6 @@ from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.mixture import ROUNDS, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw, keep_floor
-from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 UNSPENT = 1e-7
 """Part of a total that may be left: levels are known to 1e-9 nats."""

@@ -36,7 +36,8 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import MOST_STATES, GatedSum
 from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
-from deniable.solvers.patterns.complement import shared, spared
+from deniable.proofs.complement import shared, spared
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.fourier import (
     LogisticVote,
     logistic_vote,
@@ -44,7 +45,6 @@ from deniable.solvers.patterns.fourier import (
     usual_tilt,
 )
 from deniable.solvers.patterns.landing import vote_of
-from deniable.solvers.problem import Problem
 
 LARGEST_NEWTON = 1500
 """Attributes up to which a whole curvature (k² numbers, k³ operations) is affordable."""

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers import highs
 from deniable.solvers.patterns.ramps.evaluate import Delivered, FourierSums, Prices, Ramp, Worth
-from deniable.solvers.problem import Problem
 
 ROUNDS = 16
 """Of column generation. 24 attributes under a floor of 0.9 end 0.4 % above what 64 rounds find."""

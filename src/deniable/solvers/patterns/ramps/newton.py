@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.ramps.evaluate import Ramp, RampResponse
-from deniable.solvers.problem import Problem
 
 _STALLED = 5
 """Steps in a row that may pass without the miss falling by a third. Without it tight caps take 1.6

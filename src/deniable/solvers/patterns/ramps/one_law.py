@@ -13,6 +13,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.optimal import MOST_IN_TABLE, Part
 from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
@@ -20,7 +21,6 @@ from deniable.solvers.patterns.ramps.mixture import ROUNDS, Mixture, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.quantize import Sums, Tables
 from deniable.solvers.patterns.ramps.search import RampSearch
-from deniable.solvers.problem import Problem
 
 AIM = 4e-10
 """How far below the request levels are aimed at, in nats: what is drawn must not end above it."""

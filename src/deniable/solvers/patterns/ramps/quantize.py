@@ -16,6 +16,7 @@ from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, MOST_STATES, GatedSum
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.optimal import Part, table_part
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.ramps.evaluate import (
@@ -27,7 +28,6 @@ from deniable.solvers.patterns.ramps.evaluate import (
 )
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
 from deniable.solvers.patterns.votes_dual import default_resolution
-from deniable.solvers.problem import Problem
 
 LANDED_TO = 2e-10
 """How near its level, in nats, a law as drawn comes; levels are aimed at twice that lower."""

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.ramps.evaluate import RampSums
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
-from deniable.solvers.problem import Problem
 
 RAISED = 1.4
 """Times the top in a step up: between ramps that are mixed, for a floor on pairs, and under tight
