@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,15 +47,9 @@ class PlainPatternTable(PlainLaw, tag="pattern-table"):
 class PatternTable(PatternLaw):
     """A general pattern law, pattern by pattern (Yamamoto and Shibuya, section IV-A).
 
-    Args:
-        n_categories: categories per attribute, shape (k,), k up to 20.
-        bits: width of the weights.
-        weights: pattern S is drawn with probability ``weights[S] / 2**bits``; shape (2^k,), in the
-            order of :mod:`deniable.laws.patterns`.
-
-    Raises:
-        InputError: if k is too large, the weights do not add up to 2^bits, or one is zero (ε would
-            be infinite).
+    ``n_categories``: categories per attribute, shape (k,), k up to 20. ``weights``: pattern S is
+    drawn with probability ``weights[S] / 2**bits``; shape (2^k,), in the order of
+    :mod:`deniable.laws.patterns`.
 
     >>> law = PatternTable.from_probabilities((2, 2), [[0.5, 0.2], [0.2, 0.1]])
     >>> law.keep_probabilities().round(6).tolist(), law.eigenvalues((0, 1)).round(6).tolist()
@@ -88,11 +82,7 @@ class PatternTable(PatternLaw):
         cls, n_categories: Sequence[int], pattern_probability: NDArray[np.float64]
     ) -> Self:
         """Turn a law in floating point, shape (2,)·k, into integers (see
-        :func:`~deniable.laws.law.integer_weights`).
-
-        Raises:
-            InputError: if an entry is not positive and finite.
-        """
+        :func:`~deniable.laws.law.integer_weights`)."""
         probability = np.asarray(pattern_probability, dtype=np.float64).ravel()
         if not (np.all(np.isfinite(probability)) and np.all(probability > 0)):
             raise InputError("every pattern needs a positive probability, or ε is infinite")
@@ -236,6 +226,16 @@ class PatternTable(PatternLaw):
         return cls(n_categories, plain["bits"], weights)
 
 
+class WeightedPatterns(Protocol):
+    """A law with weights of all patterns, shape (2^k,), in any unit."""
+
+    @property
+    def n_categories(self) -> tuple[int, ...]: ...
+
+    @property
+    def weights(self) -> tuple[int, ...]: ...
+
+
 class PatternTableSampler(ShiftSampler):
     """Draws the pattern, then a uniform other category for every attribute, used where it changed.
 
@@ -243,13 +243,13 @@ class PatternTableSampler(ShiftSampler):
     pattern.
     """
 
-    def __init__(self, law: PatternTable) -> None:
+    def __init__(self, law: WeightedPatterns) -> None:
         super().__init__(law.n_categories)
         self._pattern = ExactCategorical(law.weights)
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
 
-    def draws(self, law: PatternTable) -> bool:
+    def draws(self, law: WeightedPatterns) -> bool:
         return self._pattern.draws_by(law.weights) and all(
             others.draws_by([1] * (n - 1))
             for others, n in zip(self._others, law.n_categories, strict=True)
