@@ -53,6 +53,13 @@ class LevelDesigns:
             requested_epsilon=tuple(requested.get(i) for i in range(len(self.schema.attributes))),
         )
 
+    def of_total(self, solution: Solution) -> Design:
+        """Return the design around the law that spends a total, with no levels requested."""
+        design = self.of(solution)
+        levels = [design.mechanism.attribute_epsilon[i] for i in self.schema.protected]
+        refuse_missed_caps(design.mechanism, resolve_caps(self.task.given_rest, levels))
+        return design
+
     def of(self, solution: Solution) -> Design:
         """Return the design around a solution's laws, with no levels requested."""
         protected = self.schema.protected
