@@ -57,8 +57,12 @@ class LevelDesigns:
         """Return the design around the law that spends a total, with no levels requested."""
         design = self.of(solution)
         levels = [design.mechanism.attribute_epsilon[i] for i in self.schema.protected]
-        refuse_missed_caps(design.mechanism, resolve_caps(self.task.given_rest, levels))
-        return design
+        caps = resolve_caps(self.task.given_rest, levels)
+        refuse_missed_caps(design.mechanism, caps)
+        if solution.prove is None:
+            return design
+        proof = solution.prove(design.epsilon, caps or (None,) * len(levels))
+        return replace(design, accuracy=proof)
 
     def of(self, solution: Solution) -> Design:
         """Return the design around a solution's laws, with no levels requested."""

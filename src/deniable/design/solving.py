@@ -14,6 +14,7 @@ from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
 from deniable.laws import PatternLaw, PatternTable, ProductLaw, ScoreTable, SingleChangeMixture
 from deniable.mechanism.privacy import compose, record_epsilon
+from deniable.proofs.accuracy import Accuracy
 from deniable.schema import Schema
 from deniable.statement.caps import GivenRest, resolve_caps
 
@@ -45,6 +46,7 @@ class Solution:
 
     ``weights``: for the lower bound, shape (k,), if the solver has better ones than the levels.
     ``optimal_epsilon``: ε of the record at these levels without a cap and a floor, in nats.
+    ``prove``: from ε and caps of the law as it is drawn to the proof of its accuracy.
     """
 
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
@@ -52,6 +54,7 @@ class Solution:
     optimal_epsilon: float | None = None
     end: object = None
     apart: tuple[tuple[int, ...], str] | None = None
+    prove: Callable[[float, Sequence[float | None]], Accuracy | None] | None = None
 
     @classmethod
     def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Solution":
@@ -135,6 +138,7 @@ def least_error(
 
     `importance` and `at_most` have shape (k,); `pairs` is θ, or None for the default.
     """
+    from deniable.solvers.patterns import error_proof
     from deniable.solvers.patterns import least_error as solver
 
     multiple, limits = _multiple(task.given_rest), None
@@ -160,7 +164,17 @@ def least_error(
     law = ScoreTable.from_densities(
         task.n_categories, found.costs, found.densities, total, found.caps
     )
-    return Solution.one(law)
+
+    def prove(epsilon: float, caps: Sequence[float | None]) -> Accuracy | None:
+        return error_proof.proof(
+            found, law, epsilon, caps, theta, importance, [_or_infinite(x) for x in at_most]
+        )
+
+    return replace(Solution.one(law), prove=prove)
+
+
+def _or_infinite(level: float | None) -> float:
+    return math.inf if level is None else level
 
 
 def cost_of_balanced_caps(

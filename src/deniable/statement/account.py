@@ -20,6 +20,7 @@ from deniable.mechanism.prediction import predict_covariance
 from deniable.mechanism.privacy import nats_text
 from deniable.mechanism.strength import Strength, mechanism_strength
 from deniable.notebook import html_table
+from deniable.proofs.accuracy import Accuracy
 
 PAIRS_UP_TO = 50
 """Up to this many protected attributes every pair is looked at."""
@@ -47,6 +48,7 @@ class Design:
             a cap and a floor too: the difference is what these cost; not part of the record.
         given_rest: the cap on ``epsilon_given_rest`` that was kept, as requested; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
+        accuracy: how near the law for a total is to the least error, with its proof.
         notes: sentences about how the law was found; not part of the record.
         together: whether the method may randomize attributes together, so that its designs are
             compared with independent responses.
@@ -71,6 +73,7 @@ class Design:
     optimal_epsilon: float | None = field(default=None, compare=False)
     given_rest: str | None = None
     pair_floor: float | None = None
+    accuracy: Accuracy | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
     together: bool = field(default=False, compare=False)
     released_rows: int | None = field(default=None, compare=False)

@@ -21,7 +21,8 @@ depend on ε, and the best power is taken.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import clarabel
@@ -31,7 +32,7 @@ from scipy import sparse
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.proofs.problem import MAX_LEVEL, checked_problem, optional_limits
-from deniable.solvers.patterns.scores import Scores, all_patterns
+from deniable.proofs.scores import Scores, all_patterns
 
 DEFAULT_PAIRS = 0.2
 """θ: how much tables of two count against shares."""
@@ -204,7 +205,7 @@ def solve(
     scores = program.scores
     return LeastError(
         tuple(scores.costs[i] for i in place),
-        np.interp(np.arange(scores.values[-1] + 1), scores.values, density[program.merged]),
+        program.by_score(density),
         program.levels(density)[place],
         program.caps(density)[place],
         shares,
@@ -213,6 +214,25 @@ def solve(
         program,
         density,
     )
+
+
+def least_under_caps(found: LeastError) -> FloatArray:
+    """Return the densities, by score, of the least (1 − θ) s/s₀ + θ p/p₀ under a law's caps as
+    numbers, s₀ and p₀ its own mean variances."""
+    program, f = copy(found.program), found.density
+    program.task = replace(program.task, multiple=math.inf, limits=program.caps(f))
+    first, second = program.prices(found.shares, found.pairs)
+    last = 1.0
+    for _ in range(_ROUNDS):
+        new = program.step(f, _REACH, (first, second))
+        if new is None or not program.positive(new):
+            break
+        shares, pairs = program.errors(new)
+        value, f = first * shares + second * pairs, new
+        if abs(last - value) < _SETTLED / 100:
+            break
+        last = value
+    return program.by_score(f)
 
 
 def independent_levels(task: Task, epsilon: float) -> FloatArray:
@@ -355,6 +375,12 @@ class Program:
         added: FloatArray = np.add.reduceat(rows, first, axis=1)
         return added
 
+    def by_score(self, density: FloatArray) -> FloatArray:
+        """Return densities of all numbers up to the largest score."""
+        values = self.scores.values
+        densities: FloatArray = np.interp(np.arange(values[-1] + 1), values, density[self.merged])
+        return densities
+
     def errors(self, density: FloatArray) -> tuple[float, float]:
         """Return the mean variances of shares and of pairs."""
         single, double = self.single @ density, self.double @ density
@@ -369,6 +395,11 @@ class Program:
         shares, pairs = self.errors(density)
         theta = self.task.theta
         return (1 - theta) * math.log(shares) + (theta * math.log(pairs) if theta else 0.0)
+
+    def prices(self, shares: float, pairs: float) -> tuple[float, float]:
+        """Return the derivatives of J by the two mean variances."""
+        theta = self.task.theta
+        return (1 - theta) / shares, theta / pairs if theta else 0.0
 
     def levels(self, density: FloatArray) -> FloatArray:
         """Return the own level of an attribute of every kind in nats, shape (m,)."""
@@ -463,14 +494,19 @@ class Program:
                 reach *= 0.8
         return best
 
-    def step(self, f: FloatArray, reach: float) -> FloatArray | None:
-        """Return the solution of the convex program around a density; None if it is not solved."""
+    def step(
+        self, f: FloatArray, reach: float, prices: tuple[float, float] | None = None
+    ) -> FloatArray | None:
+        """Return the solution of the convex program around a density; None if it is not solved.
+
+        `prices` of the two mean variances replace those of the tangents of J.
+        """
         task, w = self.task, self.weights
         n, m = len(f), len(self.single)
         move = min(1.0, reach * task.epsilon)  # of a log density
         phi, double = self.single @ f, self.double @ f
         shares, tables = self.errors(f)
-        first, second = (1 - task.theta) / shares, task.theta / tables if task.theta else 0.0
+        first, second = prices or self.prices(shares, tables)
         cost = (first * w.single + second * w.own) / phi**2
         cost2 = second * w.double / double**2
         scale = float(cost.sum() + cost2.sum())
@@ -480,7 +516,7 @@ class Program:
         # z: coordinates of the expansion; low: d of the least density; slack of every kind;
         # t with t x ≥ 1.
         d, x, z, low, slack, t = (int(i) for i in np.cumsum([0, n, m, r, 1, m]))
-        rows = _Rows(t + m)
+        rows = Rows(t + m)
         every, kinds = np.arange(n), np.arange(m)
         rows.add([(d + every, self.measure * f)], 0.0)
         for i in range(m):
@@ -517,7 +553,7 @@ class Program:
         answer = rows.solve(square, linear, cones)
         if answer is None:
             return None
-        new = np.maximum(f * (1 + move * answer[:n]), 1e-300)
+        new = np.maximum(f * (1 + move * answer[0][:n]), 1e-300)
         new = np.maximum(new, new.max() * math.exp(-task.epsilon))
         density: FloatArray = new / (self.measure @ new)
         return density
@@ -535,7 +571,7 @@ class Program:
         return -2 * cost @ relative, sizes[:rank, None] * axes[:rank]
 
     def _caps_rows(
-        self, rows: "_Rows", f: FloatArray, phi: FloatArray, move: float, at: tuple[int, int, int]
+        self, rows: "Rows", f: FloatArray, phi: FloatArray, move: float, at: tuple[int, int, int]
     ) -> None:
         """Add the caps: f_x u_x ≤ e^cap f_y u_y for cells x, y that differ by one attribute."""
         task, (d, x, slack) = self.task, at
@@ -565,7 +601,7 @@ class Program:
                 )
 
 
-class _Rows:
+class Rows:
     """Rows of a sparse program A v ≤ b, as Clarabel takes them."""
 
     def __init__(self, width: int) -> None:
@@ -590,12 +626,18 @@ class _Rows:
         self._right.append(_filled(right, first))
         self.n += len(first)
 
-    def solve(self, square: FloatArray, linear: FloatArray, cones: list[Any]) -> FloatArray | None:
-        """Return v of least ½ Σ square v² + linear·v; None if it is not found."""
+    def solve(
+        self,
+        square: FloatArray,
+        linear: FloatArray,
+        cones: list[Any],
+        tolerance: float = _TOLERANCE,
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Return v of least ½ Σ square v² + linear·v and the multipliers; None if not found."""
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
-        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = _TOLERANCE
+        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = tolerance
         at, columns, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
         matrix = sparse.csc_matrix((values, (at, columns)), shape=(self.n, self._width))
         answer = clarabel.DefaultSolver(
@@ -608,7 +650,7 @@ class _Rows:
         ).solve()
         found = np.array(answer.x)
         done = answer.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
-        return found if done and np.all(np.isfinite(found)) else None
+        return (found, np.array(answer.z)) if done and np.all(np.isfinite(found)) else None
 
 
 def _filled(values: Any, like: IntArray) -> Any:
