@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ CASES = [
 ]
 
 
-def made(shape, request_) -> tuple[Design, ScoreTable, Accuracy]:
+def made(shape: tuple[int, ...], request_: dict[str, Any]) -> tuple[Design, ScoreTable, Accuracy]:
     found = design(Schema.anonymous(shape), **request_)
     (block,) = found.mechanism.blocks
     assert isinstance(block.law, ScoreTable)
@@ -43,7 +44,9 @@ def caps_of(found: Design) -> list[float]:
 
 
 @pytest.mark.parametrize(("shape", "request_"), CASES)
-def test_no_other_law_is_below_what_is_proved(shape, request_) -> None:
+def test_no_other_law_is_below_what_is_proved(
+    shape: tuple[int, ...], request_: dict[str, Any]
+) -> None:
     found, law, proof = made(shape, request_)
     shares, pairs = own_errors(law, kinds(shape, law.costs, proof.importance))
     a, k = np.array(shape, dtype=float), len(shape)
@@ -87,7 +90,9 @@ def test_no_other_law_is_below_what_is_proved(shape, request_) -> None:
 
 
 @pytest.mark.parametrize(("shape", "request_"), CASES)
-def test_laws_are_proved_to_be_near_the_least_error(shape, request_) -> None:
+def test_laws_are_proved_to_be_near_the_least_error(
+    shape: tuple[int, ...], request_: dict[str, Any]
+) -> None:
     found, _, proof = made(shape, request_)
     assert 0.9 < proof.at_least <= 1.0
     if found.given_rest is None:
