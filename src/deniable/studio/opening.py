@@ -72,8 +72,10 @@ def _of_mechanism(path: Path) -> Draft:
         cap := re.fullmatch("(none|[\\d.]+(?=[xe]))[xe]?", design.given_rest or "none")
     ):
         typed["cap"] = cap[1]
-    if "floor" in method.takes:
+    if "floor" in method.takes and (design.pair_floor or "pairs" not in method.takes):
         typed["pair_floor"] = written(design.pair_floor or 0)
+    if design.accuracy is not None:
+        typed["pairs"] = written(design.accuracy.theta)
     return draft.with_wish(method=method.name, **typed)
 
 

@@ -132,12 +132,13 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
             choose("epsilon", "ε: type the total for the whole record, in nats")
     if "caps" in takes and (cap := typed(wish, "cap")):
         arguments["given_rest"] = put("cap", lambda: _cap(cap, of_record="forms" in takes))
-    if "floor" in takes:
+    by_ratio = any(one.get("ratio") for one in attributes)
+    if "floor" in takes and ("pairs" not in takes or by_level or by_ratio):
         arguments["pair_floor"] = number("pair_floor", "the floor on pairs", _part)
-    if "forms" in takes:
+    elif "pairs" in takes:
         arguments["pairs"] = number("pairs", "how much pairs count", _part)
-        if text := typed(wish, "asked"):
-            arguments["asked"] = put("asked", lambda: whole_number(text, "most questions"))
+    if "forms" in takes and (text := typed(wish, "asked")):
+        arguments["asked"] = put("asked", lambda: whole_number(text, "most questions"))
     asked.arguments = {name: value for name, value in arguments.items() if value is not None}
 
     asked.tables = tables_in(typed(wish, "tables"))

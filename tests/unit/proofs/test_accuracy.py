@@ -89,17 +89,6 @@ def test_no_other_law_is_below_what_is_proved(
     assert seen > 50
 
 
-@pytest.mark.parametrize(("shape", "request_"), CASES)
-def test_laws_are_proved_to_be_near_the_least_error(
-    shape: tuple[int, ...], request_: dict[str, Any]
-) -> None:
-    found, _, proof = made(shape, request_)
-    assert 0.9 < proof.at_least <= 1.0
-    if found.given_rest is None:
-        assert proof.at_least > 0.999
-    assert proof.all_patterns
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_any_multipliers_prove_something_true(seed: int) -> None:
     found, law, proof = made(*CASES[seed % len(CASES)])
@@ -129,12 +118,6 @@ def test_any_multipliers_prove_something_true(seed: int) -> None:
     )
     assert again.at_least <= 1.0
     assert again.at_least < proof.at_least + 0.02
-
-
-def test_a_thousand_attributes_are_proved() -> None:
-    found, _, proof = made((5,) * 1000, {"epsilon": 4.0})
-    assert proof.at_least > 0.999
-    assert found.accuracy is proof
 
 
 def test_a_record_states_its_accuracy_and_an_altered_one_is_refused() -> None:

@@ -34,7 +34,7 @@ from unit.studio.drafts import ODD, attribute, draft
 ODDER = (*ODD, "a", "END OF schema.toml")
 WITH_LINES = [attribute(name) for name in ODDER]
 DRAFTS = {
-    "importance": draft(importance__b="3", epsilon="2,5", pair_floor="0.3", cap="1.5"),
+    "importance": draft(importance__b="3", epsilon="2,5", pairs="0.3", cap="1.5"),
     "levels": draft(*WITH_LINES).with_wish(kind="levels", **{f"level.{n}": "0,5" for n in ODDER}),
     "kept": draft(*WITH_LINES, keep=(ODD[4],), method="kronecker", cap="none"),
     "forms": draft(

@@ -62,7 +62,7 @@ def test_a_schema_begins_a_draft_as_it_stands(tmp_path: Path) -> None:
     "asked",
     [
         {"epsilon": 3},
-        {"epsilon": 2.5, "given_rest": "1.5x", "pair_floor": 0.2},
+        {"epsilon": 2.5, "given_rest": "1.5x", "pairs": 0.3},
         {"attribute_epsilon": [1, 0.5], "given_rest": "none", "pair_floor": 0},
         {"method": "forms", "epsilon": 2, "given_rest": "0.5e"},
         {"method": "lambda", "attenuation": 0.4},

@@ -35,7 +35,7 @@ def problems(**typed: str) -> dict[str, str]:
         ("within", "100", "the accepted error is more than 0", {}),
         ("prior", "200", "the belief before is more than 0", {}),
         ("within", "", "the accepted error: this is not a number", {}),
-        ("pair_floor", "2", "the floor on pairs: between 0 and 1, not 2", {}),
+        ("pair_floor", "2", "the floor on pairs: between 0 and 1, not 2", {"method": "lp"}),
         ("pairs", "-1", "how much pairs count: between 0 and 1, not -1", {"method": "forms"}),
         ("asked", "2.5", "most questions: a whole number", {"method": "forms"}),
         ("attenuation", "0", "λ must lie between 0 and 1", {"method": "lambda"}),
@@ -103,7 +103,7 @@ def test_tables_may_be_of_kept_columns_that_are_declared() -> None:
 def test_arguments_are_those_that_the_method_takes() -> None:
     typed = {"cap": "1,5", "pair_floor": "0.25", "pairs": "0.5", "asked": "3", "importance__a": "2"}
     taken = {
-        "balanced": {"epsilon": 4.0, "given_rest": "1.5x", "pair_floor": 0.25},
+        "balanced": {"epsilon": 4.0, "given_rest": "1.5x", "pairs": 0.5},
         "optimal": {"epsilon": 4.0},
         "kronecker": {"epsilon": 4.0},
         "lambda": {"attenuation": 0.5},

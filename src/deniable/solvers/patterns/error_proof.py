@@ -109,10 +109,16 @@ def multipliers(
     of_levels = np.zeros(m)
     of_levels[limited] = found[levels:]
     caps = [
-        (t, other, score, float(value / density))
+        (t, other, score, _rounded(value / density))
         for (t, other, score, density), value in zip(at, found[start:levels], strict=True)
         if value > 1e-9
     ]
-    return Multipliers(
-        tuple(first.tolist()), tuple(second.tolist()), tuple(of_levels.tolist()), tuple(caps)
+    one, two, levels_of = (
+        tuple(map(_rounded, values.tolist())) for values in (first, second, of_levels)
     )
+    return Multipliers(one, two, levels_of, tuple(caps))
+
+
+def _rounded(value: float) -> float:
+    """Return a multiplier to eight digits: any is a proof, and a record holds hundreds."""
+    return float(f"{value:.8g}")
