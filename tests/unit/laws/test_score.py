@@ -1,7 +1,7 @@
 """Laws of one score beyond the sizes of brute force, their rounding and their draws."""
 
 import math
-from collections import Counter
+from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -101,12 +101,12 @@ def by_score(law: ScoreTable) -> ScoreSampler:
 def exactly(sampler: ScoreSampler) -> dict[tuple[int, ...], Fraction]:
     """The probability of every pattern that a sampler draws, from the weights that it draws by."""
     kinds = sampler._kinds
-    found: Counter[tuple[int, ...]] = Counter()
+    found: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     for total in range(len(sampler._later[0])):
         chance = sampler._score.probability(total)
-        paths = [((), total, chance)] if chance else []
+        paths: list[tuple[tuple[int, ...], int, Fraction]] = [((), total, chance)] if chance else []
         for t in range(len(kinds) - 1):
-            following = []
+            following: list[tuple[tuple[int, ...], int, Fraction]] = []
             for counts, left, mass in paths:
                 weights = sampler._weights(t, left)
                 for changes, weight in enumerate(weights):
@@ -134,8 +134,8 @@ def exactly(sampler: ScoreSampler) -> dict[tuple[int, ...], Fraction]:
 def test_by_score_and_kinds_every_pattern_has_its_exact_probability(law: ScoreTable) -> None:
     q = oracle.pattern_probabilities(law)
     assert exactly(by_score(law)) == {pattern: chance for pattern, chance in q.items() if chance}
-    total = sum(law.weights)
-    assert [Fraction(weight, total) for weight in law.weights] == list(q.values())
+    total = sum(law.pattern_weights())
+    assert [Fraction(weight, total) for weight in law.pattern_weights()] == list(q.values())
 
 
 def test_every_first_word_leads_where_u_lies() -> None:
