@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.solvers.matrices.test_certificate import random_limits, shrunk_into
 
 from deniable.errors import InputError
 from deniable.proofs.problem import SolverError
