@@ -87,10 +87,10 @@ def table_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
     """Return counts of verdicts per study, then the claims of each that were not reproduced."""
     quick = [text.name for text in texts if runs[text.name]["quick"]]
     seeds = sorted({runs[text.name]["seed"] for text in texts})
-    said = f"{'Full runs' if not quick else 'Runs'}, seed {', '.join(map(str, seeds))}."
+    head = f"{'Full runs' if not quick else 'Runs'}, seed {', '.join(map(str, seeds))}."
     if quick:
-        said += f" Quick ones, whose verdicts can differ from the full ones: {', '.join(quick)}."
-    lines = [said, "", *_head("study", "subject", *(v.short for v in Verdict))]
+        head += f" Quick ones, whose verdicts can differ from the full ones: {', '.join(quick)}."
+    lines = [head, "", *_head("study", "subject", *(v.short for v in Verdict))]
     details = []
     for text in texts:
         verdicts = verdicts_of(text, runs[text.name])
