@@ -44,8 +44,8 @@ def runs_in(path: Path) -> dict[str, Run]:
         return runs
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            new = {"quick": row["form"] == "quick", "seed": int(row["seed"]), "claims": []}
-            run = runs.setdefault(row["study"], new)
+            quick, seed = row["form"] == "quick", int(row["seed"])
+            run = runs.setdefault(row["study"], {"quick": quick, "seed": seed, "claims": []})
             if row["verdict"] != FULL_ONLY:
                 run["claims"].append({"statement": row["claim"], "verdict": row["verdict"]})
     return runs
