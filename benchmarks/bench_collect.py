@@ -33,9 +33,9 @@ from deniable.collect.serving import bound_socket, run, server_for
 from deniable.collect.store import Outcome, Store, Submission
 from deniable.collect.study import new_study
 from deniable.design.design import design
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.estimate.shares import Shares
 from deniable.schema import Schema
+from deniable.statement.record import mechanism_to_plain, to_json
 
 CONNECTIONS = 32
 HEAD = (

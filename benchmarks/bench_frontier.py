@@ -23,8 +23,8 @@ from deniable.frontier.folder import write
 from deniable.frontier.methods import METHODS, SEARCH
 from deniable.frontier.priors import from_distribution
 from deniable.frontier.tracing import Request, trace
+from deniable.proofs.rows import average_limits, local_limits, verify
 from deniable.solvers.matrices import frontier, response, schemes, search, square
-from deniable.solvers.matrices.certificate import average_limits, local_limits, verify
 from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
 
 N_CATEGORIES = 10

@@ -24,8 +24,8 @@ from deniable.collect.page import page_bytes
 from deniable.collect.scripts import CHECKING, DRAWING, PAGE, joined
 from deniable.collect.study import Study, new_study
 from deniable.design.design import design
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.schema import Schema
+from deniable.statement.record import mechanism_to_plain, to_json
 
 MEASURED = """
 return (({ mechanism, gates, sizes }) => {

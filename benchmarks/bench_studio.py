@@ -36,8 +36,8 @@ from selenium.webdriver.chrome.service import Service
 
 from deniable.collect.serving import bound_socket, server_for
 from deniable.design.design import design
-from deniable.design.expected_tables import expected_tables
 from deniable.schema import Schema
+from deniable.statement.expected_tables import expected_tables
 from deniable.studio.draft import Keeper
 from deniable.studio.place import Place
 from deniable.studio.server import Studio

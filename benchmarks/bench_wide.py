@@ -22,10 +22,10 @@ import numpy as np
 from measured import Measured
 
 from deniable.design.design import design
-from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.randomness import SystemRandomness
 from deniable.release.release import Options, randomize_table
 from deniable.schema import Attribute, Schema
+from deniable.statement.record import mechanism_to_plain, read_design, to_json
 from deniable.tables.plink import packed
 
 GENOTYPE = ("0", "1", "2")

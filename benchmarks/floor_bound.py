@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.proofs.problem import checked_problem
 from deniable.solvers import highs
-from deniable.solvers.problem import checked_problem
 
 _MOST = 13
 """Attributes that are looked at, those of the largest levels: what holds of a part of the columns

@@ -22,13 +22,13 @@ from bench_commands import EXAMPLES, SHARE, run
 from floor_bound import least_epsilon
 from measured import Measured
 
-from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal
+from deniable.statement.account import Design
 
 CLASSES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "0.3 to 3": lambda random, k: random.uniform(0.3, 3.0, k),

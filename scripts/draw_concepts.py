@@ -13,8 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import deniable
-from deniable.design.expected_accuracy import expected_accuracy
 from deniable.mechanism.channel import Channel
+from deniable.statement.expected_accuracy import expected_accuracy
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"

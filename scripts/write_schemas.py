@@ -12,13 +12,13 @@ import msgspec
 
 from deniable.collect.questionnaire import Questionnaire
 from deniable.collect.study import StoredStudy
-from deniable.design.stored import StoredMechanism
-from deniable.design.strata import StoredStrata
 from deniable.frontier.folder import StoredAbout, StoredRow
 from deniable.frontier.proofs import StoredCertificate
 from deniable.laws import FAMILIES
 from deniable.release.record import StoredRecord
 from deniable.schema.declarations import Document
+from deniable.statement.stored import StoredMechanism
+from deniable.statement.strata import StoredStrata
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -44,8 +44,6 @@ from deniable.cli import options
 from deniable.collect.questionnaire import read_questionnaire
 from deniable.collect.study import Study, check_study, new_study
 from deniable.design.matrices import response_from_file
-from deniable.design.record import read_design
-from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
 from deniable.frontier import folder as frontier_folder
 from deniable.frontier.priors import Prior, from_file
@@ -56,6 +54,8 @@ from deniable.release.record import verify
 from deniable.release.release import Options
 from deniable.release.signing import SIGNATURE, SUMS, Signer, check_signature, read_signer
 from deniable.schema import Attribute, Schema
+from deniable.statement.record import read_design
+from deniable.statement.strata import read_designs
 from deniable.tables import open_table
 from deniable.tables.codebook import read_codebook
 

@@ -232,7 +232,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("influence - difference * self._image(", "influence - 0 * self._image("),
         ("len(p_values) / ranks)", "len(p_values))"),
     ],
-    ("estimate/trend_power", "unit/estimate/trend_power"): [
+    ("planning/trend_power", "unit/planning/trend_power"): [
         ("1 - plan.level / plan.snps / 2", "1 - plan.level / plan.snps"),
         ("tilted / tilted.sum()", "tilted"),
     ],

@@ -31,57 +31,65 @@ ROOMS: dict[str, set[str]] = {
         "schema": "numerals _checks errors notebook",
         # of randomness its protocol, not its bits
         "laws": "errors randomness",
+        # no library that searches
+        "proofs": "errors laws",
         # of laws the names of array types
-        "solvers": "errors laws",
-        "solvers.patterns": "errors laws solvers",
-        "solvers.matrices": "errors laws solvers",
+        "solvers": "laws",
+        "solvers.patterns": "errors laws proofs solvers",
+        "solvers.matrices": "errors laws proofs solvers",
         "mechanism": "numerals errors laws randomness schema",
         "tables": "numerals _checks atomic_files errors laws schema",
-        # a function of the record: it sees no law and no data
+        # a function of the record: it reads no law and no data
         "report": "numerals errors schema",
+        # a stored mechanism: no search, no solver
+        "statement": "_checks errors laws mechanism notebook proofs schema strict_json",
         "design": (
-            "numerals _checks errors laws mechanism notebook schema solvers solvers.patterns "
+            "numerals _checks errors laws mechanism proofs schema solvers.patterns statement "
             "strict_json"
         ),
         "ledger": "numerals atomic_files errors mechanism randomness strict_json",
-        # of report its figures: an answer draws itself, from the plain rows that it writes
-        # and prints
-        "estimate": "numerals _checks design errors laws mechanism notebook report schema tables",
+        # of report its figures: a result draws itself from its plain rows
+        "estimate": "numerals errors laws mechanism notebook report schema statement tables",
+        "planning": (
+            "numerals _checks design errors estimate laws mechanism proofs schema statement"
+        ),
         # counts and channels to regressions
         "models": "numerals errors estimate mechanism report schema",
         "frontier": (
-            "numerals atomic_files design errors estimate laws mechanism report schema solvers "
-            "solvers.matrices strict_json tables"
+            "numerals atomic_files errors estimate laws mechanism proofs report schema "
+            "solvers.matrices statement strict_json tables"
         ),
         "release": (
-            "_checks atomic_files design errors estimate laws ledger mechanism numerals randomness "
-            "report schema tables"
+            "_checks atomic_files design errors estimate laws ledger mechanism numerals "
+            "randomness report schema statement tables"
         ),
-        # at work on a release in parts: processes, and what schedules for a user
-        "engines": "_checks design errors ledger release tables",
+        # a release in parts: processes and schedulers
+        "engines": "_checks errors ledger release statement tables",
         "collect": (
-            "_checks atomic_files design errors estimate laws ledger mechanism randomness release "
-            "report schema strict_json tables"
+            "_checks atomic_files errors estimate laws ledger mechanism randomness release "
+            "report schema statement strict_json tables"
         ),
-        # a page on this machine: of laws and solvers what a number may be, said beside its control
-        "studio": "_checks atomic_files collect design errors laws report schema solvers tables",
-        "audit": "numerals errors estimate laws mechanism randomness schema tables",
+        # of laws and proofs the limits of numbers, shown next to their controls
+        "studio": (
+            "_checks atomic_files collect design errors laws planning proofs report schema "
+            "statement tables"
+        ),
+        "audit": "numerals errors estimate laws mechanism randomness tables",
         # one release and all its questions
-        "opened": "_checks design errors estimate mechanism models schema tables",
-        # rows from a model, beside what the release says itself
+        "opened": "_checks errors estimate mechanism models schema statement tables",
+        # rows from a model
         "synthesis": (
-            "_checks atomic_files design errors estimate mechanism models opened randomness "
-            "release report schema tables"
+            "_checks atomic_files errors estimate mechanism models opened randomness release "
+            "report statement tables"
         ),
         "api": (
-            "design engines errors estimate laws ledger mechanism models opened randomness release "
-            "synthesis schema solvers.patterns tables"
+            "design engines errors estimate laws ledger mechanism models opened planning "
+            "randomness release schema solvers.patterns statement synthesis tables"
         ),
         "cli": (
             "numerals atomic_files audit collect design engines errors estimate frontier laws "
-            "ledger "
-            "mechanism models randomness release report schema solvers.matrices strict_json "
-            "studio synthesis tables"
+            "ledger mechanism models planning randomness release report schema "
+            "solvers.matrices statement strict_json studio synthesis tables"
         ),
         "__init__": "api",
         "__main__": "cli",
@@ -105,6 +113,7 @@ DOORS: dict[str, set[str]] = {
     "highspy": {"solvers", "solvers.patterns", "solvers.matrices"},
     "clarabel": {"solvers", "solvers.patterns", "solvers.matrices"},
     "scipy": {
+        "planning",
         "solvers",
         "solvers.patterns",
         "solvers.matrices",
@@ -154,9 +163,9 @@ UPWARDS = ("schema.schema", "tables.frame_draft")
 MAY_PRINT = {"cli"}
 LOOK_AGAIN = 800  # lines: a file is as long as its one subject, and here one looks again
 NO_NAMES = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "misc"}
-# Modules of solvers/ that check proofs; they must not reach a library that searches.
-CERTIFICATES = "certificate"
-SEARCHING = {"highspy", "clarabel", "scipy"}
+# Neither proofs nor estimates may reach a search: no such library, no such room.
+WITHOUT_SEARCH = {"proofs", "statement", "estimate", "models"}
+SEARCHING = {"highspy", "clarabel"}
 
 
 def dotted_imports(nodes: Iterable[ast.AST], module: str) -> Iterator[str]:
@@ -299,23 +308,24 @@ def imports_between(texts: dict[str, str]) -> dict[str, set[str]]:
     return graph
 
 
-def certificates_that_search(texts: dict[str, str]) -> list[str]:
-    """Modules that check a proof and yet reach a library that finds one."""
+def searches(texts: dict[str, str]) -> list[str]:
+    """Modules of rooms without search that reach a solver, late imports included."""
     graph = imports_between(texts)
     return [
         module
         for module in texts
-        if CERTIFICATES in module.rpartition(".")[2] and reached(module, graph) & SEARCHING
+        if room_of(module) in WITHOUT_SEARCH
+        and any(
+            name in SEARCHING
+            or (name in texts and room_of(name).split(".")[0] in ("design", "solvers"))
+            for name in reached(module, graph)
+        )
     ]
 
 
-def test_proofs_are_checked_without_a_solver() -> None:
-    texts = {
-        module: path.read_text(encoding="utf-8")
-        for module, path in sources().items()
-        if room_of(module).startswith("solvers")
-    }
-    assert certificates_that_search(texts) == []
+def test_proofs_are_checked_and_estimates_made_without_a_search() -> None:
+    texts = {module: path.read_text(encoding="utf-8") for module, path in sources().items()}
+    assert searches(texts) == []
 
 
 def circles(texts: dict[str, str]) -> list[list[str]]:
@@ -344,7 +354,7 @@ BAD: list[tuple[str, str, str]] = [
     ("laws.law", "def f():\n    from deniable.mechanism import privacy", "imports mechanism"),
     ("solvers.patterns.linear", "from deniable.schema import Schema", "imports schema"),
     ("solvers.matrices.square", "import deniable.solvers.patterns.linear", "solvers.patterns"),
-    ("solvers.problem", "import deniable.solvers.patterns.linear", "imports solvers.patterns"),
+    ("proofs.problem", "import deniable.solvers.patterns.linear", "imports solvers.patterns"),
     ("report.page", "from deniable.mechanism.mechanism import Mechanism", "imports mechanism"),
     ("estimate.shares", "from deniable.nowhere import x", "imports nowhere"),
     (
@@ -420,14 +430,18 @@ def test_what_is_allowed_is_not_complained_about(module: str, text: str) -> None
     assert violations(f"{PACKAGE}.{module}", text) == []
 
 
-def test_a_certificate_that_reaches_a_solver_by_a_detour_is_noticed() -> None:
+def test_a_search_below_an_estimate_is_noticed_by_a_detour() -> None:
     texts = {
-        "deniable.solvers.certificate": "from deniable.solvers import rows",
-        "deniable.solvers.rows": "from deniable.solvers.search import start",
-        "deniable.solvers.search": "import highspy",
-        "deniable.solvers.frontier_certificate": "import numpy",
+        "deniable.estimate.source": "from deniable.statement import record",
+        "deniable.statement.record": "def f():\n    from deniable.proofs.rows import start",
+        "deniable.proofs.rows": "import highspy",
+        "deniable.proofs.certificate": "import numpy",
+        "deniable.models.model": "from deniable.design import budget",
+        "deniable.design.budget": "import numpy",
     }
-    assert certificates_that_search(texts) == ["deniable.solvers.certificate"]
+    *found, _, design = texts
+    del design
+    assert searches(texts) == [*found[:3], "deniable.models.model"]
 
 
 def test_a_circle_of_imports_is_noticed_by_whatever_detour() -> None:

@@ -26,11 +26,7 @@ from deniable.errors import InputError
 
 
 def check_level(epsilon: float, where: str) -> float:
-    """Return a privacy level in nats as a float.
-
-    Raises:
-        InputError: if it is not a finite number above zero.
-    """
+    """Return a privacy level in nats as a float."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
         raise InputError(f"{where}: the privacy level must be a number of nats above 0")
     try:
@@ -45,11 +41,7 @@ def check_level(epsilon: float, where: str) -> float:
 
 
 def check_positive(value: float, where: str) -> float:
-    """Return a ratio or an importance as a float.
-
-    Raises:
-        InputError: if it is not a finite number above zero.
-    """
+    """Return a ratio or an importance as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise InputError(f"{where}: it must be a finite number above 0")
     return float(value)
@@ -58,11 +50,7 @@ def check_positive(value: float, where: str) -> float:
 def check_levels(
     attribute_epsilon: Sequence[float], names: Sequence[str], where: str = "attribute levels"
 ) -> tuple[float, ...]:
-    """Return one checked level per attribute, shape (k,).
-
-    Raises:
-        InputError: if there are too many or too few, or one is not finite and above zero.
-    """
+    """Return one checked level per attribute, shape (k,)."""
     if len(attribute_epsilon) != len(names):
         raise InputError(
             f"{where}: {len(attribute_epsilon)} levels were given for {len(names)} attributes; "
@@ -92,11 +80,8 @@ _DATABASE = re.compile(r"(sqlite|postgresql)(\+\w+)?:/")
 
 
 def refuse_database(source: str | os.PathLike[str]) -> None:
-    """Refuse a database's address or file where a table or a record is read: the store of a study.
-
-    Raises:
-        InputError: if it is one; an address is not repeated, as it may have a password in it.
-    """
+    """Refuse a database's address or file where a table or a record is read: the store of a
+    study."""
     address = _DATABASE.match(str(source))
     if address is None and not _is_sqlite(Path(source)):
         return
@@ -138,11 +123,7 @@ _SEQUENCES, _MAPPINGS = (Sequence, list, tuple), (Mapping, dict)
 
 def check_type(name: str, value: Any, hint: Any) -> None:
     """Stop at an argument that is of none of the types that its annotation names, or contains what
-    is not.
-
-    Raises:
-        InputError: naming the argument and the types, not the value.
-    """
+    is not."""
     if not _wrong(value, hint):
         return
     hints = _one_of(hint)
@@ -226,15 +207,7 @@ def _called(hint: Any, *, many: bool = False) -> str:
 
 
 def check_fields(made: Any, **instead: Any) -> None:
-    """Stop at a dataclass's fields of other types than its annotations name.
-
-    Args:
-        made: an instance.
-        instead: what single fields are made of, where that is more than their annotations name.
-
-    Raises:
-        InputError: as :func:`check_type`.
-    """
+    """Stop at a dataclass's fields of other types than its annotations name."""
     hints, defaults = _hints_of(type(made)), vars(type(made))  # type: ignore[arg-type]
     for name, value in vars(made).items():
         if type(value) is not hints[name] and value is not defaults.get(name, made):

@@ -7,11 +7,7 @@ from typing import Any, TypeVar, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.expected_tables import expected_tables
-from deniable.design.record import read_design
-from deniable.design.sample_size import plan, smallest_epsilon
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.engines.units import Publishing, Releasing, options_of
@@ -24,7 +20,6 @@ from deniable.estimate.leverage import Leverage, LeverageOfLiars
 from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.trend import Trend, TrendTests
-from deniable.estimate.trend_power import plan_trend
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.ledger import Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
@@ -49,6 +44,8 @@ from deniable.opened import (
     open_release,
     spelled_out,
 )
+from deniable.planning.sample_size import plan, smallest_epsilon
+from deniable.planning.trend_power import plan_trend
 from deniable.randomness import SystemRandomness
 from deniable.release.checking import Check, Problems
 from deniable.release.curator import Treatment
@@ -66,6 +63,9 @@ from deniable.release.release import (
 from deniable.release.release import share as write_release
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns.birkhoff import Decomposition, decompose
+from deniable.statement.account import Design
+from deniable.statement.expected_tables import expected_tables
+from deniable.statement.record import read_design
 from deniable.synthesis.combining import combine
 from deniable.synthesis.folder import synthesize
 from deniable.tables.frames import EagerFrame, marked, randomize_frame
@@ -384,11 +384,7 @@ def estimate(
 
 
 def _only(answers: Answers[_Answer]) -> _Answer:
-    """Return the one answer that there is.
-
-    Raises:
-        InputError: if there are several.
-    """
+    """Return the one answer that there is."""
     if len(answers) != 1:
         raise InputError(
             f"a column that is released as it is forms {len(answers)} groups of rows, with an "

@@ -56,19 +56,6 @@ def atomic_output(
     on the disk, so that even a killed process leaves nothing. Elsewhere it is written under a
     temporary name in the same folder, which an exception, an interrupt or SIGTERM removes.
 
-    Args:
-        path: the file to make.
-        overwrite: whether an existing file may be replaced; until then it stays as it is.
-        private: whether only its owner may read it.
-        before_named: called when the data is complete, before it gets a name; the file does not
-            appear if that fails.
-        beside: the folder, on the same file system, where it is under way, and of which somebody
-            else clears what dead runs have left; by default its own, which is swept.
-        reserve: bytes for which there has to be space before the block begins.
-
-    Raises:
-        InputError: if the file exists, its folder does not, or the disk is full.
-
     >>> with atomic_output("table.csv") as file:
     ...     file.write(b"smokes,age\\n")
     11
@@ -92,9 +79,6 @@ def atomic_output(
 
 class Digesting(io.RawIOBase):
     """A file that is written from its beginning to its end, and the digest of what was written.
-
-    Args:
-        file: an open binary file.
 
     >>> with atomic_output("table.csv") as file:
     ...     digesting = Digesting(file)
@@ -133,9 +117,6 @@ def explain_write_errors(where: str | Path) -> Iterator[None]:
     """Turn a failure of the system to write into one sentence.
 
     A pipe whose reader has gone is no mistake of the user: that error is passed on.
-
-    Raises:
-        InputError: if the system could not write.
     """
     try:
         yield
@@ -169,9 +150,6 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
     """Stop before any work if an output exists and was not meant to be replaced.
 
     What a run that died has left beside it is removed first (:func:`sweep`).
-
-    Raises:
-        InputError: if so, or if there is no folder to write into.
     """
     sweep(path)
     if not overwrite and os.path.lexists(path):
@@ -187,15 +165,6 @@ def refuse_foreign_folder(
 
     Only an older result of the same kind and an empty folder are ever replaced: anything else that
     stands there, such as the folder that holds the true table, would be lost.
-
-    Args:
-        path: the folder to make.
-        what: the kind of result, with its article.
-        is_ours: tells from the names in the folder whether it is one.
-        overwrite: whether an older one may be replaced.
-
-    Raises:
-        InputError: if so.
     """
     refuse_existing(path, overwrite=overwrite)
     if not os.path.lexists(path):
@@ -219,9 +188,6 @@ def write_file(
 ) -> None:
     """Write a small file that is no release, whole or not at all; see :func:`atomic_output`.
 
-    Raises:
-        InputError: as :func:`atomic_output`.
-
     >>> write_file(Path("note.txt"), b"all of it", overwrite=False)
     >>> Path("note.txt").read_text()
     'all of it'
@@ -241,9 +207,6 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
     It stands beside its final place meanwhile, under a name that begins with a dot, and is removed
     if anything goes wrong; an old folder stays until the new one is complete.
-
-    Raises:
-        InputError: if the folder exists and ``overwrite`` is false, or cannot be made.
 
     >>> with replaced_folder(Path("release"), overwrite=False) as folder:
     ...     made = (folder / "record.json").write_text("{}")
@@ -282,17 +245,7 @@ def remove_locked_folder(folder: Path, lock: "FileLock") -> None:
 
 
 def put_folder(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:
-    """Give a folder its name; in one step, where the system can.
-
-    Args:
-        new: the folder.
-        path: its name.
-        old: where a folder of that name goes meanwhile, if need be.
-        overwrite: whether there may be one.
-
-    Raises:
-        OSError: if there is one that may not be replaced, or the system refuses.
-    """
+    """Give a folder its name; in one step, where the system can."""
     if not overwrite and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "")
     if not path.exists():
@@ -339,14 +292,7 @@ class FileLock:
         self._lock: BaseFileLock | None = None
 
     def claim(self, *, patience: float = 0.0) -> bool:
-        """Hold the file, made if need be; return False while another process holds it.
-
-        Args:
-            patience: seconds to wait for it.
-
-        Raises:
-            OSError: if it cannot be made, or the system has no locks.
-        """
+        """Hold the file, made if need be; return False while another process holds it."""
         import filelock  # not needed by commands that write nothing
 
         if sys.platform != "win32" and not filelock.has_fcntl:
@@ -391,9 +337,6 @@ def sweep(path: Path) -> None:
     """Remove what runs that were killed have left beside an output, and warn of each.
 
     An old folder that such a run had moved away and not yet replaced comes back.
-
-    Args:
-        path: the file or folder that they were making.
     """
     ours = re.compile(
         rf"\.{re.escape(path.name)}\.([a-z0-9_]{{8}}|[0-9a-f]{{16}}|[a-z0-9_.]+\.partial)"

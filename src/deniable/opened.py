@@ -17,8 +17,6 @@ from typing import (
 )
 
 from deniable._checks import check_type
-from deniable.design.account import Design
-from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement, FormAgreement
 from deniable.estimate.columns import Answers
@@ -43,6 +41,8 @@ from deniable.models.question import ModelQuestion
 from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
 from deniable.schema.names import split_names
+from deniable.statement.account import Design
+from deniable.statement.record import read_design
 from deniable.tables.frames import mark_of
 
 Plan = Design | Mechanism | str | Path
@@ -53,11 +53,7 @@ Names = str | Sequence[str]
 
 
 def names_of(given: Any, argument: str, schema: Schema) -> tuple[str, ...]:
-    """Return names of columns: several, or one or several as they would be typed in a shell.
-
-    Raises:
-        InputError: if it is something else.
-    """
+    """Return names of columns: several, or one or several as they would be typed in a shell."""
     if isinstance(given, str):
         known = given in schema.names or given in schema.columns or given in schema.keep
         return (given,) if known else tuple(split_names(given))
@@ -73,11 +69,7 @@ def names_of(given: Any, argument: str, schema: Schema) -> tuple[str, ...]:
 
 
 def texts_of(given: Any, argument: str, example: str) -> dict[str, str]:
-    """Return a dictionary of texts; empty for None.
-
-    Raises:
-        InputError: if it is something else.
-    """
+    """Return a dictionary of texts; empty for None."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -88,11 +80,7 @@ def texts_of(given: Any, argument: str, example: str) -> dict[str, str]:
 
 
 def mechanism_of(plan: Plan) -> Mechanism:
-    """Return the mechanism of a plan.
-
-    Raises:
-        InputError: if it is none, or a file that cannot be read.
-    """
+    """Return the mechanism of a plan."""
     if isinstance(plan, str | Path):
         return read_design(plan).mechanism
     if isinstance(plan, Design):
@@ -112,12 +100,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]:
     """Return what makes a function's help show one by one what its ``**asked`` may be, and refuse
-    anything else.
-
-    Args:
-        makers: dataclasses and functions that the entries are handed on to, and whose defaults
-            they have.
-    """
+    anything else."""
     defaults = {
         one.name: one.default
         for maker in makers

@@ -133,9 +133,7 @@ class SeededRandomness(_Keystream):
     is marked in its record. An object belongs to the process and the thread that made it: in
     another, its bits would be used twice, so there it refuses, as it refuses to be copied.
 
-    Args:
-        seed: any integer.
-        stream: the name of one of many streams of bits; no two names share any.
+    ``stream``: the name of one of many streams of bits; no two names share any.
 
     >>> SeededRandomness(1).bits(np.uint8, 4).tolist(), SeededRandomness(1).secure
     ([74, 251, 114, 73], False)
@@ -168,13 +166,7 @@ class ExactCategorical:
 
     Outcome j has probability ``weights[j] / sum(weights)``. The weights may be of any width.
 
-    Args:
-        weights: non-negative integers, at least one positive; shape (n,).
-        prefix_bits: 16 for a lookup table of 65,536 entries, 8 for one of 256 (when thousands of
-            different distributions must be held at once).
-
-    Raises:
-        ValueError: if the weights are empty, negative or all zero.
+    ``weights``: non-negative integers, at least one positive; shape (n,).
 
     >>> weights = ExactCategorical([1, 2, 1])
     >>> weights.probability(1)
@@ -235,11 +227,8 @@ class ExactCategorical:
     ) -> NDArray[Any]:
         """Return ``count`` independent outcomes, shape (count,), in the narrowest unsigned type.
 
-        Args:
-            count: how many.
-            source: of the bits.
-            quarter: which quarter of [0, 1) each U lies in, 0 to 3, shape (count,), if that is
-                given: four distributions, of which each draw is from one.
+        ``source``: of the bits. ``quarter``: which quarter of [0, 1) each U lies in, 0 to 3, shape
+        (count,), if that is given: four distributions, of which each draw is from one.
         """
         if self._table is None:
             value = source.bits(np.uint64, count)
@@ -353,10 +342,7 @@ def uniform_below(limit: int, count: int, source: BitSource) -> NDArray[np.uint1
     They are what :class:`ExactCategorical` with as many equal weights draws from the same bits,
     without a table: the whole part of U times the limit.
 
-    Args:
-        limit: 1 to 2^16.
-        count: how many.
-        source: of the bits.
+    ``source``: of the bits.
 
     >>> uniform_below(40, 8, SeededRandomness(1)).tolist()
     [39, 11, 12, 1, 7, 2, 10, 13]

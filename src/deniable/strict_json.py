@@ -21,9 +21,6 @@ def from_json(content: bytes | str, kind: Any = Any) -> Any:
     Of a key given twice programs take the first value or the last, so that two of them would read
     two different records.
 
-    Raises:
-        msgspec.DecodeError: if it is not strict JSON of that type, or gives a key twice.
-
     >>> from_json('{"a": [1, 2]}', dict[str, list[int]])
     {'a': [1, 2]}
     >>> from_json('{"a": 1, "a": 2}')

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as package
-from deniable.design.record import mechanism_from_plain
-from deniable.design.stored import FORMAT_VERSION
 from deniable.errors import InputError
+from deniable.statement.record import mechanism_from_plain
+from deniable.statement.stored import FORMAT_VERSION
 
 GOLDEN = Path(__file__).parents[1] / "golden" / str(FORMAT_VERSION)
 MOST = int(os.environ.get("ALTERED", "50"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.design.methods import METHODS
+from deniable.statement.methods import METHODS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

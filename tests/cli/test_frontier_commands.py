@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.test_bad_input import refused
+from deniable.proofs.problem import SolverError
 from deniable.solvers.matrices import frontier as matrices_frontier
-from deniable.solvers.problem import SolverError
 
 pytestmark = pytest.mark.usefixtures("no_plot")
 

@@ -11,10 +11,10 @@ import pytest
 import deniable as package
 from deniable.collect.page import page_bytes
 from deniable.collect.study import read_study
-from deniable.design.record import FORMAT_VERSION, mechanism_to_plain
 from deniable.frontier.folder import read as read_frontier
 from deniable.laws import FAMILIES
 from deniable.release import record as release_record
+from deniable.statement.record import FORMAT_VERSION, mechanism_to_plain
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(path for path in GOLDEN.glob("*/answers/*.json"))

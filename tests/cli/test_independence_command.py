@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import deniable as package
-from deniable.design.record import read_design
 from deniable.estimate.chi_square import chi_square
 from deniable.mechanism.channel import Channel
+from deniable.statement.record import read_design
 
 SCHEMA = """
 keep = ["town"]

@@ -160,7 +160,7 @@ def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing_or_all(
         (
             "plan --categories 5,2 --epsilon 1 --error 2pt",
             "Trying totals",
-            "design.sample_size.plan",
+            "planning.sample_size.plan",
         ),
         (
             "share t.csv --schema t.toml --epsilon 1 --output r",

@@ -11,10 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.design.account import Design
-from deniable.design.level_designs import lower_bound
-from deniable.design.methods import METHODS
-from deniable.design.record import mechanism_from_plain, mechanism_to_plain
 from deniable.errors import InputError
 from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts
@@ -28,6 +24,10 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strength import mechanism_strength
 from deniable.randomness import BitSource, ExactCategorical, SeededRandomness
 from deniable.schema import Schema
+from deniable.statement.account import Design
+from deniable.statement.bound import lower_bound
+from deniable.statement.methods import METHODS
+from deniable.statement.record import mechanism_from_plain, mechanism_to_plain
 
 
 class PlainAllOrNothing(PlainLaw, tag="all-or-nothing"):

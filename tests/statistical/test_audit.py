@@ -9,9 +9,9 @@ from scipy.stats import binom
 
 from deniable import Schema, design
 from deniable.audit import Plan, audit
-from deniable.design.record import read_design
-from deniable.design.stored import FORMAT_VERSION
 from deniable.mechanism.mechanism import Mechanism
+from deniable.statement.record import read_design
+from deniable.statement.stored import FORMAT_VERSION
 from statistical.budget import BUDGET
 from unit.audit.test_audit import changed_to_any, honest, same_key, swapped, untouched
 

@@ -17,9 +17,9 @@ from deniable.laws import DesignedChannel
 from deniable.laws.patterns import FloatArray
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
+from deniable.proofs.rows import Limits, average_limits, local_limits
 from deniable.randomness import SystemRandomness
 from deniable.solvers.matrices import frontier
-from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 from deniable.solvers.matrices.response import bayes_estimate, left_inverse
 from statistical.budget import BUDGET
 

@@ -14,11 +14,11 @@ from deniable.design.design import design
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.tabulate import Counts
 from deniable.estimate.trend import Trend, TrendTest
-from deniable.estimate.trend_power import plan_trend
 from deniable.laws import PatternTable, PublishedForms
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.randomizer import Randomizer
+from deniable.planning.trend_power import plan_trend
 from deniable.randomness import SystemRandomness
 from deniable.schema import Schema
 from statistical.budget import BUDGET, SHARE

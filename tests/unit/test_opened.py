@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable
-from deniable.design.record import mechanism_to_plain
 from deniable.engines.units import options_of
 from deniable.errors import InputError, Notice
+from deniable.statement.record import mechanism_to_plain
 
 SCHEMA = deniable.Schema(
     (

@@ -28,9 +28,7 @@ CONSISTENT = "consistent with the claim; nothing is proved"
 class Level:
     """A claimed ε and what was shown of it, in nats.
 
-    Args:
-        claimed: inf where nothing is promised.
-        at_least: ε is above this, but for the error.
+    ``claimed``: inf where nothing is promised.
     """
 
     claimed: float
@@ -62,16 +60,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Audited:
-    """What was found of one attribute.
-
-    Args:
-        name: of the attribute.
-        epsilon: against someone who sees its column alone.
-        given_rest: against someone who knows all the other true values; None for one attribute.
-        attenuation: φ, or where a changed value is not evenly one of the others the probability
-            of being kept; None where released values are not categories.
-        kept: whether ``attenuation`` is that probability.
-    """
+    """What was found of one attribute."""
 
     name: str
     epsilon: Level
@@ -92,16 +81,7 @@ class Audited:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
-
-    Args:
-        plan: what was looked at.
-        draws: rows that were drawn.
-        epsilon: of the record.
-        attributes: the randomized ones.
-        pairs: φ of pairs, by their names; None where it cannot be told from that of the two.
-        refutations: sentences, the gravest first; empty if nothing was refuted.
-    """
+    """What an audit found."""
 
     plan: Plan
     draws: int
@@ -142,14 +122,6 @@ def audit(
     plan: Plan, box: Box, progress: Callable[[float | None], None] = lambda _fraction: None
 ) -> Audit:
     """Audit a black box against a claim.
-
-    Args:
-        plan: what is claimed, how many rows to draw, and how often an honest box may be refuted.
-        box: what is audited.
-        progress: called with the fraction of the rows that are drawn.
-
-    Raises:
-        InputError: if the box fails, or answers with values that cannot come from the claim.
 
     >>> from deniable import Schema, design
     >>> from deniable.mechanism.randomizer import Randomizer

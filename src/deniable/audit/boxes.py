@@ -21,12 +21,7 @@ rows, and under forms the rows' forms as one array more. Every call is a run of 
 
 
 def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
-    """Return the box around something that randomizes a pyarrow table of true values.
-
-    Args:
-        mechanism: what it claims to be; says only how values are written.
-        randomize: a table of texts in, a table out, or an open file with one, with the same rows.
-    """
+    """Return the box around something that randomizes a pyarrow table of true values."""
 
     def box(codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         released = released_codes(randomize(trial_table(mechanism.schema, codes)), mechanism)
@@ -48,15 +43,7 @@ class _Output(io.BytesIO):
 
 
 def command_box(mechanism: Mechanism, words: Sequence[str]) -> Box:
-    """Return the box around a program that reads CSV with a header and writes CSV with a header.
-
-    Args:
-        mechanism: what it claims to be.
-        words: the program and its arguments; it is started for every batch.
-
-    Raises:
-        InputError: from a call, if it cannot be started, fails, or does not give back the rows.
-    """
+    """Return the box around a program that reads CSV with a header and writes CSV with a header."""
 
     def randomize(table: Any) -> Any:
         # What is drawn here is about nobody, so no ledger is to count it.

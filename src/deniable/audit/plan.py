@@ -59,13 +59,7 @@ _TRIALS = 20_000
 
 @dataclass(frozen=True)
 class Power:
-    """How probably a defect would be found.
-
-    Args:
-        defect: in words.
-        probability: at least, in the attribute where it is hardest to see.
-        attribute: that attribute; empty if the defect is not of one.
-    """
+    """How probably a defect would be found."""
 
     defect: str
     probability: float
@@ -81,21 +75,9 @@ class Power:
 class Response:
     """What the claimed mechanism does to one attribute alone.
 
-    Args:
-        position: in the schema.
-        name: of the attribute.
-        size: categories a.
-        outputs: released values m.
-        keep: probability of the released value being the true one, averaged over the categories;
-            NaN where the outputs are not the categories.
-        pattern: whether a changed value is evenly one of the others.
-        matrix: M[y, x], shape (m, a); None if it is larger than 2^20.
-        asked: probability of there being an answer; 1 without forms.
-        forms: how many there are. A released value is then a form and an answer or none, at y =
-            form · (m + 1) + answer, with m, their number, for none; to keep is to be asked and to
-            answer truly.
-        sets: those that answers from a on name; to keep is then to name one that holds the truth.
-        others: by how much sets make it likelier that some other category is kept, too.
+    ``keep``: probability of the released value being the true one, averaged over the categories;
+    NaN where the outputs are not the categories. ``matrix``: M[y, x], shape (m, a); None if it is
+    larger than 2^20.
     """
 
     position: int
@@ -166,14 +148,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Event:
-    """A set of released records: the score lies in an interval, and maybe one column in a set.
-
-    Args:
-        scores: per attribute of the plan the score of every released value.
-        low, high: the interval.
-        attribute: place of the column among the attributes, or None.
-        values: for that column, whether a released value is in the set.
-    """
+    """A set of released records: the score lies in an interval, and maybe one column in a set."""
 
     scores: Sequence[Floats]
     low: float
@@ -200,13 +175,7 @@ def total_score(scores: Sequence[Floats], columns: Sequence[NDArray[Any]]) -> Fl
 
 @dataclass(frozen=True)
 class Plan:
-    """An audit of a claimed mechanism, before anything is drawn.
-
-    Args:
-        mechanism: what is claimed.
-        draws: rows in all.
-        error: how probably an honest mechanism is refuted at most.
-    """
+    """An audit of a claimed mechanism, before anything is drawn."""
 
     mechanism: Mechanism
     draws: int = DRAWS

@@ -21,13 +21,7 @@ from deniable.numerals import number_text, p_text
 
 def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
     """Print answers under their captions: means, quantiles and differences, which are a row each,
-    in one table; of everything else, whatever it is, a table each.
-
-    Args:
-        answers: to be printed.
-        level: of the intervals.
-        said: remarks that stand above already, and are not repeated; new ones are added.
-    """
+    in one table; of everything else, whatever it is, a table each."""
     said = set() if said is None else said
     tables: list[list[Tabular]] = [[a] for a in answers if not isinstance(a, Summary | Difference)]
     if single := [a for a in answers if isinstance(a, Summary | Difference)]:

@@ -133,7 +133,7 @@ def _list_methods() -> None:
 
     They are loaded for that help only, since that takes as long as all of the rest.
     """
-    from deniable.design.methods import DEFAULT_METHOD, METHODS, STRENGTH_METHOD
+    from deniable.statement.methods import DEFAULT_METHOD, METHODS, STRENGTH_METHOD
 
     lines = [f"Methods (default: {DEFAULT_METHOD}; with strengths: {STRENGTH_METHOD})"]
     for spec in METHODS.values():

@@ -13,7 +13,6 @@ from deniable.cli import console, groups
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.design.account import Design
     from deniable.design.strength import StrengthRequest
     from deniable.estimate.source import Release
     from deniable.ledger import Population
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from deniable.release.release import Options
     from deniable.release.signing import Signer
     from deniable.schema import FileFormat
+    from deniable.statement.account import Design
 
 # What an option is about, which is where the help lists it. What it does stands under Args in the
 # docstring of its command or of its group of options, or here if several commands have it.
@@ -64,11 +64,7 @@ class StrengthOptions:
     matrix: Annotated[list[str] | None, STRENGTH] = None
 
     def requested(self, names: Sequence[str]) -> "StrengthRequest":
-        """Return the λ, strengths, covariances and matrices requested for these attributes.
-
-        Raises:
-            InputError: if something cannot be read, or a name is unknown.
-        """
+        """Return the λ, strengths, covariances and matrices requested for these attributes."""
         from deniable.cli import options
         from deniable.design.strength import StrengthRequest
 
@@ -184,11 +180,7 @@ FileOrStream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_ch
 
 
 def refuse_two_outputs(output: str | None, as_json: bool) -> None:
-    """Refuse the mechanism and what ``--json`` says of it on one standard output.
-
-    Raises:
-        InputError: if both are wanted there.
-    """
+    """Refuse the mechanism and what ``--json`` says of it on one standard output."""
     if output == "-" and as_json:
         raise InputError(
             "standard output takes either the mechanism (--output -) or what --json says of it; "
@@ -197,13 +189,9 @@ def refuse_two_outputs(output: str | None, as_json: bool) -> None:
 
 
 def write_mechanism(design: "Design", output: str, *, force: bool) -> None:
-    """Write a mechanism to a file, or to standard output.
-
-    Raises:
-        InputError: if the file exists and is not to be replaced, or cannot be written.
-    """
+    """Write a mechanism to a file, or to standard output."""
     from deniable.atomic_files import write_file
-    from deniable.design.record import mechanism_to_plain, to_json
+    from deniable.statement.record import mechanism_to_plain, to_json
 
     content = to_json(mechanism_to_plain(design))
     if output == "-":
@@ -224,11 +212,7 @@ NO_OPTION = "there is no option"
 
 
 def check_inputs(_kind: Any, names: Any) -> None:
-    """Refuse a mistyped option in the place of a table.
-
-    Raises:
-        ValueError: if one begins with a hyphen, and is not that alone.
-    """
+    """Refuse a mistyped option in the place of a table."""
     for name in [names] if isinstance(names, str) else names or []:
         if name.startswith("-") and name != "-":
             raise ValueError(f"{NO_OPTION} {name} (a file of that name is ./{name})")
@@ -290,11 +274,7 @@ class FileOptions:
     sheet: Annotated[str | None, FILE] = None
 
     def file_format(self) -> "FileFormat":
-        """Return what was said.
-
-        Raises:
-            InputError: if it is impossible.
-        """
+        """Return what was said."""
         from deniable.schema import FileFormat
         from deniable.schema.names import split_names
 
@@ -340,12 +320,7 @@ class RowOptions:
 
     @contextmanager
     def open(self, source: str | None, *, show_values: bool) -> "Iterator[Release]":
-        """Yield the release at ``source``.
-
-        Raises:
-            InputError: if it cannot be read, nothing says what randomized it, or it cannot have
-                come from there.
-        """
+        """Yield the release at ``source``."""
         from deniable.estimate.consistency import check_origin
         from deniable.estimate.source import open_release
         from deniable.tables.reading import read_twice
@@ -368,11 +343,7 @@ class RowOptions:
 
 
 def is_study(folder: Path) -> bool:
-    """Return whether a folder is that of a study.
-
-    Raises:
-        InputError: if it is that of a release, too.
-    """
+    """Return whether a folder is that of a study."""
     found = (folder / "study.json").is_file()
     if found and (folder / "record.json").exists():
         raise InputError(f"{folder} holds a study and a release; give each a folder of its own")
@@ -380,11 +351,7 @@ def is_study(folder: Path) -> bool:
 
 
 def collected(study: Path) -> "Release":
-    """Return what a study has collected so far.
-
-    Raises:
-        InputError: if the extra `web` is not installed, or this is no folder of a study.
-    """
+    """Return what a study has collected so far."""
     from deniable.collect import check_installed
 
     check_installed()
@@ -423,12 +390,7 @@ class LedgerOptions:
     new_ledger: Annotated[bool | None, COUNTED, Parameter(negative="--no-new-ledger")] = None
 
     def remember(self, *, seeded: bool) -> "Population | None":
-        """Return whose data a release is about, if there is a ledger.
-
-        Raises:
-            InputError: if it cannot be one, a population is named without one, or the release is
-                made from a seed.
-        """
+        """Return whose data a release is about, if there is a ledger."""
         from deniable.ledger.book import EVERYBODY, population_of
 
         whose = population_of(
@@ -458,11 +420,7 @@ class SignOptions:
     sign: Annotated[Path | None, COUNTED] = None
 
     def signer(self) -> "Signer | None":
-        """Return the key, if one was named.
-
-        Raises:
-            InputError: if it cannot be used.
-        """
+        """Return the key, if one was named."""
         from deniable.release.signing import read_signer
 
         return None if self.sign is None else read_signer(self.sign, _pass_phrase)
@@ -500,12 +458,7 @@ class ReleaseOptions(LedgerOptions, FileOptions):
     insecure_seed: Annotated[int | None, TESTS] = None
 
     def options(self, problems: "Problems", command: str = "") -> "Options":
-        """Return what the release is told.
-
-        Args:
-            problems: takes up what cannot be used.
-            command: how the report says that the release was made.
-        """
+        """Return what the release is told."""
         from deniable.release.release import Options
 
         read: dict[str, Any] = {}

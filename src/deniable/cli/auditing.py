@@ -40,7 +40,7 @@ def audit(
     """
     from deniable.audit import Plan, command_box
     from deniable.audit import audit as examine
-    from deniable.design.record import read_design
+    from deniable.statement.record import read_design
 
     if draws < 1000:
         raise InputError(f"{draws} rows show nothing; draw at least 1000")

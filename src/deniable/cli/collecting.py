@@ -326,7 +326,7 @@ def answer(
     """
     check_installed()
     from deniable.collect import client
-    from deniable.design.stored import read_json
+    from deniable.statement.stored import read_json
 
     sent = client.answer(url, read_json(answers))
     console.answer(
@@ -466,8 +466,8 @@ def demo(
     from deniable.collect.folder import StudyFolder
     from deniable.collect.study import new_study
     from deniable.design.design import design
-    from deniable.design.record import mechanism_to_plain, to_json
     from deniable.schema import Schema
+    from deniable.statement.record import mechanism_to_plain, to_json
 
     example = resources("deniable.collect").joinpath("example")
     names = ("schema.toml", "questionnaire.toml")

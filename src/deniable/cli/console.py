@@ -101,7 +101,7 @@ def note(text: str) -> None:
 
 def print_json(plain: Any) -> None:
     """Print a result for scripts: strict JSON on stdout, with escapes for what cannot be shown."""
-    from deniable.design.record import to_json
+    from deniable.statement.record import to_json
 
     try:
         text = to_json(plain).decode()
@@ -241,16 +241,8 @@ def show_design(
     briefly: bool = False,
     method_known: bool = True,
 ) -> None:
-    """Print a design's statements (see :func:`deniable.design.record.design_to_plain`) as a table.
-
-    Args:
-        statements: what to print.
-        of_release: whether a release's guarantee is printed next. It says how well attributes
-            without ε can be guessed, so that is left out here.
-        briefly: whether only what is out of the ordinary is printed, without the table.
-        method_known: whether this program found the law. A file says by which method its law was
-            found, and a law does not tell.
-    """
+    """Print a design's statements (see :func:`deniable.statement.record.design_to_plain`) as a
+    table."""
     from deniable.release.statements import merged_sentence
 
     changed = statements["changed_levels"]
@@ -513,10 +505,7 @@ def show_readable(
 ) -> None:
     """Print what can be read from a release, loudly if that, or what is protected, is nothing.
 
-    Args:
-        expected: what the record says of it, if anything.
-        epsilon: of the record, in nats; None if unbounded.
-        person: what the guarantee says of all rows of a person, if it says anything.
+    ``epsilon``: of the record, in nats; None if unbounded.
     """
     from deniable.report import verdict as words
 
@@ -637,16 +626,7 @@ def show_table(
     elsewhere: str = "--json",
     framed: bool = True,
 ) -> None:
-    """Print rows of texts; a column in which every row is empty is left out.
-
-    Args:
-        headers: of the columns.
-        rows: a text per column each.
-        text_columns: the first so many are left-aligned, the others are numbers.
-        most: rows that are printed at most; of more it is said how many they are.
-        elsewhere: what lists all rows.
-        framed: whether lines are drawn around the cells.
-    """
+    """Print rows of texts; a column in which every row is empty is left out."""
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

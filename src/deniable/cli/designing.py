@@ -37,7 +37,7 @@ from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
     from deniable.collect.study import Study
-    from deniable.design.account import Design
+    from deniable.statement.account import Design
 
 
 @app.command(group=groups.BEFORE)
@@ -178,7 +178,7 @@ def plan(
         trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
     """
     from deniable.cli import options
-    from deniable.design import sample_size
+    from deniable.planning import sample_size
 
     request = request or TotalOptions()
     if trend:
@@ -244,7 +244,7 @@ def plan(
 def _plan_trend(
     of: GenotypeOptions, epsilon: float | None, method: str | None, *, as_json: bool
 ) -> None:
-    from deniable.estimate.trend_power import SENTENCE, plan_trend, without_privacy
+    from deniable.planning.trend_power import SENTENCE, plan_trend, without_privacy
 
     if of.people is None or of.snps is None or epsilon is None:
         raise InputError("a trend is planned with --people, --snps and --epsilon")
@@ -280,8 +280,8 @@ def _plan_trend(
 
 def account_of(result: Any, *, curve: bool) -> Any:
     """Return the account of a design, with the curve of caps if ``curve``."""
-    from deniable.design.account import account
     from deniable.design.design import cap_curve
+    from deniable.statement.account import account
 
     if not curve:
         return result.account
@@ -369,13 +369,13 @@ def inspect(
         covariance: Also what is left of the covariance of two attributes: a,b.
         signed_by: Public key that the release is to be signed with, all its files as then.
     """
-    from deniable.design import record
-    from deniable.design.strata import Designs, read_designs
     from deniable.estimate.consistency import check_origin
     from deniable.estimate.source import open_release
     from deniable.mechanism.privacy import finite_or_none
     from deniable.release.record import FILE, UNCHECKED_MECHANISM, verify
     from deniable.release.signing import is_signed
+    from deniable.statement import record
+    from deniable.statement.strata import Designs, read_designs
 
     folder = source if source.is_dir() else source.parent
     signature = _signature(source, signed_by)
@@ -441,7 +441,7 @@ def inspect(
 def _study(source: Path) -> "Study | None":
     """Return the study in a file or a study's folder, checked in full; None if it is none."""
     from deniable.collect.study import FORMAT, read_study
-    from deniable.design.stored import read_json
+    from deniable.statement.stored import read_json
 
     file = source / "study.json" if is_study(source) else source
     if not file.is_file() or read_json(file).get("format") != FORMAT:

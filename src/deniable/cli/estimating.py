@@ -180,11 +180,7 @@ def _print_tables(
 def write_answers(
     answers: Sequence[Any], output: Path, level: float, *, wide: bool = False, force: bool
 ) -> None:
-    """Write answers as one table.
-
-    Raises:
-        InputError: if the file exists and is not to be replaced, or cannot be written.
-    """
+    """Write answers as one table."""
     from deniable.estimate.columns import caption_of_all, columns_of
     from deniable.tables.answers import write_columns
 
@@ -300,11 +296,7 @@ def _question(
 
 
 def comparison(text: str) -> tuple[str, tuple[str, str]]:
-    """Return the column that --compare names, and the two values.
-
-    Raises:
-        InputError: if it is not written as column=one,other.
-    """
+    """Return the column that --compare names, and the two values."""
     column, equals, values = text.partition("=")
     named = split_names(values)
     if not equals or not column or len(named) != 2:

@@ -59,11 +59,7 @@ class PriorOptions(FileOptions):
     schema: SchemaPath = None
 
     def read(self) -> Any:
-        """Return the prior.
-
-        Raises:
-            InputError: if none is given, or several, or it cannot be read.
-        """
+        """Return the prior."""
         from deniable.frontier import priors
         from deniable.schema import FileFormat, Schema
 
@@ -100,11 +96,7 @@ class LevelOptions:
     epsilon_ldp: Annotated[str | None, SHARED, Parameter(name="--epsilon-ldp")] = None
 
     def read(self) -> tuple[float, ...] | None:
-        """Return the levels; None to have them chosen.
-
-        Raises:
-            InputError: if both kinds are given, or one is not a list of numbers.
-        """
+        """Return the levels; None to have them chosen."""
         from deniable.cli import options
 
         if self.privacy is not None and self.epsilon_ldp is not None:
@@ -276,9 +268,9 @@ def pick(
         name: The column that it is for; of merged columns all, as in a,b.
         output: Where to write the mechanism; with -, nothing else is on standard output.
     """
-    from deniable.design import record
     from deniable.frontier.picking import pick as picked
     from deniable.schema import Schema
+    from deniable.statement import record
 
     refuse_two_outputs(output, as_json)
 

@@ -140,8 +140,8 @@ def export(
     Example: deniable ledger export people.ledger --output releases.csv
     """
     from deniable.atomic_files import write_file
-    from deniable.design.record import to_json
     from deniable.ledger import stored_releases
+    from deniable.statement.record import to_json
 
     rows = [release.to_plain() for release in stored_releases(_opened(source).events())]
     if as_json:

@@ -14,26 +14,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.expected_tables import Assumed
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
+from deniable.statement.expected_tables import Assumed
 from deniable.strict_json import from_json
 
 Numbers = list[float] | dict[str, float]
 
 
 def listed(text: str, option: str, names: Sequence[str] | None = None) -> Numbers:
-    """Return numbers in the order they are typed in, or by name if each has one.
-
-    Args:
-        text: what the user wrote.
-        names: the names that there are; None if any will do.
-
-    Raises:
-        InputError: if an entry is no number, some have a name and some have none, or a name is
-            unknown or repeated.
-    """
+    """Return numbers in the order they are typed in, or by name if each has one."""
     parts = entries(text, option)
     named = [part for part in parts if isinstance(part, tuple)]
     if not named:
@@ -53,11 +44,7 @@ def listed(text: str, option: str, names: Sequence[str] | None = None) -> Number
 
 
 def numbers_per_attribute(text: str, names: Sequence[str], option: str) -> list[float]:
-    """Return one number per attribute, shape (k,), in the order of ``names``.
-
-    Raises:
-        InputError: as :func:`listed`, or if a value is missing or there are too many.
-    """
+    """Return one number per attribute, shape (k,), in the order of ``names``."""
     values = _by_name(listed(text, option, names), names, option, "one each, in this order")
     if missing := [name for name in names if name not in values]:
         raise InputError(f"{option}: attribute '{missing[0]}' has no value")
@@ -67,16 +54,7 @@ def numbers_per_attribute(text: str, names: Sequence[str], option: str) -> list[
 def number_or_numbers(
     text: str | None, names: Sequence[str], option: str
 ) -> float | dict[str, float] | None:
-    """Return one number for all attributes, or numbers by name; None for no text.
-
-    Args:
-        text: ``0.5``; one number per attribute in the order of ``names``; ``name=0.5`` for some of
-            them; or ``@file`` with any of these.
-        names: the protected attributes.
-
-    Raises:
-        InputError: as :func:`listed`, or if there are more or fewer plain values than attributes.
-    """
+    """Return one number for all attributes, or numbers by name; None for no text."""
     if text is None:
         return None
     values = listed(text, option, names)
@@ -99,11 +77,7 @@ def _by_name(values: Numbers, names: Sequence[str], option: str, give: str) -> d
 def numbers_by_name(
     text: str | None, option: str, names: Sequence[str] | None = None
 ) -> dict[str, float]:
-    """Return numbers by name; none for no text.
-
-    Raises:
-        InputError: as :func:`listed`, or if they have no names.
-    """
+    """Return numbers by name; none for no text."""
     if text is None:
         return {}
     if any(isinstance(entry, str) for entry in entries(text, option)):
@@ -115,11 +89,7 @@ def numbers_by_name(
 
 def assumed(text: str | None, tables: Sequence[str] | None) -> Assumed:
     """Return what ``--assume`` takes to be true of ``--tables``: "uniform" or "worst" as written,
-    or shares by attribute, ``a=0.2:0.8``.
-
-    Raises:
-        InputError: if it is none of these, or there are no tables.
-    """
+    or shares by attribute, ``a=0.2:0.8``."""
     option = "--assume"
     if text is not None and not tables:
         raise InputError(f"{option} says what is true of --tables; name them")
@@ -139,11 +109,7 @@ def assumed(text: str | None, tables: Sequence[str] | None) -> Assumed:
 
 
 def numbers(text: str, option: str) -> list[float]:
-    """Return a comma-separated list (or ``@file``) of numbers.
-
-    Raises:
-        InputError: as :func:`listed`, or if they have names.
-    """
+    """Return a comma-separated list (or ``@file``) of numbers."""
     values = listed(text, option)
     if isinstance(values, dict):
         raise InputError(f"{option}: expected a list of numbers, without names")
@@ -162,11 +128,7 @@ def _some(names: Sequence[str], most: int) -> str:
 
 
 def number(text: str, where: str) -> float:
-    """Return a number.
-
-    Raises:
-        InputError: if the text is none.
-    """
+    """Return a number."""
     try:
         return float(text)
     except ValueError:
@@ -174,11 +136,7 @@ def number(text: str, where: str) -> float:
 
 
 def share(text: str, option: str) -> float:
-    """Return a share or a difference of shares: ``2pt`` and ``2%`` are 0.02.
-
-    Raises:
-        InputError: if it is no number.
-    """
+    """Return a share or a difference of shares: ``2pt`` and ``2%`` are 0.02."""
     plain = text.strip()
     for unit in ("pt", "%"):
         if plain.endswith(unit):
@@ -187,11 +145,7 @@ def share(text: str, option: str) -> float:
 
 
 def whole_numbers(text: str, option: str) -> list[int]:
-    """Return a comma-separated list (or ``@file``) of whole numbers.
-
-    Raises:
-        InputError: if an entry is something else.
-    """
+    """Return a comma-separated list (or ``@file``) of whole numbers."""
     try:
         return [int(str(entry)) for entry in entries(text, option)]
     except ValueError:
@@ -199,11 +153,7 @@ def whole_numbers(text: str, option: str) -> list[int]:
 
 
 def entries(text: str, option: str) -> list[str | tuple[str, str]]:
-    """Return the parts of a list as typed, or of ``@file``: texts, or (name, value) pairs.
-
-    Raises:
-        InputError: if there is none, or the file cannot be read.
-    """
+    """Return the parts of a list as typed, or of ``@file``: texts, or (name, value) pairs."""
     if text.startswith("@"):
         path = Path(text[1:])
         try:
@@ -235,11 +185,7 @@ def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
 
 def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
     """Return what ``--given-rest`` means: a multiple or "none" as written, one number, or one per
-    attribute.
-
-    Raises:
-        InputError: if it is none of these.
-    """
+    attribute."""
     option = "--given-rest"
     if text == "none" or (text.endswith(("x", "e")) and "," not in text and "@" not in text):
         return text
@@ -249,20 +195,12 @@ def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
 
 
 def floor(text: str) -> float:
-    """Return what ``--pair-floor`` means: a number, or 0 for "none".
-
-    Raises:
-        InputError: if it is neither.
-    """
+    """Return what ``--pair-floor`` means: a number, or 0 for "none"."""
     return 0.0 if text == "none" else number(text, "--pair-floor")
 
 
 def pairs(texts: Sequence[str] | None, option: str, form: str = "column=value") -> dict[str, str]:
-    """Return name=value pairs, one a text; the value may contain anything.
-
-    Raises:
-        InputError: if an entry is not of the ``form``, or a name is repeated.
-    """
+    """Return name=value pairs, one a text; the value may contain anything."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
@@ -277,15 +215,7 @@ def pairs(texts: Sequence[str] | None, option: str, form: str = "column=value") 
 def preserved(
     texts: Sequence[str] | None, names: Sequence[str], option: str = "--preserve"
 ) -> dict[tuple[str, str], float]:
-    """Return by pair of attributes what fraction of its covariance has to survive.
-
-    Args:
-        texts: ``a:b=0.4`` each, several separated by commas, or ``@file``.
-        names: the protected attributes; a name may contain a colon.
-
-    Raises:
-        InputError: if an entry is something else, or an attribute is unknown.
-    """
+    """Return by pair of attributes what fraction of its covariance has to survive."""
     fractions: dict[tuple[str, str], float] = {}
     for text in texts or ():
         if any(isinstance(entry, str) for entry in entries(text, option)):
@@ -315,16 +245,7 @@ def _pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
 def matrices(
     texts: Sequence[str] | None, names: Sequence[str], option: str = "--matrix"
 ) -> dict[str, NDArray[np.float64]]:
-    """Return response matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
-
-    Args:
-        texts: ``name=file.json``; the file is a list of rows, and row x holds the probabilities of
-            all answers to x, as in Ruiz's paper.
-        names: the protected attributes.
-
-    Raises:
-        InputError: if an attribute is unknown or given twice, or a file holds no such matrix.
-    """
+    """Return response matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x]."""
     by_name: dict[str, NDArray[np.float64]] = {}
     for name, file in pairs(texts, option, "name=file.json").items():
         _check_name(name, names, option)
@@ -345,12 +266,7 @@ def _content(path: Path, where: str) -> bytes:
 
 
 def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
-    """Return a response matrix from plain rows, one per true category.
-
-    Raises:
-        InputError: if they are no bistochastic matrix; the sentence names the row or column as
-            they are written.
-    """
+    """Return a response matrix from plain rows, one per true category."""
     try:
         lists = msgspec.convert(rows, list[list[float]])
     except msgspec.ValidationError:
@@ -364,17 +280,7 @@ def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
 
 
 def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
-    """Return how strongly to randomize each stratum, from a JSON file.
-
-    Args:
-        path: an object: by stratum an object with ``attenuation`` and ``strength`` (a number, or
-            numbers by attribute), ``preserve`` (fractions by ``"first:second"``) and ``matrix``
-            (rows by attribute).
-        names: the protected attributes.
-
-    Raises:
-        InputError: if the file is no such object, or an attribute is unknown.
-    """
+    """Return how strongly to randomize each stratum, from a JSON file."""
     content = _content(path, f"{path}: the file with strengths per stratum")
     try:
         written = from_json(content, dict[str, _Written])

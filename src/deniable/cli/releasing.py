@@ -36,9 +36,9 @@ from deniable.errors import InputError
 from deniable.numerals import count_text
 
 if TYPE_CHECKING:
-    from deniable.design.account import Design
     from deniable.release import checking
     from deniable.schema import FileFormat
+    from deniable.statement.account import Design
 
 
 @app.command(group=groups.START)
@@ -142,11 +142,7 @@ def share(
 
 
 def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
-    """Look at the rows, and print what would be made and all reasons against it.
-
-    Raises:
-        InputError: if there is one.
-    """
+    """Look at the rows, and print what would be made and all reasons against it."""
     from deniable.tables.reading import read_twice
 
     check.request()
@@ -164,11 +160,7 @@ def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
 
 
 def _show_draft(source: str, file_format: "FileFormat") -> None:
-    """Show what a schema of the table would be, if it were read off the data, and stop.
-
-    Raises:
-        InputError: that there is no schema, and the two ways to one.
-    """
+    """Show what a schema of the table would be, if it were read off the data, and stop."""
     from deniable.schema import Schema
     from deniable.tables.drafting import draft_schema
     from deniable.tables.reading import column_names
@@ -228,8 +220,8 @@ def _advice(
     """Return what would make more of a release readable: forms, where nothing but a total and
     importances were asked for, and the command that finds an ε."""
     from deniable.cli import options
-    from deniable.design.alternatives import forms_instead
     from deniable.design.design import design
+    from deniable.planning.alternatives import forms_instead
     from deniable.report import verdict as words
 
     expected, request = record["readable"], request or DesignOptions()
@@ -322,10 +314,10 @@ def _resume(
     as_json: bool,
 ) -> None:
     """Go on with a release in parts."""
-    from deniable.design.record import read_design
     from deniable.engines import processes
     from deniable.release.job import refuse_other_request
     from deniable.release.parts import finish
+    from deniable.statement.record import read_design
 
     job = processes.resumed(output)
     asked = replace(publish, sign=None) != PublishOptions()
@@ -429,8 +421,8 @@ def _given(
     schema: Path | None, mechanism: Path | None, request: DesignOptions | None
 ) -> tuple[Any, Any]:
     """Return the schema, and the design if there is one already."""
-    from deniable.design.record import read_design
     from deniable.schema import Schema
+    from deniable.statement.record import read_design
 
     if (schema is None) == (mechanism is None):
         raise InputError(
@@ -503,9 +495,9 @@ def randomize(
         mechanism: mechanism.json, record.json, or its folder.
         output: Output table, or - for CSV on standard output.
     """
-    from deniable.design import record
     from deniable.release import release
     from deniable.release.checking import Problems
+    from deniable.statement import record
 
     design = record.read_design(mechanism)
     given = given or ReleaseOptions()

@@ -17,12 +17,9 @@ def split_responses(
     A mechanism made by ``frontier pick`` is a response matrix. So is a list of rows if the others
     have levels or a total, or their method is named and works with them; otherwise, under method
     lambda, it has to be bistochastic and is left among the options.
-
-    Raises:
-        InputError: if a file cannot be used, or an attribute is unknown or given twice.
     """
     from deniable.design.matrices import holds_mechanism, merged_for, response_from_file
-    from deniable.design.methods import method_named
+    from deniable.statement.methods import method_named
 
     by_level = (
         not method_named(request.method).by_strength

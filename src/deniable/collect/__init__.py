@@ -15,11 +15,7 @@ NEEDED = ("alembic", "httptools", "segno", "sqlalchemy", "starlette", "uvicorn")
 
 
 def check_installed() -> None:
-    """Do nothing if what collecting needs is installed.
-
-    Raises:
-        InputError: if something is missing; the sentence says how to install it.
-    """
+    """Do nothing if what collecting needs is installed."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(
             f"collecting needs {missing[0]}, which is not installed: pip install 'deniable[web]'"

@@ -44,12 +44,7 @@ def bucket_size(record_size: int) -> tuple[int, int]:
 
 
 class Buckets:
-    """The records of a store, in one transaction: found, put in, written at its end.
-
-    Args:
-        run: runs a statement in the transaction.
-        record_size: bytes of a record.
-    """
+    """The records of a store, in one transaction: found, put in, written at its end."""
 
     def __init__(self, run: Run, record_size: int) -> None:
         self._run, self._record_size = run, record_size
@@ -103,12 +98,7 @@ class Buckets:
         return content[at + _ID + 1 : at + self._width]
 
     def put(self, name: bytes, record: bytes) -> None:
-        """Put a record under an id, or its withdrawal: an empty one.
-
-        Args:
-            name: the id, 32 bytes.
-            record: of the store's size, or empty.
-        """
+        """Put a record under an id, or its withdrawal: an empty one."""
         number, content, at, there = self._place(name)
         entry = name + (b"\0" + record if record else b"\1" + bytes(self._record_size))
         if there:
@@ -126,11 +116,7 @@ class Buckets:
 
     def known(self, group: Sequence[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], set[bytes]]:
         """Return the record of each id of a group that is stored, and the ids whose records were
-        withdrawn.
-
-        Args:
-            group: ids and records.
-        """
+        withdrawn."""
         self.load(name for name, _ in group)
         found = {name: self.find(name) for name, _ in group}
         there = {name: record for name, record in found.items() if record}
@@ -184,15 +170,7 @@ class Buckets:
 
 def read_buckets(driver: Any, record_size: int) -> Iterator[NDArray[np.uint8]]:
     """Yield all records in batches, shape (n, record_size). They are read before the first is given
-    out: SQLite's journal is not emptied while somebody reads.
-
-    Args:
-        driver: the database's own connection.
-        record_size: bytes of a record.
-
-    Raises:
-        ValueError: if they are not the buckets of such records.
-    """
+    out: SQLite's journal is not emptied while somebody reads."""
     batches = []
     with closing(driver.cursor()) as cursor:
         cursor.execute("SELECT content FROM bucket")
@@ -202,15 +180,7 @@ def read_buckets(driver: Any, record_size: int) -> Iterator[NDArray[np.uint8]]:
 
 
 def records_in(contents: Sequence[bytes], record_size: int) -> NDArray[np.uint8]:
-    """Return the records in buckets, shape (n, record_size).
-
-    Args:
-        contents: of the buckets.
-        record_size: bytes of a record.
-
-    Raises:
-        ValueError: if they are not the buckets of such records.
-    """
+    """Return the records in buckets, shape (n, record_size)."""
     capacity, size = bucket_size(record_size)
     if {*map(len, contents)} != {size}:
         raise ValueError("a bucket has another size")

@@ -34,14 +34,7 @@ WAITS = (1.0, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent in somebody's name, and the receipt.
-
-    Args:
-        body: the request's body: study, token, hash of the receipt, randomized record.
-        receipt: with which it can be taken back.
-        answers: the randomized answers, by attribute.
-        called: what the page calls these answers.
-    """
+    """What was sent in somebody's name, and the receipt."""
 
     body: bytes
     receipt: str
@@ -52,14 +45,7 @@ class Sent:
 def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) -> Sent:
     """Randomize answers, once.
 
-    Args:
-        study: what is asked.
-        answers: a category, or a number where the question is binned, by column.
-        token: of the invitation; empty if the study is open to all.
-        bits: where random bits come from.
-
-    Raises:
-        InputError: if an answer is missing, or is none of its question's.
+    ``bits``: where random bits come from.
     """
     codes = codes_of(study, answers)
     mechanism = study.design.mechanism
@@ -89,11 +75,7 @@ def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) 
 
 
 def codes_of(study: Study, answers: Mapping[str, Any]) -> list[int]:
-    """Return the codes of somebody's true answers, in the schema's order.
-
-    Raises:
-        InputError: if an answer is missing, or is none of its question's.
-    """
+    """Return the codes of somebody's true answers, in the schema's order."""
     schema = study.design.mechanism.schema
     if unknown := [name for name in answers if name not in schema.columns]:
         raise InputError(f"there is no question '{unknown[0]}' in the study")
@@ -120,11 +102,7 @@ def _code(attribute: Attribute, answer: Any) -> int:
 
 
 def fetch(url: str, path: str, body: bytes | None = None) -> tuple[int, bytes, dict[str, str]]:
-    """Ask a server, and return status, body and headers; follows nothing.
-
-    Raises:
-        InputError: if it cannot be reached.
-    """
+    """Ask a server, and return status, body and headers; follows nothing."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -152,11 +130,7 @@ def fetch(url: str, path: str, body: bytes | None = None) -> tuple[int, bytes, d
 
 
 def fetch_study(url: str) -> Study:
-    """Return the study that a server hands out, checked in full.
-
-    Raises:
-        InputError: if there is none, or it does not hold together.
-    """
+    """Return the study that a server hands out, checked in full."""
     status, content, _ = fetch(url, "study.json")
     if status != 200:
         raise InputError(f"{url.split('#')[0]} has no study (it answered {status})")
@@ -166,11 +140,7 @@ def fetch_study(url: str) -> Study:
 
 
 def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) -> Sent:
-    """Answer a study: draw once, send that until it has arrived, return it.
-
-    Raises:
-        InputError: if the answers do not fit, the study does not take them, or does not answer.
-    """
+    """Answer a study: draw once, send that until it has arrived, return it."""
     study, token = fetch_study(url), urlsplit(url).fragment
     if not (study.open_to_all or re.fullmatch("[0-9a-f]{32}", token)):
         raise InputError(
@@ -211,11 +181,7 @@ def _said(content: bytes, status: int, key: str = "error") -> str:
 
 
 def page_at(where: str) -> bytes:
-    """Return the page at an address, or in a file.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Return the page at an address, or in a file."""
     if "://" in where:
         status, content, _ = fetch(where, "")
         if status != 200:

@@ -75,11 +75,7 @@ class RefusedError(Exception):
 
 
 def submission_of(study: Study, body: bytes) -> Submission:
-    """Return the submission in a request's body.
-
-    Raises:
-        RefusedError: if it is not one of this study.
-    """
+    """Return the submission in a request's body."""
     try:
         sent = from_json(body, _SubmissionBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -115,15 +111,7 @@ def today() -> date:
 
 
 class Collector:
-    """The public part of a study's server.
-
-    Args:
-        study: what is collected.
-        store: where to.
-        folder: where the store lies, for the space left on its disk; None if elsewhere.
-        hops: how many proxies stand in front.
-        per_minute: how many submissions one address may make a minute.
-    """
+    """The public part of a study's server."""
 
     def __init__(
         self,

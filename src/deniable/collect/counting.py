@@ -33,14 +33,7 @@ class Records(Protocol):
 
 @dataclass(frozen=True)
 class Collected(Release):
-    """What a study has collected so far, as a release that questions are asked of.
-
-    Args:
-        folder: the study's.
-        store: its records, kept by whoever asks often; None to open the store for every question.
-        counted: what has been counted, and after how many changes of the store. As long as nothing
-            has changed, it is not counted again.
-    """
+    """What a study has collected so far, as a release that questions are asked of."""
 
     identified: bool = True
     folder: StudyFolder | None = None
@@ -57,11 +50,7 @@ class Collected(Release):
         numbers: Sequence[str] = (),  # noqa: ARG002 - nor kept columns
         by_form: bool = False,  # noqa: ARG002 - a study has none
     ) -> list[list[Counts]]:
-        """Return all records counted.
-
-        Raises:
-            InputError: if there are none, or rows are to be grouped, selected or weighed.
-        """
+        """Return all records counted."""
         if by or where or weights:
             raise InputError(
                 "a study's store has no rows to group, select or weigh; collect export makes a "
@@ -119,11 +108,7 @@ class Collected(Release):
 
 
 def open_collected(path: Path) -> Collected:
-    """Return what questions about a study are asked of.
-
-    Raises:
-        InputError: if the folder is not one of a study, or the study does not hold together.
-    """
+    """Return what questions about a study are asked of."""
     return collected_by(StudyFolder(path))
 
 

@@ -25,18 +25,7 @@ def new_secret() -> str:
 
 
 class Door:
-    """Lets in whoever has the secret.
-
-    Args:
-        port: where the page listens, on this machine.
-        secret: in its address, ``/enter/{secret}``.
-        name: of its cookie. Cookies are shared by all ports of a machine, so each page has a name
-            of its own.
-        policy: the Content Security Policy of its pages.
-        longest_form: bytes that a form may have.
-        token: stands in the forms, and a session follows from it; by default another in every
-            process, so that who has seen an old cookie has nothing.
-    """
+    """Lets in whoever has the secret."""
 
     def __init__(
         self,

@@ -18,26 +18,13 @@ from deniable.randomness import SystemRandomness
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """Where a study lives.
-
-    Args:
-        path: the folder that ``collect open`` made.
-    """
+    """Where a study lives."""
 
     path: Path
 
     @classmethod
     def make(cls, path: Path, study: Study, store: str | None = None) -> "StudyFolder":
-        """Make the folder, an empty store and the steward's secret; all of it or nothing.
-
-        Args:
-            path: the folder to make.
-            study: what is collected.
-            store: SQLAlchemy's address of a database; None for a file in the folder.
-
-        Raises:
-            InputError: if the folder exists, or the store cannot be made.
-        """
+        """Make the folder, an empty store and the steward's secret; all of it or nothing."""
         refuse_existing(path, overwrite=False)
         with replaced_folder(path, overwrite=False) as folder:
             folder.chmod(0o700)
@@ -51,11 +38,7 @@ class StudyFolder:
 
     @cached_property
     def study(self) -> Study:
-        """The study, checked in full.
-
-        Raises:
-            InputError: if the folder is not one of a study, or the study does not hold together.
-        """
+        """The study, checked in full."""
         if not (self.path / "study.json").is_file():
             raise InputError(
                 f"{self.path}: this is not the folder of a study (collect open makes one)"
@@ -71,11 +54,7 @@ class StudyFolder:
 
     @property
     def secret(self) -> str:
-        """What lets the steward in.
-
-        Raises:
-            InputError: if this folder does not have it.
-        """
+        """What lets the steward in."""
         return self._private("steward.secret")
 
     def _private(self, name: str) -> str:
@@ -90,11 +69,7 @@ class StudyFolder:
             raise InputError(f"{self.path / name}: this is not text") from None
 
     def open_store(self) -> Store:
-        """Return the store.
-
-        Raises:
-            InputError: if it cannot be used, or is not this study's.
-        """
+        """Return the store."""
         study = self.study
         given = (self.path / "store.url").is_file()
         if not given and not (self.path / "store.sqlite").is_file():
@@ -103,11 +78,7 @@ class StudyFolder:
 
     @contextmanager
     def opened(self) -> Iterator[Store]:
-        """Give the store, and close it at the end.
-
-        Raises:
-            InputError: as :meth:`open_store`, or if the store fails meanwhile.
-        """
+        """Give the store, and close it at the end."""
         with explained(self.url):
             store = self.open_store()
             try:
@@ -116,11 +87,7 @@ class StudyFolder:
                 store.dispose()
 
     def upgrade(self) -> None:
-        """Bring the store up to date with this version.
-
-        Raises:
-            InputError: if it cannot be used.
-        """
+        """Bring the store up to date with this version."""
         upgrade(self.url, self.study)
         with self.opened():
             pass

@@ -38,11 +38,7 @@ def gates_of(law: Law) -> list[str]:
 
 
 def gate_values(text: str) -> FloatArray:
-    """Return the doubles of a gate vector.
-
-    Raises:
-        InputError: if the text is not base64 of doubles.
-    """
+    """Return the doubles of a gate vector."""
     try:
         return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8")
     except ValueError:
@@ -54,9 +50,6 @@ def check_gates(law: Law, gates: list[str]) -> None:
 
     The exponent of G_k = e^{ln g − E/2} is off by at most (4 E + 5) u here and as much there, the
     exponential by 2 u each (docs/proofs/optimal.md, Theorem 10).
-
-    Raises:
-        InputError: if so.
     """
     tables = _tables(law)
     if len(gates) != len(tables):

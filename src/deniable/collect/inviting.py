@@ -34,18 +34,6 @@ def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | No
     on the disk, whole, before the store knows of any. A run that was killed in between has left a
     file of links that nobody can answer with: the same again finds them, and the store gets to know
     them.
-
-    Args:
-        study: to which.
-        count: how many people.
-        url: where the study is served.
-        output: the file of links to make.
-        qr: a folder for an image of each, if wanted.
-
-    Raises:
-        InputError: if the number is no number of people, anyone may answer, the study is closed, an
-            output exists that is not what an interrupted run has left, or it or the store cannot be
-            written.
     """
     if not 1 <= count <= MOST:
         raise InputError("--count: from one person to a million are invited at a time")

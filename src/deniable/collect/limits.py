@@ -18,12 +18,6 @@ _WINDOW = 60.0
 def address_of(peer: str, forwarded: Sequence[str], hops: int) -> str:
     """Return whose request it is: the peer, or what the proxies in front say.
 
-    Args:
-        peer: the other end of the connection.
-        forwarded: the values of X-Forwarded-For, in order.
-        hops: how many proxies of ours stand in front. Each appends the address it saw, so that the
-            one that counts is so many from the right; what stands further left can be forged.
-
     >>> address_of("10.0.0.1", ["6.6.6.6, 192.0.2.7"], 1), address_of("192.0.2.7", ["6.6.6.6"], 0)
     ('192.0.2.7', '192.0.2.7')
     """
@@ -49,9 +43,6 @@ def network_of(address: str) -> str:
 class Limiter:
     """Lets an address ask so many times a minute.
 
-    Args:
-        per_minute: how often.
-
     >>> limiter = Limiter(2)
     >>> [limiter.allows("192.0.2.7", now=1.0) for _ in range(3)], limiter.allows("192.0.2.8", 1.0)
     ([True, True, False], True)
@@ -64,12 +55,7 @@ class Limiter:
         self._key = b""
 
     def allows(self, address: str, now: float) -> bool:
-        """Count a request, and return whether it may be answered.
-
-        Args:
-            address: whose.
-            now: seconds of a clock that never goes back.
-        """
+        """Count a request, and return whether it may be answered."""
         if (day := int(now // 86_400)) != self._day:
             self._day, self._key = day, SystemRandomness().bits(np.uint64, 4).tobytes()
         if (window := int(now // _WINDOW)) != self._window:

@@ -30,11 +30,7 @@ def source_hash(text: str) -> str:
 
 
 def policy(*, framed: bool = True) -> str:
-    """Return the page's Content Security Policy.
-
-    Args:
-        framed: whether to say who may frame the page, which only a header can.
-    """
+    """Return the page's Content Security Policy."""
     rules = [
         "default-src 'none'",
         f"script-src {source_hash(joined(PAGE))}",
@@ -49,11 +45,7 @@ def policy(*, framed: bool = True) -> str:
 
 
 def page_bytes(study: Study) -> bytes:
-    """Return the page of a study.
-
-    Raises:
-        InputError: if it would be larger than two megabytes.
-    """
+    """Return the page of a study."""
     language = study.plain["languages"][0]
     text = render(
         "deniable.collect/respondent.html.j2",

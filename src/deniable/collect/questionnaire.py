@@ -59,15 +59,7 @@ class Questionnaire(msgspec.Struct, forbid_unknown_fields=True):
 def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any]:
     """Return what a study holds of its questionnaire, as plain values.
 
-    Args:
-        path: a TOML file; docs/collect.md describes it.
-        schema: the attributes that are asked for.
-        today: a closing date before it is refused.
-
     Warns of categories that respondents would read as they are coded, for want of labels.
-
-    Raises:
-        InputError: if the file cannot be read, or does not fit the schema; the sentence says where.
     """
     try:
         parsed = tomllib.loads(path.read_text(encoding="utf-8"))

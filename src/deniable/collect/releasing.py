@@ -16,7 +16,6 @@ from deniable.collect.collector import GROUP, RefusedError, submission_of
 from deniable.collect.folder import StudyFolder
 from deniable.collect.store import ALTERED, Outcome, Store
 from deniable.collect.study import Study
-from deniable.design.strata import Designs
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
 from deniable.ledger import (
@@ -32,6 +31,7 @@ from deniable.randomness import BitSource, permutation
 from deniable.release.record import Released
 from deniable.release.release import check_ledger, check_output, write_statements
 from deniable.release.signing import Signer
+from deniable.statement.strata import Designs
 from deniable.strict_json import from_json
 from deniable.tables import TableWriter
 from deniable.tables.columns import text_columns
@@ -46,13 +46,7 @@ def unpacked(
 ) -> dict[int, NDArray[Any]]:
     """Return the codes of packed records, one array of shape (n,) per attribute, by its position.
 
-    Args:
-        study: whose records they are.
-        packed: two hexadecimal digits a byte, shape (n, bytes).
-        positions: of the attributes that are wanted; by default all.
-
-    Raises:
-        InputError: if a record is not one of the study.
+    ``packed``: two hexadecimal digits a byte, shape (n, bytes).
     """
     codes, at = {}, 0
     for position, (width, n_outputs) in enumerate(
@@ -88,23 +82,7 @@ def export(
     signer: Signer | None = None,
     population: Population | None = None,
 ) -> dict[str, Any]:
-    """Write a release of what has been collected, as ``share`` does, always shuffled.
-
-    Args:
-        folder: the study's.
-        output: the folder to make.
-        bits: where the random order comes from.
-        overwrite: replace an existing release.
-        command: how the record says it was made.
-        signer: the key to sign the release with, if it is to be signed.
-        population: whose answers they are, and the ledger that remembers the study.
-
-    Returns:
-        All that is told of the release: the record as it is in ``record.json``, and sentences.
-
-    Raises:
-        InputError: if nothing has been collected, or the folder cannot be made.
-    """
+    """Write a release of what has been collected, as ``share`` does, always shuffled."""
     check_output(output, overwrite=overwrite)
     check_ledger(output, population)
     study = folder.study
@@ -145,19 +123,7 @@ def export(
 
 def remembered_study(study: Study, population: Population) -> StoredRelease:
     """Enter a study into the ledger, unless it is there: its draws are made once, by those who
-    answer, however often they are exported.
-
-    Args:
-        study: which.
-        population: of those who are asked.
-
-    Returns:
-        What the ledger says of it.
-
-    Raises:
-        InputError: if the budget does not allow it, or the ledger has the study under another
-            population.
-    """
+    answer, however often they are exported."""
     ledger, what = population.ledger, f"collect {study.identity}"
 
     def found() -> StoredRelease | None:
@@ -180,14 +146,7 @@ def remembered_study(study: Study, population: Population) -> StoredRelease:
 
 
 def add(folder: StudyFolder, files: list[Path], today: date) -> dict[str, int]:
-    """Take records that were saved as files by the page; all that can be taken.
-
-    Returns:
-        How many became of each outcome, by its text.
-
-    Raises:
-        InputError: if a file is not a record of this study; then none is taken.
-    """
+    """Take records that were saved as files by the page; all that can be taken."""
     study = folder.study
     records = []
     for path in files:

@@ -38,22 +38,14 @@ def among(run: Run, columns: str, table: str, ids: Sequence[bytes]) -> dict[byte
 
 
 class Rows:
-    """The records of a store, in one transaction.
-
-    Args:
-        run: runs a statement in the transaction.
-    """
+    """The records of a store, in one transaction."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     def known(self, group: Sequence[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], set[bytes]]:
         """Return the record of each id of a group that is stored, an empty one if it is none of
-        those that the group has; and the ids whose records were withdrawn.
-
-        Args:
-            group: ids and records.
-        """
+        those that the group has; and the ids whose records were withdrawn."""
         names, records = [name for name, _ in group], [record for _, record in group]
         rows = self._run("SELECT id, record FROM stored_under(?, ?)", (names, records))
         gone = among(self._run, "id", "withdrawn", list({*names}))
@@ -81,15 +73,7 @@ class Rows:
 
 
 def read_rows(driver: Any, record_size: int) -> Iterator[NDArray[np.uint8]]:
-    """Yield all records in batches, shape (n, record_size).
-
-    Args:
-        driver: the database's own connection.
-        record_size: bytes of a record.
-
-    Raises:
-        ValueError: if a record has another size.
-    """
+    """Yield all records in batches, shape (n, record_size)."""
     # A cursor with a name stays on the server, and so do the rows.
     with closing(driver.cursor("records")) as cursor:
         cursor.execute("SELECT record FROM submission")

@@ -113,11 +113,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_listening(host: str, certificate: Path | None, key: Path | None, proxies: int) -> None:
-    """Refuse to listen beyond this machine without TLS.
-
-    Raises:
-        InputError: if so, if a certificate has no key, or if the number of proxies is below 0.
-    """
+    """Refuse to listen beyond this machine without TLS."""
     if (certificate is None) != (key is None):
         raise InputError("--certificate and --key go together; give both")
     if proxies < 0:
@@ -130,11 +126,7 @@ def check_listening(host: str, certificate: Path | None, key: Path | None, proxi
 
 
 def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
-    """Take an address; port 0 takes any that is free, and ``option`` chooses another.
-
-    Raises:
-        InputError: if it is taken, is not this machine's, or is none.
-    """
+    """Take an address; port 0 takes any that is free, and ``option`` chooses another."""
     if not 0 <= port <= 65535:
         raise InputError(f"{option} is a number from 0 to 65535, not {port}")
     try:
@@ -163,11 +155,7 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
 def server_for(
     app: ASGIApp, *, certificate: Path | None = None, key: Path | None = None
 ) -> uvicorn.Server:
-    """Return a server that logs nothing and names nothing.
-
-    Raises:
-        InputError: if certificate and key cannot be used.
-    """
+    """Return a server that logs nothing and names nothing."""
     options: dict[str, Any] = {
         "http": _TimedProtocol,
         "ws": "none",
@@ -196,12 +184,7 @@ def server_for(
 
 
 def run(servers: Sequence[tuple[uvicorn.Server, socket.socket]], ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT; what was accepted is finished first.
-
-    Args:
-        servers: each with the address it listens at.
-        ready: called when all of them answer.
-    """
+    """Serve until SIGTERM or SIGINT; what was accepted is finished first."""
 
     async def together() -> None:
         def stop() -> None:

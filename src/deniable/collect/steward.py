@@ -34,13 +34,7 @@ from deniable.randomness import SystemRandomness
 
 
 class Steward:
-    """The steward's part of a study's server.
-
-    Args:
-        folder: the study's.
-        store: its store.
-        port: where it listens, on this machine.
-    """
+    """The steward's part of a study's server."""
 
     def __init__(self, folder: StudyFolder, store: Store, port: int) -> None:
         self.folder, self.store = folder, store

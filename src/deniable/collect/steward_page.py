@@ -37,19 +37,7 @@ def steward_page(
     shown: Shown | None,
     problem: str = "",
 ) -> bytes:
-    """Return the page.
-
-    Args:
-        study: that is looked at.
-        batch: what is shown of its store; None if there are too few records.
-        is_closed: whether it was ended.
-        token: what the page's forms send, so that nobody else's are taken.
-        of: the one or two attributes that are asked for.
-        target: ``population`` or ``table``.
-        precision: the wished precision in percentage points, as it was typed.
-        shown: their table; None if there is none yet, or a problem.
-        problem: what could not be done.
-    """
+    """Return the page."""
     language = study.plain["languages"][0]
     questions = [
         (asked["column"], f"{asked['column']}: {asked['texts'][language]['text']}")

@@ -94,13 +94,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Submission:
-    """What a browser sends, decoded.
-
-    Args:
-        id: SHA-256 of the receipt, 32 bytes.
-        record: the randomized codes, packed.
-        token: the invitation's token; empty where anyone may answer.
-    """
+    """What a browser sends, decoded."""
 
     id: bytes
     record: bytes
@@ -129,15 +123,7 @@ def receipt_id(receipt: str) -> bytes:
 
 
 class Store:
-    """The store of one study.
-
-    Args:
-        url: SQLAlchemy's address of a database: ``sqlite:///FILE`` or ``postgresql+psycopg://…``.
-        study: whose records it holds.
-
-    Raises:
-        InputError: if it cannot be reached, is of another study, or of another version.
-    """
+    """The store of one study."""
 
     def __init__(self, url: str, study: Study) -> None:
         self.study = study
@@ -161,11 +147,7 @@ class Store:
     @classmethod
     def make(cls, url: str, study: Study) -> "Store":
         """Make the tables of a new store; or find them, if a run that was killed has made them for
-        this very study, and nothing has happened to them.
-
-        Raises:
-            InputError: if it cannot be reached, or holds a study already.
-        """
+        this very study, and nothing has happened to them."""
         with _private_file(_parsed(url)), explained(url), _once(url) as connection:
             found = sa.inspect(connection).has_table("study")
             if not found:
@@ -206,11 +188,7 @@ class Store:
 
     def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
         """Take a group of submissions, and return what became of each, once it is on the disk. Once
-        the study is closed nothing is looked up: the answer would tell who has answered.
-
-        Raises:
-            sqlalchemy.exc.SQLAlchemyError: if the database failed; then nothing was taken.
-        """
+        the study is closed nothing is looked up: the answer would tell who has answered."""
         tokens = {} if self.study.open_to_all else {each.token: b"" for each in group}
         tokens = {token: token_id(token) for token in tokens}
         with self._writing() as connection:
@@ -313,12 +291,7 @@ class Store:
         return taken, withdrawn
 
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
-        """Yield the packed records in batches, shape (n, bytes).
-
-        Raises:
-            InputError: if a record is not one of the study.
-            sqlalchemy.exc.SQLAlchemyError: if the store does not answer.
-        """
+        """Yield the packed records in batches, shape (n, bytes)."""
         with self._engine.connect() as connection:
             # Rows as the database's own library gives them: a million take a second, not five.
             driver: Any = connection.connection.driver_connection
@@ -332,11 +305,7 @@ class Store:
                 raise sa.exc.DBAPIError.instance(None, None, error, failure.Error) from error
 
     def is_closed(self) -> bool:
-        """Whether the study was ended before its last day.
-
-        Raises:
-            sqlalchemy.exc.SQLAlchemyError: if the store does not answer.
-        """
+        """Whether the study was ended before its last day."""
         with self._engine.connect() as connection:
             return bool(connection.execute(sa.select(STUDY.c.closed)).scalar())
 
@@ -446,11 +415,7 @@ def sqlite_url(path: Path) -> str:
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Turn a failure of a store into one sentence.
-
-    Raises:
-        InputError: if it fails, or its address cannot be used.
-    """
+    """Turn a failure of a store into one sentence."""
     where = _parsed(url).render_as_string()  # without its password
     try:
         yield
@@ -495,10 +460,6 @@ def _check_version(connection: sa.Connection, url: str) -> None:
 
 
 def upgrade(url: str, study: Study) -> None:
-    """Bring the store of a study up to date.
-
-    Raises:
-        InputError: if it cannot be reached.
-    """
+    """Bring the store of a study up to date."""
     with explained(url), _once(url) as connection:
         _upgrade(connection, study)

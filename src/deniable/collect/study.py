@@ -16,12 +16,12 @@ import msgspec
 
 from deniable.collect.gates import check_gates, gates_of
 from deniable.collect.questionnaire import place, read_questionnaire, right_to_left
-from deniable.design.account import Design
-from deniable.design.record import mechanism_from_plain, mechanism_to_plain, read_design
-from deniable.design.stored import Digest, Software, decoded
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel
 from deniable.schema import Schema, kept_undeclared_text
+from deniable.statement.account import Design
+from deniable.statement.record import mechanism_from_plain, mechanism_to_plain, read_design
+from deniable.statement.stored import Digest, Software, decoded
 from deniable.strict_json import from_json
 
 FORMAT = "deniable study"
@@ -80,11 +80,7 @@ class StoredStudy(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Study:
-    """A study as it was opened: the bytes of study.json, and what they say.
-
-    Args:
-        content: the file, byte for byte.
-    """
+    """A study as it was opened: the bytes of study.json, and what they say."""
 
     content: bytes
 
@@ -100,11 +96,7 @@ class Study:
 
     @cached_property
     def design(self) -> Design:
-        """The mechanism, checked as ``inspect`` does.
-
-        Raises:
-            InputError: if it does not hold together.
-        """
+        """The mechanism, checked as ``inspect`` does."""
         return mechanism_from_plain(self.plain["mechanism"])
 
     @property
@@ -128,11 +120,7 @@ class Study:
         return (sum(self.digits) + 1) // 2
 
     def encode(self, codes: Sequence[int]) -> str:
-        """Return a record of codes as hexadecimal text of fixed width.
-
-        Raises:
-            InputError: if a code is out of range.
-        """
+        """Return a record of codes as hexadecimal text of fixed width."""
         sizes = self.design.mechanism.n_outputs
         if len(codes) != len(sizes) or any(
             not 0 <= c < n for c, n in zip(codes, sizes, strict=True)
@@ -141,11 +129,7 @@ class Study:
         return "".join(f"{code:0{d}x}" for code, d in zip(codes, self.digits, strict=True))
 
     def decode(self, text: str) -> list[int]:
-        """Return the codes of a record.
-
-        Raises:
-            InputError: if the text is not a record of this study.
-        """
+        """Return the codes of a record."""
         places = self._places
         if len(text) != places[-1][1] or text.strip("0123456789abcdef"):
             raise InputError("a record does not fit the study")
@@ -171,11 +155,7 @@ def digits_for(n_outputs: int) -> int:
 
 
 def new_study(mechanism: Path, questionnaire: Path, today: date) -> Study:
-    """Freeze a study.
-
-    Raises:
-        InputError: if the mechanism cannot be collected with, or the questionnaire does not fit it.
-    """
+    """Freeze a study."""
     design = read_design(mechanism)
     try:
         _check_collectable(design)
@@ -219,11 +199,7 @@ def law_digest(blocks: Any, gates: Any) -> str:
 
 
 def read_study(path: Path) -> Study:
-    """Read a study, checked in full.
-
-    Raises:
-        InputError: if it is not one, is of a later version, or has been altered.
-    """
+    """Read a study, checked in full."""
     try:
         study = Study(path.read_bytes())
     except OSError as error:
@@ -236,11 +212,7 @@ def read_study(path: Path) -> Study:
 
 
 def check_study(study: Study) -> None:
-    """Refuse what is not a study that holds together: its law, its levels, its gates.
-
-    Raises:
-        InputError: if so.
-    """
+    """Refuse what is not a study that holds together: its law, its levels, its gates."""
     try:
         plain = study.plain
         if not isinstance(plain, dict) or plain.get("format") != FORMAT:

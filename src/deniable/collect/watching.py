@@ -38,16 +38,7 @@ MOST_CELLS = 1_000
 
 @dataclass(frozen=True)
 class Cell:
-    """A share, and what is known of it.
-
-    Args:
-        labels: the categories, one for each attribute.
-        share: its unbiased estimate.
-        low, high: ends of its interval of 95 %.
-        margin: 1.96 standard errors: what the interval reaches to either side, where it does not
-            end at 0 or 1.
-        leverage: by how much at most m false records among n move it, times n/m.
-    """
+    """A share, and what is known of it."""
 
     labels: tuple[str, ...]
     share: float
@@ -59,14 +50,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Shown:
-    """A table of one attribute or two.
-
-    Args:
-        attributes: their names.
-        n_records: records behind it.
-        cells: in the order of their categories.
-        readability: how much of it can be read.
-    """
+    """A table of one attribute or two."""
 
     attributes: tuple[str, ...]
     n_records: int
@@ -77,8 +61,7 @@ class Shown:
         """Return about how many records make every interval reach at most so far to either side:
         margins shrink with the square root of the number of records.
 
-        Args:
-            margin: the wished one, above 0.
+        ``margin``: the wished one, above 0.
         """
         widest = max(cell.margin for cell in self.cells)
         return math.ceil(self.n_records * (widest / margin) ** 2)
@@ -90,9 +73,6 @@ def leverage(channel: Channel) -> NDArray[np.float64]:
     An estimated share is the mean of what each record adds to it, which depends on its released
     values alone. So m records of n that somebody made up move it by at most m/n times the largest
     difference of two such summands: 1/φ for one attribute under a pattern law.
-
-    Args:
-        channel: on the attributes that are estimated.
 
     >>> from deniable import Schema, design
     >>> mechanism = design(Schema.anonymous((2,)), epsilon=math.log(3)).mechanism
@@ -106,14 +86,7 @@ def leverage(channel: Channel) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a store held at one moment.
-
-    Args:
-        folder: the study's.
-        totals: in numbers.
-        taken, withdrawn: records that were ever taken, and taken back.
-        packed: the records, as the store yields them.
-    """
+    """What a store held at one moment."""
 
     folder: StudyFolder
     totals: Totals
@@ -134,17 +107,7 @@ class Batch:
         return collected_by(self.folder, self)
 
     def table(self, names: Sequence[str], target: Target = "population") -> Shown:
-        """Estimate the shares of one attribute, or of the combinations of two.
-
-        Args:
-            names: the attributes, parts of merged ones too.
-            target: whose shares: of those who answered (``table``), or of the ``population`` that
-                they are a sample of.
-
-        Raises:
-            InputError: if there are no records, a name is unknown or twice, or the table is larger
-                than what is shown.
-        """
+        """Estimate the shares of one attribute, or of the combinations of two."""
         channel = Channel(self.folder.study.design.mechanism, tuple(names))
         if prod(channel.n_categories) > MOST_CELLS:
             raise InputError(
@@ -165,10 +128,6 @@ class Watch:
 
     Which batch was shown last is remembered in the study's folder, so that a server that is started
     anew does not show one more record than the one before it.
-
-    Args:
-        folder: the study's.
-        store: its store.
     """
 
     def __init__(self, folder: StudyFolder, store: Store) -> None:
@@ -178,11 +137,7 @@ class Watch:
 
     def batch(self) -> Batch | None:
         """Return what is shown: the last batch, or a new one if enough records have come since;
-        None as long as there are too few.
-
-        Raises:
-            InputError: if the study's folder or the store has been altered, or cannot be written.
-        """
+        None as long as there are too few."""
         changes = self._store.changes()
         last = self._last() if self._batch is None else self._batch.changes()
         is_known = self._batch is None and changes == last and changes != (0, 0)

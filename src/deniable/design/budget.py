@@ -12,17 +12,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import Design
 from deniable.design.level_designs import LevelDesigns
-from deniable.design.methods import DEFAULT_METHOD, methods_taking
-from deniable.design.solving import (
-    Divided,
-    importances_and_limits,
-    resolve_caps,
-    solve_apart,
-)
+from deniable.design.methods import FUNCTIONS
+from deniable.design.solving import Divided, importances_and_limits, solve_apart
 from deniable.errors import InputError
-from deniable.solvers.problem import MAX_LEVEL, Problem, SolverError
+from deniable.proofs.problem import MAX_LEVEL, Problem, SolverError
+from deniable.statement.account import Design
+from deniable.statement.caps import resolve_caps
+from deniable.statement.methods import DEFAULT_METHOD, methods_taking
 
 _LEAST_PART = 1e-5
 """How near an end of its bracket a secant may lead, as a part of it."""
@@ -51,15 +48,7 @@ def within_budget(
 ) -> Design:
     """Return a design whose total is as near the budget as can be, and not above it.
 
-    Args:
-        designs: of the method, at any levels.
-        budget: largest ε of the record, in nats.
-        importance: of single attributes, by name; with the schema's.
-        at_most: largest level of single attributes, by name.
-        allow_changed_levels: whether the heuristic may miss the levels.
-
-    Raises:
-        InputError: if the parts of the request contradict each other or cannot be met.
+    ``budget``: largest ε of the record, in nats.
     """
     protected = [designs.schema.attributes[i] for i in designs.schema.protected]
     importances, limits = importances_and_limits(designs.schema, importance, at_most)
@@ -222,14 +211,9 @@ def _not_worse_than_apart(
     """Return the design, or one nearer to independent responses that is not worse than they are;
     None where nothing settles.
 
-    Args:
-        designs: of the method, at any levels.
-        budget: in nats.
-        first: what came of ``levels``, the same but for their scale.
-        levels: ratios that are best for shares under a law of its own, shape (k,).
-        apart: ε_i of the independent responses, shape (k,).
-        costs: c_i of the sum Σ c_i/φ_i² that is to be small, shape (k,).
-        caps: largest levels, shape (k,).
+    ``budget``: in nats. ``levels``: ratios that are best for shares under a law of its own, shape
+    (k,). ``apart``: ε_i of the independent responses, shape (k,). ``costs``: c_i of the sum Σ
+    c_i/φ_i² that is to be small, shape (k,). ``caps``: largest levels, shape (k,).
     """
 
     def at(part: float) -> Divided | None:
@@ -292,10 +276,11 @@ def _at_once(
     scale: float | None,
 ) -> Divided | None:
     """Return the largest levels that one search finds; None for a method that has none."""
-    if designs.method.spend is None:
+    spend = FUNCTIONS[designs.method.name].spend
+    if spend is None:
         return None
     largest = np.minimum(caps, designs.method.largest_level)
-    return designs.method.spend(designs.task, budget, ratios.tolist(), largest.tolist(), scale)
+    return spend(designs.task, budget, ratios.tolist(), largest.tolist(), scale)
 
 
 def _largest_scale(
@@ -334,16 +319,8 @@ def _largest(
     budget: landing there ends the search, and so does a bracket that has closed (about, where no
     law is found from some scale on).
 
-    Args:
-        at: the design at a scale.
-        budget: in nats.
-        high: a scale about where the budget is spent; made larger until it is.
-        most: the largest scale that is tried.
-        unsure: how far below the budget a design may end, in nats: the more, the less exactly its
-            total is found.
-
-    Returns:
-        The design, or None if the total is above the budget however small the scale.
+    ``budget``: in nats. ``unsure``: how far below the budget a design may end, in nats: the more,
+    the less exactly its total is found.
     """
     best, low, below = None, 0.0, -budget
     candidate = at(high)

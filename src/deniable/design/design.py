@@ -18,26 +18,28 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from deniable._checks import check_level, check_levels, typed
-from deniable.design.account import EXACT_WITHIN, CapCost, Design
 from deniable.design.budget import within_budget
 from deniable.design.form_request import Broad, FormRequest
-from deniable.design.level_designs import LevelDesigns, lacks_proof, lower_bound
-from deniable.design.method_spec import MethodSpec
-from deniable.design.methods import (
-    DEFAULT_METHOD,
-    METHODS,
-    STRENGTH_METHOD,
-    check_number,
-    method_named,
-    methods_taking,
-)
-from deniable.design.solving import FAIR_UP_TO, GivenRest, Task, resolve_caps
+from deniable.design.level_designs import LevelDesigns
+from deniable.design.methods import FUNCTIONS, Functions
+from deniable.design.solving import FAIR_UP_TO, Task
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.privacy import nats_text
 from deniable.numerals import count_text, number_text
 from deniable.schema import Schema
+from deniable.statement.account import EXACT_WITHIN, CapCost, Design
+from deniable.statement.bound import lacks_proof, lower_bound
+from deniable.statement.caps import GivenRest, resolve_caps
+from deniable.statement.methods import (
+    DEFAULT_METHOD,
+    STRENGTH_METHOD,
+    Method,
+    check_number,
+    method_named,
+    methods_taking,
+)
 
 CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
 """Caps on ``epsilon_given_rest`` for which the cost is shown."""
@@ -64,11 +66,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def schema_of(given: Schema | str | Path) -> Schema:
-    """Return a schema, read if it is given by its file.
-
-    Raises:
-        InputError: as :meth:`Schema.from_toml`, or if a category has blanks at an end.
-    """
+    """Return a schema, read if it is given by its file."""
     if not isinstance(given, Schema):
         return Schema.from_toml(given)
     given.refuse_outer_blanks()
@@ -108,7 +106,7 @@ def design(
             the averaged variance of an unbiased share is smallest; else in equal levels.
         attribute_epsilon: one level per protected attribute in nats, in the schema's order or by
             name.
-        method: a name in :data:`deniable.design.methods.METHODS`, which says what each is;
+        method: a name in :data:`deniable.statement.methods.METHODS`, which says what each is;
             ``"balanced"`` if not given, or ``"lambda"`` where strengths are.
         given_rest: cap on each attribute's ε against someone who knows the rest of the record; for
             ``"balanced"`` (by default 2x its own ε), ``"lp"`` and ``"forms"`` (also as a part of
@@ -155,6 +153,7 @@ def design(
         attribute_epsilon = _in_order(attribute_epsilon, schema)
     request = StrengthRequest(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
+    functions = FUNCTIONS[spec.name]
     if order not in ("given", "descending"):
         raise InputError(f"the order of attributes is given or descending, not {order!r}")
     if order != "given" and "order" not in spec.takes:
@@ -165,19 +164,19 @@ def design(
     form_request = FormRequest(
         importance or {}, at_most or {}, pairs, asked, form_column, given_rest, broad
     )
-    if form_request and spec.forms is None:
+    if form_request and functions.forms is None:
         raise InputError(
             "the importance of pairs, the most that a form may ask, the forms' column and answers "
             f"that name sets are for method {methods_taking('forms')}, not {spec.name}"
         )
-    if spec.forms is not None:
+    if functions.forms is not None:
         if pair_floor:
             raise InputError(
                 f"a floor on pairs needs method {methods_taking('floor')}, not {spec.name}, which "
                 "is told how much pairs count"
             )
         return _by_forms(schema, spec, form_request, epsilon, attribute_epsilon, request)
-    if spec.blocks is not None:
+    if functions.blocks is not None:
         return _by_strength(schema, spec, request, epsilon, attribute_epsilon, given_rest)
     if request:
         raise InputError(
@@ -219,7 +218,7 @@ def design(
             )
             note = f"{left}: no larger levels were found for it."
             result = replace(result, notes=(*result.notes, note))
-    if lacks_proof(result, METHODS[result.method]):
+    if lacks_proof(result, method_named(result.method)):
         raise InputError(
             f"method {result.method} found no law that it can prove to have the smallest ε: its "
             "arithmetic does not reach levels of many nats beside others; use method optimal"
@@ -262,24 +261,16 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
     """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``;
     under forms, where the caps are parts of the record's ε, what they would tell.
 
-    Args:
-        result: the design; what its search ended with is where these start.
-        caps: from the tightest to the loosest; not for forms.
-
-    Returns:
-        One entry per cap that can be met; None if the method knows no other caps, or there are too
-        many attributes (more than 60, under forms 16).
-
     Examples:
         >>> from deniable import Schema
         >>> made = design(Schema.anonymous((2, 3, 4)), epsilon=3)
         >>> [point.cap for point in cap_curve(made)]
         ['1.25x', '1.5x', '2x', '3x', 'none']
     """
-    schema, method = result.mechanism.schema, METHODS[result.method]
-    if method.curve_of_forms is not None:
-        return method.curve_of_forms(result)
-    if method.cost_of_caps is None or len(schema.protected) > CURVE_UP_TO:
+    schema, functions = result.mechanism.schema, FUNCTIONS.get(result.method, Functions())
+    if functions.curve_of_forms is not None:
+        return functions.curve_of_forms(result)
+    if functions.cost_of_caps is None or len(schema.protected) > CURVE_UP_TO:
         return None
     levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
@@ -288,7 +279,7 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
         caps.index(result.given_rest or "none") if (result.given_rest or "none") in caps else None
     )
     others = [cap for place, cap in enumerate(caps) if place != chosen]
-    costs = iter(method.cost_of_caps(task, levels, others, result.end))
+    costs = iter(functions.cost_of_caps(task, levels, others, result.end))
     epsilons = [result.epsilon if place == chosen else next(costs) for place in range(len(caps))]
     # A law under one cap is a law under every looser one.
     curve, least = [], math.inf
@@ -304,7 +295,7 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
 
 def _by_forms(
     schema: Schema,
-    method: MethodSpec,
+    method: Method,
     form_request: FormRequest,
     epsilon: float | None,
     attribute_epsilon: Sequence[float] | None,
@@ -318,13 +309,14 @@ def _by_forms(
         )
     if epsilon is None:
         raise InputError(f"method {method.name} needs a total for the record; give epsilon")
-    assert method.forms is not None
-    return method.forms(schema, method.name, check_level(epsilon, "epsilon"), form_request)
+    make = FUNCTIONS[method.name].forms
+    assert make is not None
+    return make(schema, method.name, check_level(epsilon, "epsilon"), form_request)
 
 
 def _by_strength(
     schema: Schema,
-    method: MethodSpec,
+    method: Method,
     request: StrengthRequest,
     epsilon: float | None,
     attribute_epsilon: Sequence[float] | None,
@@ -339,8 +331,9 @@ def _by_strength(
         raise InputError(
             f"a cap on epsilon_given_rest needs method {methods_taking('caps')}, not {method.name}"
         )
-    assert method.blocks is not None
-    result = method.blocks(schema, request, epsilon)
+    make = FUNCTIONS[method.name].blocks
+    assert make is not None
+    result = make(schema, request, epsilon)
     mechanism = Mechanism(schema, result.blocks)
     return Design(
         replace(mechanism, claim=mechanism.promise()),
@@ -361,7 +354,7 @@ def _changed_sentence(result: Design) -> str:
         )
     )
     listed = ", ".join(result.changed[:5]) + (", …" if len(changed) > 5 else "")
-    order = ", order descending" if "order" in METHODS[result.method].takes else ""
+    order = ", order descending" if "order" in method_named(result.method).takes else ""
     return (
         f"the {result.method} method cannot keep the requested level of "
         f"{count_text(len(changed), 'attribute')} ({listed}; {raised} of them would be less "
@@ -371,7 +364,7 @@ def _changed_sentence(result: Design) -> str:
 
 
 def _check_method(
-    method: MethodSpec, n_attributes: int, given_rest: GivenRest, pair_floor: float | None
+    method: Method, n_attributes: int, given_rest: GivenRest, pair_floor: float | None
 ) -> None:
     check_number(method, n_attributes)
     restricted = given_rest not in (None, "none") or pair_floor

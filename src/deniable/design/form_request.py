@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from deniable.design.solving import GivenRest
+from deniable.statement.caps import GivenRest
 
 Broad = Literal["auto", "never"]
 """Whether answers under forms name sets of categories: where that gains, or never."""

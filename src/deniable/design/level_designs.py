@@ -3,54 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from deniable.design.account import Design
-from deniable.design.method_spec import MethodSpec
-from deniable.design.solving import (
-    Solution,
-    Task,
-    cap_text,
-    kept_blocks,
-    refuse_missed_caps,
-    resolve_caps,
-)
+from deniable.design.methods import FUNCTIONS
+from deniable.design.solving import Solution, Task
 from deniable.errors import InputError
-from deniable.laws import PatternLaw
 from deniable.laws.votes.vote_law import MAX_ALL_PAIRS
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.privacy import nats_text
 from deniable.numerals import number_text
 from deniable.schema import Schema
-from deniable.solvers.problem import MAX_LEVEL
+from deniable.statement.account import Design
+from deniable.statement.bound import lower_bound
+from deniable.statement.caps import cap_text, kept_blocks, refuse_missed_caps, resolve_caps
+from deniable.statement.methods import Method
 
 
 @dataclass(frozen=True)
 class LevelDesigns:
-    """The designs of a method at any levels.
-
-    Args:
-        schema: the attributes.
-        method: how to find the law; one that takes levels.
-        task: what the method is given besides the levels.
-    """
+    """The designs of a method at any levels."""
 
     schema: Schema
-    method: MethodSpec
+    method: Method
     task: Task
 
     def at(self, levels: Sequence[float]) -> Design:
-        """Return the method's design at these levels of the protected attributes, unchecked.
-
-        Raises:
-            InputError: if a level is beyond what the method can do, or a cap cannot be kept.
-        """
+        """Return the method's design at these levels of the protected attributes, unchecked."""
         return self.with_levels(self.solve(levels), levels)
 
     def solve(self, levels: Sequence[float]) -> Solution:
-        """Return what the method answers for these levels, shape (k,), in nats.
-
-        Raises:
-            InputError: if a level is beyond what the method can do.
-        """
+        """Return what the method answers for these levels, shape (k,), in nats."""
         for i, level in zip(self.schema.protected, levels, strict=True):
             if level > self.method.largest_level:
                 raise InputError(
@@ -58,15 +38,12 @@ class LevelDesigns:
                     f"up to {self.method.largest_level:g} nats, not {level:g}, which protects "
                     "nothing; ask for less"
                 )
-        assert self.method.solve is not None
-        return self.method.solve(self.task, levels)
+        solve = FUNCTIONS[self.method.name].solve
+        assert solve is not None
+        return solve(self.task, levels)
 
     def with_levels(self, solution: Solution, levels: Sequence[float]) -> Design:
-        """Return the design around the laws that solve these levels.
-
-        Raises:
-            InputError: if a cap or the floor is not kept.
-        """
+        """Return the design around the laws that solve these levels."""
         protected = self.schema.protected
         design = self.of(solution)
         refuse_missed_caps(design.mechanism, resolve_caps(self.task.given_rest, levels))
@@ -77,11 +54,7 @@ class LevelDesigns:
         )
 
     def of(self, solution: Solution) -> Design:
-        """Return the design around a solution's laws, with no levels requested.
-
-        Raises:
-            InputError: if the floor on pairs is not kept as drawn.
-        """
+        """Return the design around a solution's laws, with no levels requested."""
         protected = self.schema.protected
         blocks = [
             Block(tuple(protected[place] for place in places), law)
@@ -135,45 +108,3 @@ class LevelDesigns:
             above = nats_text(number_text(epsilon - bound, 3))
             cost = f"; ε is {above} above what is proved of any law"
         return (f"{who}: {reason}{cost}.",)
-
-
-_SMALLEST = 1e-5
-"""Part of ε by which a law may lie above the smallest: the linear program accepts 10⁻⁶ (`MAX_GAP`),
-and rounding to integers comes on top (10⁻¹⁰ in all was the most seen)."""
-
-
-def lacks_proof(design: Design, method: MethodSpec) -> bool:
-    """Whether the method gives the smallest ε for its levels and the design has no proof of it."""
-    free = design.given_rest is None and design.pair_floor is None
-    gap = design.gap if design.weights is not None else design.epsilon
-    return method.smallest and free and gap is not None and gap > _SMALLEST * design.epsilon
-
-
-def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float | None:
-    """Return a bound that no pattern law with this mechanism's levels is below, in nats.
-
-    It is computed at the levels that the law surely delivers: a bound at the requested ones could
-    end a hair above the law's own ε.
-
-    Args:
-        mechanism: whose levels the bound is for.
-        weights: λ per protected attribute, shape (k,), or None for what needs no search.
-
-    Returns:
-        None if a level is beyond the range of the proofs, or a response matrix is among the laws,
-        to which they do not apply.
-    """
-    if not all(isinstance(block.law, PatternLaw) for block in mechanism.blocks):
-        return None
-    from deniable.solvers.patterns import certificate
-
-    protected = mechanism.schema.protected
-    n_categories = [mechanism.schema.n_categories[i] for i in protected]
-    floors = mechanism.attribute_epsilon_floor
-    levels = [floors[i] for i in protected]
-    if max(levels) > MAX_LEVEL:
-        return None
-    bound = certificate.best_known_bound(n_categories, levels)
-    if weights is not None:
-        bound = max(bound, certificate.weighted_bound(n_categories, levels, weights))
-    return bound

@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from deniable.design.account import Design
-from deniable.design.methods import MATRIX_METHOD
-from deniable.design.record import mechanism_from_plain
-from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
+from deniable.statement.account import Design
+from deniable.statement.caps import kept_blocks
+from deniable.statement.methods import MATRIX_METHOD
+from deniable.statement.record import mechanism_from_plain
 from deniable.strict_json import from_json
 
 
@@ -30,16 +30,6 @@ def merged_for(schema: Schema, name: str, path: Path) -> tuple[Schema, str]:
 
     If the schema declares several attributes and the matrix is for their combination, they are
     merged into one, in the first one's place.
-
-    Args:
-        schema: as it is declared.
-        name: of one attribute; or of several with commas between; or, if the file holds a mechanism
-            of a merged attribute, that one's name.
-        path: the matrix.
-
-    Raises:
-        InputError: if there is no such attribute, one of several has a level of its own, or their
-            numbers of categories are not those of the mechanism's columns.
     """
     if name in schema.names:
         return schema, name
@@ -89,11 +79,7 @@ def _refuse_level(schema: Schema, attribute: Attribute) -> None:
 
 
 def without(schema: Schema, names: Mapping[str, Any]) -> Schema | None:
-    """Return the schema without some protected attributes; None if no protected one is left.
-
-    Raises:
-        InputError: if a name is unknown, or the attribute is released as it is or has a level.
-    """
+    """Return the schema without some protected attributes; None if no protected one is left."""
     for name in names:
         _refuse_level(schema, schema.attributes[schema.position(name)])
     if all(schema.names[i] in names for i in schema.protected):
@@ -105,16 +91,7 @@ def without(schema: Schema, names: Mapping[str, Any]) -> Schema | None:
 def with_responses(
     schema: Schema, design: Design | None, responses: Mapping[str, MatrixChannel]
 ) -> Design:
-    """Return a design of the whole schema.
-
-    Args:
-        schema: all attributes.
-        design: of the schema :func:`without` those that have a matrix; None if none is left.
-        responses: matrices by attribute.
-
-    Raises:
-        InputError: if a matrix has another number of categories than its attribute.
-    """
+    """Return a design of the whole schema."""
     if not responses and design is not None:
         return design
     blocks = [] if design is not None else kept_blocks(schema)
@@ -139,17 +116,7 @@ def with_responses(
 
 
 def response_from_file(path: Path, attribute: Attribute) -> MatrixChannel:
-    """Read a response matrix for an attribute.
-
-    Args:
-        path: a JSON list of rows, one per true category, with the probabilities of all answers; or
-            a mechanism of one attribute with a response matrix, as ``frontier pick`` writes it,
-            which carries the prior that it was designed for.
-        attribute: what it is for.
-
-    Raises:
-        InputError: if the file holds neither, or a matrix for another number of categories.
-    """
+    """Read a response matrix for an attribute."""
     try:
         plain = from_json(path.read_bytes())
     except OSError as error:

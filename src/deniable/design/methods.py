@@ -1,281 +1,62 @@
-"""The methods and all that is known of each, in one table.
+"""Functions of the methods: from levels, a total or strengths to laws.
 
-A new method is a function in :mod:`deniable.design.solving` and an entry in ``METHODS``: what it
-takes, how it divides a total, what it is called on screens, in help and in reports. Nothing else in
-the project knows a method by name.
+A new method is a function in :mod:`deniable.design.solving`, a row here, and a row in ``METHODS``
+of :mod:`deniable.statement.methods`.
 """
 
-import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from deniable.design import solving
-from deniable.design.method_spec import Input, MethodSpec
+from deniable.design.form_request import FormRequest
+from deniable.design.solving import Divided, Solution, Task
 from deniable.design.split_questionnaire import cost_of_caps, published_forms
-from deniable.design.strength import joint_blocks, lambda_blocks
-from deniable.errors import InputError
-from deniable.laws import (
-    GatedSum,
-    InvariantChannel,
-    JointLaw,
-    PatternTable,
-    ProductLaw,
-    PublishedForms,
-    SingleChangeMixture,
-    VoteBlend,
+from deniable.design.strength import Randomization, StrengthRequest, joint_blocks, lambda_blocks
+from deniable.schema import Schema
+from deniable.statement.account import CapCost, Design
+from deniable.statement.methods import (
+    DEFAULT_METHOD,
+    FORMS_METHOD,
+    INDEPENDENT_METHOD,
+    STRENGTH_METHOD,
 )
 
-LP_MAX_ATTRIBUTES = 12
-"""Largest number of attributes for which the linear program is solved: 2^12 variables."""
-
-DEFAULT_METHOD = "balanced"
-STRENGTH_METHOD = "lambda"
-"""The methods of a request that names none: with levels or a total, and with strengths."""
-
-INDEPENDENT_METHOD = "kronecker"
-"""The method of independent responses at given levels, which has no limits of its own."""
-
-FORMS_METHOD = "forms"
-"""The method that publishes which questions a row was asked."""
-
-INVARIANT_METHOD = "invariant"
-MATRIX_METHOD = "matrix"
-"""What a record calls matrices that were made from a table, and matrices that were given."""
-
-DEFAULT_CAP = "2x"
-DEFAULT_PAIR_FLOOR = 0.5
-"""What ``balanced`` keeps by default: why a floor is needed is
-docs/proofs/clipped.md, Proposition 5."""
+Solve = Callable[[Task, Sequence[float]], Solution]
+Spend = Callable[
+    [Task, float, Sequence[float], Sequence[float], float | None],
+    Divided | None,
+]
+CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
+Forms = Callable[[Schema, str, float, FormRequest], Design]
+CurveOfForms = Callable[[Design], tuple[CapCost, ...] | None]
+Blocks = Callable[[Schema, StrengthRequest, float | None], Randomization]
 
 
-def _inputs(*names: Input) -> frozenset[Input]:
-    return frozenset({"levels", "total", *names})
+@dataclass(frozen=True)
+class Functions:
+    """Functions of one method; exactly one of ``solve``, ``blocks`` and ``forms`` is set."""
+
+    solve: Solve | None = None
+    spend: Spend | None = None
+    cost_of_caps: CostOfCaps | None = None
+    blocks: Blocks | None = None
+    forms: Forms | None = None
+    curve_of_forms: CurveOfForms | None = None
 
 
-_SEARCHED = frozenset(law.family for law in (PatternTable, ProductLaw, GatedSum, VoteBlend))
-"""Families that a search for the smallest ε ends with."""
-
-METHODS: dict[str, MethodSpec] = {
-    spec.name: spec
-    for spec in (
-        MethodSpec(
-            DEFAULT_METHOD,
-            "near the smallest ε of the record for the levels, with a cap on what someone learns "
-            "of an attribute who knows the rest, and every pair of attributes estimable",
-            label="balanced",
-            description="the law of smallest ε found that keeps every requested level, caps what "
-            "is learnt by someone who knows the rest of the row, and leaves every table of two "
-            "attributes estimable",
-            solve=solving.solve_balanced,
-            spend=solving.spend_balanced,
-            cost_of_caps=solving.cost_of_balanced_caps,
-            takes=_inputs("importance", "caps", "floor"),
-            division="importance",
-            given_rest=DEFAULT_CAP,
-            pair_floor=DEFAULT_PAIR_FLOOR,
-            families=_SEARCHED,
-            together=True,
-            style=("#009E73", "D", "-"),
-        ),
-        MethodSpec(
-            "optimal",
-            "the smallest ε of the record for the levels, with a proof, without caps or floor",
-            label="optimum",
-            description="the law of smallest ε that keeps every requested level, with a proof of "
-            "how near to the smallest it is",
-            solve=solving.solve_optimal,
-            families=_SEARCHED,
-            takes=_inputs("importance"),
-            division="importance",
-            together=True,
-            style=("#D55E00", "o", "-."),
-        ),
-        MethodSpec(
-            "lp",
-            f"the same by a linear program, up to {LP_MAX_ATTRIBUTES} attributes, with optional "
-            "caps and floor (Yamamoto and Shibuya)",
-            label="linear program",
-            description="privacy-optimized randomized response, linear program (Yamamoto and "
-            "Shibuya, Algorithms 1 and 2)",
-            solve=solving.solve_linear_program,
-            families=frozenset({PatternTable.family}),
-            smallest=True,
-            takes=_inputs("caps", "floor"),
-            most=LP_MAX_ATTRIBUTES,
-            together=True,
-            style=("#CC79A7", "x", "-"),
-        ),
-        MethodSpec(
-            INDEPENDENT_METHOD,
-            "an independent response for each attribute; the ε of the record is the sum",
-            label="independent (Kronecker)",
-            description="independent randomized response for each attribute (Kronecker product)",
-            solve=solving.solve_independent,
-            families=frozenset({ProductLaw.family}),
-            largest_level=math.inf,
-            division="sum",
-            style=("#000000", "s", "-"),
-        ),
-        MethodSpec(
-            "closed-form",
-            "the smallest ε by formula, two attributes (Yamamoto and Shibuya)",
-            label="closed form, two attributes",
-            description="privacy-optimized randomized response, closed form for two attributes "
-            "(Yamamoto and Shibuya)",
-            solve=solving.solve_closed_form,
-            families=frozenset({PatternTable.family}),
-            smallest=True,
-            fewest=2,
-            most=2,
-            together=True,
-            style=("#F0E442", "P", ":"),
-        ),
-        MethodSpec(
-            "heuristic",
-            "fast at any number of attributes; may miss requested levels (Yamamoto and Shibuya, "
-            "Algorithm 3)",
-            label="heuristic, at the levels it achieves",
-            description="privacy-optimized randomized response, heuristic (Yamamoto and Shibuya, "
-            "Algorithm 3)",
-            solve=solving.solve_heuristic,
-            families=frozenset({SingleChangeMixture.family}),
-            takes=_inputs("order"),
-            division="grid",
-            together=True,
-            style=("#0072B2", "^", "--"),
-        ),
-        MethodSpec(
-            STRENGTH_METHOD,
-            "λ-randomization: an independent response for each attribute, given by λ, strength, "
-            "covariances to preserve, or bistochastic matrices (Ruiz)",
-            label="λ-randomization",
-            description="λ-randomization: an independent bistochastic response for each attribute "
-            "(Ruiz)",
-            blocks=lambda_blocks,
-            families=frozenset({ProductLaw.family}),
-            takes=frozenset({"strength", "matrices"}),
-            instead_of_levels="give λ, strengths or covariances to preserve, or use method "
-            f"{INDEPENDENT_METHOD}, which is the same law requested by levels",
-            style=("#E69F00", "p", "--"),
-        ),
-        MethodSpec(
-            "joint",
-            "one response on whole records, given by one ε, λ or strength (Ruiz)",
-            label="joint λ-randomization",
-            description="one randomized response on whole records, the product of all categories "
-            "(Ruiz, section 3)",
-            blocks=joint_blocks,
-            families=frozenset({JointLaw.family}),
-            takes=frozenset({"total", "strength"}),
-            instead_of_levels="its one parameter decides them all: give epsilon, one λ or one "
-            "strength",
-            style=("#CC79A7", "h", "-."),
-        ),
-        MethodSpec(
-            FORMS_METHOD,
-            "different questions for different respondents, with the form of each row released: "
-            "the smallest errors of shares, and of pairs by their importance",
-            label="forms",
-            description="published forms: every row answers one of several forms, each of which "
-            "asks some attributes, drawn without looking at the record; the shares of the forms "
-            "and their laws are those of least variance found",
-            forms=published_forms,
-            families=frozenset({PublishedForms.family}),
-            curve_of_forms=cost_of_caps,
-            takes=frozenset({"total", "importance", "caps", "forms"}),
-            instead_of_levels="a level belongs to a form, and whoever is asked one question alone "
-            "spends all of it there: give a total, and importances or largest levels",
-            together=True,
-            remark="A form asks some of the attributes. An attribute's ε is that of the people who "
-            "are asked it in the least favourable form; of the others nothing is released.",
-            style=("#56B4E9", "v", "-"),
-        ),
-        MethodSpec(
-            INVARIANT_METHOD,
-            "invariant PRAM, made by the command pram from a table",
-            description="invariant post-randomization (PRAM): matrices made from the table so that "
-            "its frequencies are kept in expectation (Gouweleeuw, Kooiman, Willenborg and de Wolf)",
-            remark="Under invariant PRAM a value that is not kept is drawn by a matrix made from "
-            "the table, more often from frequent categories; “kept” is the share of this table's "
-            "values that are expected to be the true ones.",
-            takes=frozenset(),
-            families=frozenset({InvariantChannel.family}),
-        ),
-        MethodSpec(
-            MATRIX_METHOD,
-            "a response matrix given for every attribute, by --matrix",
-            description="a response matrix given for every attribute",
-            takes=frozenset(),
-            families=frozenset(),
-        ),
-    )
+FUNCTIONS: dict[str, Functions] = {
+    DEFAULT_METHOD: Functions(
+        solve=solving.solve_balanced,
+        spend=solving.spend_balanced,
+        cost_of_caps=solving.cost_of_balanced_caps,
+    ),
+    "optimal": Functions(solve=solving.solve_optimal),
+    "lp": Functions(solve=solving.solve_linear_program),
+    INDEPENDENT_METHOD: Functions(solve=solving.solve_independent),
+    "closed-form": Functions(solve=solving.solve_closed_form),
+    "heuristic": Functions(solve=solving.solve_heuristic),
+    STRENGTH_METHOD: Functions(blocks=lambda_blocks),
+    "joint": Functions(blocks=joint_blocks),
+    FORMS_METHOD: Functions(forms=published_forms, curve_of_forms=cost_of_caps),
 }
-"""Every name of a method that occurs in a record; users choose among those that are ``offered``."""
-
-
-def method_named(name: str) -> MethodSpec:
-    """Return the method of a name.
-
-    Raises:
-        InputError: if a design cannot be requested by that name.
-
-    >>> method_named("optimal").together
-    True
-    """
-    if name not in METHODS or not METHODS[name].offered:
-        raise InputError(
-            f"there is no method '{name}'; choose one of "
-            + ", ".join(spec.name for spec in METHODS.values() if spec.offered)
-        )
-    return METHODS[name]
-
-
-def check_number(method: MethodSpec, n_attributes: int) -> None:
-    """Do nothing if a method is for so many protected attributes.
-
-    Raises:
-        InputError: if it is not.
-
-    >>> check_number(METHODS["closed-form"], 2)
-    """
-    if not method.fewest <= n_attributes <= (method.most or n_attributes):
-        numbers = f"up to {method.most}" if method.fewest == 1 else f"exactly {method.most}"
-        raise InputError(
-            f"method {method.name} is for {numbers} attributes, and the schema protects "
-            f"{n_attributes}: use method {methods_taking('importance')}"
-        )
-
-
-def methods_taking(*inputs: Input, joined: str = "or") -> str:
-    """Return the names of the methods that take these inputs, as part of a sentence.
-
-    >>> methods_taking("caps", "floor")
-    'balanced or lp'
-    """
-    names = [s.name for s in METHODS.values() if s.offered and s.takes.issuperset(inputs)]
-    return f" {joined} ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
-
-
-def methods_table() -> str:
-    """Return the table of methods in docs/methods.md, in Markdown."""
-    rows = [("method", "law", "attributes", "inputs")]
-    for spec in METHODS.values():
-        if not spec.offered:
-            continue
-        limit = "any number" if spec.most is None else f"up to {spec.most}"
-        inputs = ", ".join(_INPUT_NAMES[name] for name in _INPUT_NAMES if name in spec.takes)
-        first = f"`{spec.name}`" + (" (the default)" if spec.name == DEFAULT_METHOD else "")
-        rows.append((first, spec.help, str(spec.most) if spec.fewest > 1 else limit, inputs))
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "|---|---|---|---|", *lines[1:]]) + "\n"
-
-
-_INPUT_NAMES: dict[Input, str] = {
-    "levels": "levels",
-    "total": "a total",
-    "importance": "importances",
-    "caps": "caps",
-    "floor": "a floor on pairs",
-    "order": "an order",
-    "strength": "λ or strengths",
-    "matrices": "matrices",
-    "forms": "importance of pairs, questions per form, answer sets",
-}
+"""By method; every offered one has a row."""

@@ -1,6 +1,6 @@
 """From levels to laws: what each method answers, and what it is asked.
 
-Nothing here knows what a method is called; :mod:`deniable.design.methods` has the table.
+Nothing here knows what a method is called; :mod:`deniable.statement.methods` has the table.
 """
 
 import math
@@ -12,10 +12,10 @@ import numpy as np
 
 from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
-from deniable.laws import Identity, PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
-from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
 from deniable.mechanism.privacy import compose, record_epsilon
 from deniable.schema import Schema
+from deniable.statement.caps import GivenRest, resolve_caps
 
 if TYPE_CHECKING:
     from deniable.solvers.patterns.balanced import BalancedSolution
@@ -29,24 +29,12 @@ FAIR_UP_TO = 5
 """Attributes up to which a total's floor on pairs is raised: so few gain little from being
 randomized together, and their pairs can lose much of it."""
 
-GivenRest = str | float | Sequence[float | None] | None
-"""A cap on ``epsilon_given_rest``: "2x" for a multiple of each attribute's own ε, a number of nats,
-one number (or None) per protected attribute, "none" for no cap, or None for the method's default:
-2x for ``balanced``, no cap for ``lp`` and ``forms``. For ``forms``, where levels belong to forms, a
-multiple is of the record's ε: "0.75e"."""
-
 
 @dataclass(frozen=True)
 class Task:
     """What a method is given besides the levels.
 
-    Args:
-        n_categories: of the attributes to randomize, shape (k,).
-        given_rest: cap on ``epsilon_given_rest``.
-        pair_floor: least φ_ij/(φ_i φ_j), so that every table of two attributes can be estimated.
-        order: in which the heuristic takes the attributes.
-        fair: when a total is divided among few attributes, leave no table of two less than
-            independent responses of the same total would.
+    ``n_categories``: of the attributes to randomize, shape (k,).
     """
 
     n_categories: tuple[int, ...]
@@ -60,14 +48,8 @@ class Task:
 class Solution:
     """What a method answers: laws, and what is known of how near the optimum they are.
 
-    Args:
-        parts: independent laws, each with the positions of its attributes among those to
-            randomize; nearly always one law for all.
-        weights: for the lower bound, shape (k,), if the solver has better ones than the levels.
-        optimal_epsilon: ε of the record at these levels without a cap and a floor, in nats.
-        end: what the solver ended with, a start for similar requests; None if it states nothing.
-        apart: positions of attributes that answer independently of all others, where they were not
-            asked to; with the reason, part of a sentence.
+    ``weights``: for the lower bound, shape (k,), if the solver has better ones than the levels.
+    ``optimal_epsilon``: ε of the record at these levels without a cap and a floor, in nats.
     """
 
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
@@ -86,11 +68,7 @@ class Solution:
 class Divided:
     """A total divided among levels.
 
-    Args:
-        levels: in nats, shape (k,).
-        parts: see :class:`Solution`.
-        solution: returns the same laws with what is known of the optimum at these levels, for which
-            it may have to be searched; None where nothing settles.
+    ``levels``: in nats, shape (k,).
     """
 
     levels: list[float]
@@ -155,17 +133,20 @@ def _of_balanced(solution: "BalancedSolution") -> Solution:
     )
 
 
+def _multiple(given_rest: GivenRest) -> float | None:
+    """Return the cap as a multiple of the levels, infinite for none; None if it is no multiple."""
+    if given_rest is None or given_rest == "none":
+        return math.inf
+    caps = resolve_caps(given_rest, (1.0,)) if isinstance(given_rest, str) else None
+    return None if caps is None else caps[0]
+
+
 def spend_balanced(
     task: Task, total: float, ratios: Sequence[float], at_most: Sequence[float], scale: float | None
 ) -> Divided | None:
-    """Divide a total among levels in these ratios by one search.
-
-    Returns:
-        The levels and the laws; None where the cap is a multiple that leaves no room, or nothing
-        settled.
-    """
+    """Divide a total among levels in these ratios by one search."""
+    from deniable.proofs.problem import SolverError
     from deniable.solvers.patterns import totals
-    from deniable.solvers.problem import SolverError
 
     multiple, limits = _multiple(task.given_rest), None
     if multiple is None:
@@ -201,14 +182,10 @@ def cost_of_balanced_caps(
 ) -> list[float | None]:
     """Return the record's ε under several caps in nats; None where one cannot be met.
 
-    Args:
-        task: floor and categories; its own cap plays no part.
-        levels: ε_i in nats, shape (k,).
-        caps: as a request states them.
-        end: what the search for a law at these levels ended with, if that is known.
+    ``levels``: ε_i in nats, shape (k,).
     """
+    from deniable.proofs.problem import SolverError
     from deniable.solvers.patterns import balanced
-    from deniable.solvers.problem import SolverError
 
     start = end if isinstance(end, balanced.BalancedSolution) else None
     costs: list[float | None] = []
@@ -275,7 +252,7 @@ def _laws(parts: Sequence[Any]) -> tuple[tuple[tuple[int, ...], PatternLaw], ...
 
 
 def _solved(solve: Callable[[], _T]) -> _T:
-    from deniable.solvers.problem import SolverError
+    from deniable.proofs.problem import SolverError
 
     try:
         return solve()
@@ -347,15 +324,7 @@ def solve_heuristic(task: Task, levels: Sequence[float]) -> Solution:
 def importances_and_limits(
     schema: Schema, importance: Mapping[str, float], at_most: Mapping[str, float]
 ) -> tuple[list[float], list[float | None]]:
-    """Return how much each protected attribute counts, and its largest level in nats.
-
-    Args:
-        schema: whose importances count where none is given; 1 if it has none.
-        importance, at_most: by name.
-
-    Raises:
-        InputError: if a name is not that of a protected attribute, or a number is not above 0.
-    """
+    """Return how much each protected attribute counts, and its largest level in nats."""
     protected = [schema.attributes[i] for i in schema.protected]
     names = [attribute.name for attribute in protected]
     for name in (*importance, *at_most):
@@ -369,115 +338,3 @@ def importances_and_limits(
         for name in names
     ]
     return counted, limits
-
-
-def kept_blocks(schema: Schema) -> list[Block]:
-    """Return the blocks of the columns that are released as they are."""
-    kept = set(range(len(schema.attributes))) - set(schema.protected)
-    return [Block((i,), Identity((schema.attributes[i].n_categories,))) for i in sorted(kept)]
-
-
-def refuse_missed_caps(mechanism: Mechanism, caps: Sequence[float | None] | None) -> None:
-    """Refuse a mechanism that does not keep the caps, one per protected attribute, as drawn.
-
-    Raises:
-        InputError: if so.
-    """
-    schema = mechanism.schema
-    for i, cap in zip(schema.protected, caps or (), strict=bool(caps)):
-        if cap is not None and mechanism.epsilon_given_rest[i] > cap:
-            raise InputError(
-                f"attribute '{schema.names[i]}': the cap {cap:g} on epsilon_given_rest was missed "
-                "by a rounding error of the solver; ask for a slightly smaller one"
-            )
-
-
-def resolve_caps(
-    given_rest: GivenRest, levels: Sequence[float], epsilon: float | None = None
-) -> tuple[float | None, ...] | None:
-    """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
-
-    Args:
-        given_rest: the cap as requested.
-        levels: ε per attribute, which a multiple is of; shape (k,).
-        epsilon: of the record, which a multiple is of where levels belong to forms.
-
-    Raises:
-        InputError: if a cap is not a number above zero, or there are too many or too few.
-    """
-    if given_rest is None or given_rest == "none":
-        return None
-    if isinstance(given_rest, str):
-        multiple = given_rest.removesuffix("x" if epsilon is None else "e")
-        try:
-            factor = float(multiple)
-        except ValueError:
-            factor = math.nan
-        if epsilon is None and (multiple == given_rest or not factor >= 1):
-            raise InputError(
-                f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
-                "multiple of each attribute's own ε such as 2x, at least 1x"
-            )
-        if epsilon is not None and (multiple == given_rest or not 0 < factor <= 1):
-            raise InputError(
-                f"the cap '{given_rest}' on epsilon_given_rest should be a number of nats, or a "
-                "part of the record's ε such as 0.75e; an attribute's own ε belongs to a form"
-            )
-        of = levels if epsilon is None else (epsilon,) * len(levels)
-        return tuple(factor * level for level in of)
-    if isinstance(given_rest, int | float):
-        return (check_level(given_rest, "cap on epsilon_given_rest"),) * len(levels)
-    if len(given_rest) != len(levels):
-        raise InputError(
-            f"{len(given_rest)} caps on epsilon_given_rest were given for {len(levels)} attributes"
-        )
-    return tuple(
-        None if cap is None else check_level(cap, "cap on epsilon_given_rest") for cap in given_rest
-    )
-
-
-def _multiple(given_rest: GivenRest) -> float | None:
-    """Return the cap as a multiple of the levels, infinite for none; None if it is no multiple."""
-    if given_rest is None or given_rest == "none":
-        return math.inf
-    caps = resolve_caps(given_rest, (1.0,)) if isinstance(given_rest, str) else None
-    return None if caps is None else caps[0]
-
-
-def cap_text(given_rest: GivenRest) -> str | None:
-    """Return a cap as it is written in a record; None for no cap."""
-    if given_rest is None or given_rest == "none":
-        return None
-    if isinstance(given_rest, str):
-        return given_rest
-    if isinstance(given_rest, int | float):
-        return f"{given_rest:g}"
-    return ",".join("none" if cap is None else f"{cap:g}" for cap in given_rest)
-
-
-def caps_of_text(
-    text: str | None, levels: Sequence[float], epsilon: float | None = None
-) -> tuple[float | None, ...]:
-    """Return the caps that :func:`cap_text` wrote, per attribute in nats; None for no cap.
-
-    Args:
-        text: as written.
-        levels: as of :func:`resolve_caps`.
-        epsilon: the same.
-
-    Raises:
-        InputError: if the text is not one that it writes for so many attributes.
-
-    >>> caps_of_text("2x", [1.0, 0.5]), caps_of_text("none,0.7", [1.0, 0.5])
-    ((2.0, 1.0), (None, 0.7))
-    >>> caps_of_text("0.75e", [1.0, 0.5], epsilon=4.0)
-    (3.0, 3.0)
-    """
-    given: GivenRest = text
-    if text is not None and not text.endswith(("x", "e")):
-        try:
-            caps = [None if part == "none" else float(part) for part in text.split(",")]
-        except ValueError:
-            raise InputError("the cap on epsilon_given_rest is not one that is written") from None
-        given = caps if len(caps) > 1 else caps[0]
-    return resolve_caps(given, levels, epsilon) or (None,) * len(levels)

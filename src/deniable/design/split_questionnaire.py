@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.account import CapCost, Design
 from deniable.design.form_request import DEFAULT_BROAD, Broad, FormRequest
-from deniable.design.level_designs import lower_bound
-from deniable.design.solving import (
-    aimed_below,
-    cap_text,
-    importances_and_limits,
-    kept_blocks,
-    refuse_missed_caps,
-    resolve_caps,
-)
+from deniable.design.solving import aimed_below, importances_and_limits
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
 from deniable.laws.forms import DEFAULT_COLUMN
@@ -31,6 +22,9 @@ from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
+from deniable.statement.account import CapCost, Design
+from deniable.statement.bound import lower_bound
+from deniable.statement.caps import cap_text, kept_blocks, refuse_missed_caps, resolve_caps
 
 if TYPE_CHECKING:
     from deniable.solvers.patterns import forms
@@ -58,14 +52,7 @@ _BREADTHS = 4
 def published_forms(schema: Schema, method: str, epsilon: float, request: FormRequest) -> Design:
     """Return the design of forms of a record level.
 
-    Args:
-        schema: the attributes.
-        method: its name.
-        epsilon: of the record, in nats.
-        request: what counts how much.
-
-    Raises:
-        InputError: if something asked for is out of its range, or is not for forms.
+    ``epsilon``: of the record, in nats.
     """
     from deniable.solvers.patterns import forms
 
@@ -128,15 +115,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
 
 
 def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
-    """Return what forms would tell of shares and pairs under several caps.
-
-    Args:
-        design: as :func:`published_forms` returned it.
-
-    Returns:
-        One entry per cap, from the tightest to the loosest, the design's own first if it is another
-        one; None if it was read from a record, or has more than `CURVE_UP_TO` attributes.
-    """
+    """Return what forms would tell of shares and pairs under several caps."""
     schema, request, total = design.mechanism.schema, design.end, design.budget
     if not isinstance(request, FormRequest) or total is None or len(schema.protected) > CURVE_UP_TO:
         return None
@@ -153,29 +132,8 @@ def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
     return tuple(curve)
 
 
-def asked_shares(mechanism: Mechanism) -> dict[int, float]:
-    """Return the share of people whose form asks an attribute, by its position; nothing without
-    forms."""
-    law = mechanism.forms
-    if law is None:
-        return {}
-    (block,) = (block for block in mechanism.blocks if block.law is law)
-    asked = dict.fromkeys(block.attributes, 0.0)
-    for share, form in zip(law.probabilities, law.forms, strict=True):
-        for place in form.asked:
-            asked[block.attributes[place]] += float(share)
-        for draw in form.drawn:
-            for place in draw.members:
-                asked[block.attributes[place]] += float(share) * draw.asked / len(draw.members)
-    return asked
-
-
 def _auto_or_never(broad: str | None) -> str:
-    """Return whether answers may name sets.
-
-    Raises:
-        InputError: if it is neither of the two words.
-    """
+    """Return whether answers may name sets."""
     if broad not in (None, *get_args(Broad)):
         raise InputError(f"broad is auto or never, not '{broad}'")
     return broad or DEFAULT_BROAD
@@ -185,13 +143,7 @@ def _broad(
     protected: Sequence[Attribute], levels: Sequence[float], task: Mapping[str, Any]
 ) -> tuple[dict[int, SetAnswers], NDArray[np.float64]]:
     """Return the sets that answers may name, by the places of the attributes, none if shares gain
-    too little; and how many times smaller the variances of shares are by them.
-
-    Args:
-        protected: the attributes.
-        levels: the largest level of each, at which a good breadth is looked for.
-        task: what the search is told.
-    """
+    too little; and how many times smaller the variances of shares are by them."""
     from deniable.solvers.patterns import forms
 
     sets: dict[int, SetAnswers] = {}
@@ -233,9 +185,7 @@ def breadths_that_gain(attribute: Attribute, level: float) -> list[int]:
     """Return how many categories answers to a question by itself should name, the best number
     first; none where a single one is about as good, or no sets are looked for.
 
-    Args:
-        attribute: the question.
-        level: in nats.
+    ``level``: in nats.
     """
     from deniable.solvers.patterns.balanced_lists import MOST_CATEGORIES
     from deniable.solvers.patterns.forms import informative_breadths

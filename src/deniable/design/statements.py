@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from deniable.design.account import Design, account
 from deniable.design.design import cap_curve, design
-from deniable.design.expected_accuracy import expected_accuracy, outlook_to_plain
-from deniable.design.expected_tables import Assumed, expected_tables
-from deniable.design.observers import observers
-from deniable.design.record import design_to_plain, proof_to_plain
+from deniable.design.outlook import outlook_to_plain
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
-from deniable.solvers.problem import MAX_LEVEL
+from deniable.proofs.problem import MAX_LEVEL
+from deniable.statement.account import Design, account
+from deniable.statement.expected_accuracy import expected_accuracy
+from deniable.statement.expected_tables import Assumed, expected_tables
+from deniable.statement.observers import observers
+from deniable.statement.record import design_to_plain, proof_to_plain
 
 
 def design_statements(
@@ -27,19 +28,6 @@ def design_statements(
     curve: bool = False,
 ) -> dict[str, Any]:
     """Return what is stated of a design, as plain values.
-
-    Args:
-        result: the design.
-        rows: how many rows there will be; ``readable`` then says what can be read from them.
-        tables: ``tables`` then says what to expect of these, and ``independent_tables`` what to
-            expect under method kronecker at the same ε of the record (None without one).
-        assume: what the true tables are (:func:`deniable.design.expected_tables.expected_tables`).
-        target: whether sampling error counts (likewise).
-        within: half-width as a fraction of 1; ``tables`` then also say how many rows it takes.
-        curve: whether ``comparison`` says what other caps would cost.
-
-    Raises:
-        InputError: if there are tables without a number of rows, or one cannot be asked for.
 
     >>> from deniable import Schema
     >>> made = design(Schema.anonymous((2, 3)), epsilon=2)

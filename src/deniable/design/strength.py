@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._checks import check_fields, check_level
-from deniable.design.solving import kept_blocks
 from deniable.errors import InputError
 from deniable.laws import JointLaw, MatrixChannel, ProductLaw
 from deniable.laws.bistochastic import bistochastic_channel
@@ -31,6 +30,7 @@ from deniable.laws.response import Response, check_attenuation
 from deniable.mechanism.mechanism import Block
 from deniable.schema import Schema
 from deniable.solvers.patterns import preserve as solver
+from deniable.statement.caps import kept_blocks
 
 _GUARD_BITS = 64
 
@@ -72,12 +72,7 @@ class StrengthRequest:
 
 @dataclass(frozen=True)
 class Randomization:
-    """The laws that the requested strengths lead to.
-
-    Args:
-        blocks: for all attributes of the schema.
-        notes: sentences about how the λ were found.
-    """
+    """The laws that the requested strengths lead to."""
 
     blocks: tuple[Block, ...]
     notes: tuple[str, ...] = ()
@@ -86,12 +81,7 @@ class Randomization:
 def lambda_blocks(
     schema: Schema, request: StrengthRequest, epsilon: float | None = None
 ) -> Randomization:
-    """Return independent responses, one per protected attribute.
-
-    Raises:
-        InputError: if a total is given, nothing is requested, an attribute is unknown or released
-            as it is, has no request or two, or one is out of range or of reach.
-    """
+    """Return independent responses, one per protected attribute."""
     if epsilon is not None:
         raise InputError(
             "method lambda takes no total; give λ, strengths or covariances to preserve, or use "
@@ -174,10 +164,6 @@ def joint_blocks(
     """Return one response on the product of all categories of the protected attributes.
 
     It has one parameter: ε of the record, λ, or the strength of the record.
-
-    Raises:
-        InputError: if not exactly one of them is given, it is out of range or out of reach, or
-            covariances or matrices are requested.
     """
     if request.preserve or request.matrices:
         raise InputError(
@@ -222,19 +208,8 @@ def choose(
 ) -> tuple[ProductLaw, float | None]:
     """Return the product law that meets one request per attribute.
 
-    Args:
-        sizes: numbers of categories by attribute, in the law's order.
-        attenuation: λ by attribute.
-        strength: least H(P)/log₂ a by attribute (Ruiz, Definition 1).
-        preserve: least fraction of a covariance by pair of attributes, λ_a λ_b (equation (9)).
-            Attributes in a pair may also have a λ or strength, which then stays as it is.
-
-    Returns:
-        The law; and, if covariances are to be kept, an ε of the record in nats that no λ that keep
-        them, with the rest as asked for, have less than.
-
-    Raises:
-        InputError: if a request is out of range or of reach.
+    The law; and, if covariances are to be kept, an ε of the record in nats that no λ that keep
+    them, with the rest as asked for, have less than.
     """
     paired = {name for pair in preserve for name in pair}
     laws: dict[str, ProductLaw] = {}
@@ -332,9 +307,6 @@ def product_law(
 
     The floating-point λ_i are taken as exact; p_i = λ_i + (1 − λ_i)/a_i is rounded to a width at
     which λ_i and 1 − λ_i keep all their digits.
-
-    Raises:
-        InputError: if a λ is not between 0 and 1.
     """
     laws = []
     for n, value in zip(n_categories, attenuation, strict=True):
@@ -351,9 +323,6 @@ def strong_law(n_categories: int, strength: float) -> ProductLaw:
     """Return the least randomization of one attribute whose strength is not below this.
 
     The strength meant is that of the integers, as :mod:`deniable.mechanism.strength` computes it.
-
-    Raises:
-        InputError: if it is not between 0 and 1, or out of reach.
     """
     level = Response.from_strength(n_categories, strength).epsilon
     step = 2.0**-50

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from deniable._checks import typed
-from deniable.design.account import Design
 from deniable.engines.units import Asked, Task, share_by
 from deniable.errors import InputError
+from deniable.statement.account import Design
 
 
 @typed

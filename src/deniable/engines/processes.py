@@ -11,12 +11,12 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import IO, Any, NoReturn, cast
 
-from deniable.design.account import Account, Design
 from deniable.errors import InputError
 from deniable.release import parts
 from deniable.release.job import Job, Stage, open_job
 from deniable.release.parts import finish, work
 from deniable.release.release import Options, job_folder
+from deniable.statement.account import Account, Design
 from deniable.tables.files import files_of, units_of
 
 Bar = Callable[[str, int | None], AbstractContextManager[Callable[[float | None], None]]]
@@ -65,18 +65,7 @@ def share_parts(
 ) -> dict[str, Any]:
     """Randomize several tables, or one of several units, and write a folder to publish.
 
-    Args:
-        files: the tables.
-        design, output, options, account: as of :func:`~deniable.release.release.share`.
-        seed: repeatable bits, for tests. NOT PRIVATE.
-        jobs: processes; by default one for every core that this process may use.
-        bar: shows each stage.
-
-    Returns:
-        All that is told of the release (:func:`~deniable.release.record.explained`).
-
-    Raises:
-        InputError: as :func:`~deniable.release.release.share`.
+    ``seed``: repeatable bits, for tests.
     """
     job = prepare(files, design, output, options, seed=seed, jobs=jobs, bar=bar)
     make(job, jobs, bar)
@@ -94,11 +83,7 @@ def prepare(
     bar: Bar = no_bar,
 ) -> Job:
     """Do what :func:`~deniable.release.parts.prepare` does, by processes; the arguments are those
-    of :func:`share_parts`.
-
-    Raises:
-        InputError: as of a release, or if it is to be written as further kinds of files.
-    """
+    of :func:`share_parts`."""
     if options.also:
         raise InputError(
             "`also` is for a release of one table; these rows are released in parts: name one, "
@@ -115,11 +100,7 @@ def make(job: Job, jobs: int | None = None, bar: Bar = no_bar) -> None:
 
 
 def resumed(output: Path) -> Job:
-    """Return the job of a release that was begun and is not finished.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Return the job of a release that was begun and is not finished."""
     if (output / "job.json").exists():
         return open_job(output)
     folder = job_folder(output.absolute())
@@ -205,11 +186,7 @@ def _start(words: list[str], job: Job) -> "subprocess.Popen[bytes]":
 
 
 def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], None]) -> None:
-    """Hear what processes say until they say no more.
-
-    Raises:
-        InputError: the first that one of them raised.
-    """
+    """Hear what processes say until they say no more."""
     received: SimpleQueue[bytes | None] = SimpleQueue()
 
     def receive(stream: IO[bytes]) -> None:

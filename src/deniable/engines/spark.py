@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from deniable._checks import typed
-from deniable.design.account import Design
 from deniable.engines.units import Asked, Run, Task, share_by
 from deniable.errors import InputError
+from deniable.statement.account import Design
 from deniable.tables.files import files_of
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from deniable._checks import check_type
-from deniable.design.account import Design
-from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.ledger.book import EVERYBODY, population_of
 from deniable.release.job import Job, Source, Stage, open_job
 from deniable.release.parts import finish, make, prepare, work
 from deniable.release.release import Options
 from deniable.release.signing import read_signer
+from deniable.statement.account import Design
+from deniable.statement.record import read_design
 from deniable.tables.files import files_of
 
 Task = Callable[[int], str]
@@ -71,11 +71,7 @@ def options_of(
     new_ledger: bool | None = None,
     **told: Any,
 ) -> Options:
-    """Return what a release is told; ``command`` is how its record says it was made.
-
-    Raises:
-        InputError: if the key or the ledger cannot be used.
-    """
+    """Return what a release is told; ``command`` is how its record says it was made."""
     if unknown := told.keys() - {one.name for one in fields(Options)}:
         raise TypeError(f"{command.split('(')[0]}() has no argument '{min(unknown)}'")
     whose = population_of(ledger, population, new=new_population, new_ledger=new_ledger)
@@ -84,13 +80,7 @@ def options_of(
 
 
 def do_unit(folder: str, stage: Stage, number: int) -> str:
-    """Do one piece of work of a job; return what went wrong, or nothing.
-
-    Args:
-        folder: of the job, under the name that it has everywhere.
-        stage: which.
-        number: the piece of work.
-    """
+    """Do one piece of work of a job; return what went wrong, or nothing."""
     try:
         work(open_job(Path(folder)), stage, [number])
     except InputError as error:
@@ -109,23 +99,6 @@ def share_by(
     """Randomize tables by the workers of an engine, and write a folder to publish.
 
     The workers see the tables and the folder of the output under the same names as this process.
-
-    Args:
-        run: lets the engine do pieces of work.
-        source: the path of a table; several, as a list, a folder or a pattern; or what writes
-            them into a private folder and returns their names.
-        plan: a design, or the file or folder that has it.
-        output: the folder to make.
-        command: how the record says it was made.
-        asked: as of :func:`deniable.share`.
-
-    Returns:
-        All that is told of the release (:func:`~deniable.release.record.explained`). What was
-        released is read from the folder, as often as one likes.
-
-    Raises:
-        InputError: as :func:`deniable.share`. What was begun by then is continued by ``deniable
-            share --resume``.
     """
     options = options_of(command, **asked)
     if not callable(source):

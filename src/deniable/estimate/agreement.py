@@ -41,14 +41,7 @@ UNSEEN = (
 
 @dataclass(frozen=True)
 class AttributeAgreement:
-    """Whether the forms that ask an attribute tell of the same shares.
-
-    Args:
-        attribute: its name.
-        forms: how many forms, asking what they ask, have rows that answer.
-        statistic: X².
-        degrees_of_freedom: of X².
-    """
+    """Whether the forms that ask an attribute tell of the same shares."""
 
     attribute: str
     forms: int
@@ -65,14 +58,7 @@ class AttributeAgreement:
 
 @dataclass(frozen=True)
 class FormAgreement(Presented):
-    """Whether all forms of a release tell of one population.
-
-    Args:
-        tests: of every attribute that two forms or more ask.
-        untested: the other attributes.
-        n_records: rows behind it.
-        group: columns released as they are and the values that the rows were selected by.
-    """
+    """Whether all forms of a release tell of one population."""
 
     tests: tuple[AttributeAgreement, ...]
     untested: tuple[str, ...]
@@ -161,13 +147,7 @@ class Agreement(Question[FormAgreement]):
         return [self.agreement(self.of, [counts])]
 
     def agreement(self, names: Sequence[str], counted: Sequence[Counts]) -> FormAgreement:
-        """Return the test of one group of rows.
-
-        Args:
-            names: the attributes.
-            counted: the rows by each of them, and by every form
-                (:meth:`~deniable.mechanism.published.PublishedChannel.of_every_form`).
-        """
+        """Return the test of one group of rows."""
         tests, untested = [], []
         for name, counts in zip(names, counted, strict=True):
             mechanism, tabulation = one_stratum(counts)

@@ -28,12 +28,11 @@ LEVEL, POWER = 0.05, 0.8
 class Association:
     """V² of two attributes in the population, corrected for the noise in its estimate.
 
-    Args:
-        square: the estimate of V²; nearly unbiased, so it may be negative or above 1.
-        slope, floor: if V² is v, the variance of ``square`` is about slope·v + floor,
-            randomization and sampling together.
-        detectable: the V from which on the χ² test at 5 % finds an association with probability
-            80 %, if it is spread evenly over all interactions; above 1 if it finds none so surely.
+    ``square``: the estimate of V²; nearly unbiased, so it may be negative or above 1. ``slope,
+    floor``: if V² is v, the variance of ``square`` is about slope·v + floor, randomization and
+    sampling together. ``detectable``: the V from which on the χ² test at 5 % finds an association
+    with probability 80 %, if it is spread evenly over all interactions; above 1 if it finds none so
+    surely.
     """
 
     square: float
@@ -73,11 +72,8 @@ def association(
 ) -> Association:
     """Estimate V² from the frequencies of released pairs.
 
-    Args:
-        frequencies: θ, shape of the outputs of the two attributes.
-        inverse: L, from released to true tables, shape (a, b).
-        n_records: rows behind θ.
-        chosen: the categories of both attributes to which the table is confined.
+    ``frequencies``: θ, shape of the outputs of the two attributes. ``inverse``: L, from released to
+    true tables, shape (a, b).
     """
     table, of_table = table_influence(frequencies, inverse, chosen)
     influence = interaction_influence(table, of_table)

@@ -40,13 +40,7 @@ Chosen = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class ChiSquare:
-    """A test of independence.
-
-    Args:
-        statistic: X².
-        degrees_of_freedom: (a − 1)(b − 1), less what empty categories take.
-        least_expected: the smallest expected count in a released cell under independence.
-    """
+    """A test of independence."""
 
     statistic: float
     degrees_of_freedom: int
@@ -68,15 +62,7 @@ def chi_square(
 ) -> ChiSquare:
     """Test independence of two attributes from counts of released pairs.
 
-    Args:
-        counts: rows by released values, shape of the outputs.
-        forward: M, the channel on the pair, from (a, b) to the outputs; None if what is released
-            does not depend on the pair alone.
-        inverse: L, from the outputs to (a, b), unbiased.
-        chosen: the categories of both attributes to which the table is confined.
-
-    Raises:
-        InputError: if all rows show one value of an attribute.
+    ``counts``: rows by released values, shape of the outputs.
     """
     if forward is None or chosen is not None:
         return _by_estimates(counts, inverse, chosen)
@@ -100,11 +86,7 @@ def randomized_together(forward: TableMap) -> bool:
 
 
 def released_chi_square(counts: Floats) -> ChiSquare:
-    """Test independence of the released values themselves: Pearson's test, nothing corrected.
-
-    Raises:
-        InputError: if all rows show one value of an attribute.
-    """
+    """Test independence of the released values themselves: Pearson's test, nothing corrected."""
     shape = (counts.shape[0], counts.shape[1])
     return _separately(counts, TableMap(shape, (), np.ones(()), {}))
 
@@ -276,11 +258,8 @@ def less_mean(influence: Floats, frequencies: Floats, inverse: TableMap | Stacke
     Under forms the mean is that of the form's rows: how many there are of each form is known, so
     what their means differ by is no error (docs/proofs/forms.md, section 1).
 
-    Args:
-        influence: shape (functions, outputs); a kept column that is carried along is the last axis
-            of the outputs.
-        frequencies: θ, shape (outputs,).
-        inverse: L, which tells the forms.
+    ``influence``: shape (functions, outputs); a kept column that is carried along is the last axis
+    of the outputs. ``frequencies``: θ, shape (outputs,).
     """
     ends = [frequencies.size]
     if isinstance(inverse, StackedMap):

@@ -123,14 +123,8 @@ class Answers(list[_Answer], Presented):
                     object.__setattr__(answer, "selection", selection)
 
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return the rows of all answers, in order, with the number of rows behind each as ``n``.
-
-        Args:
-            level: of the intervals; by default the one that was asked for, or 0.95.
-
-        Raises:
-            InputError: if an answer was made for another level.
-        """
+        """Return the rows of all answers, in order, with the number of rows behind each as
+        ``n``."""
         level = self._level(level)
         return [row | {"n": answer.n_records} for answer in self for row in answer.table(level)]
 
@@ -178,17 +172,7 @@ def target_text(target: Target) -> str:
 def columns_of(
     answers: Sequence[Tabular], level: float, *, wide: bool = False
 ) -> dict[str, list[Any]]:
-    """Return answers as columns of one table; what a row does not have is None.
-
-    Args:
-        answers: of one question, a group of rows each.
-        level: of the intervals.
-        wide: for tables of shares, one column per category of the last attribute with its estimate
-            and no errors, instead of one row per cell.
-
-    Raises:
-        InputError: if it is to be wide and is not a table of two attributes or more.
-    """
+    """Return answers as columns of one table; what a row does not have is None."""
     rows = [
         row | {"n": answer.n_records, "target": answer.target, "level": level}
         for answer in answers
@@ -255,11 +239,7 @@ def shown(value: Any) -> str:
 
 
 def plot_of(answers: Sequence[Tabular], level: float) -> Any:
-    """Return answers as a matplotlib figure: points or bars with intervals, or a heat map.
-
-    Raises:
-        InputError: if they are tables of more than two attributes, or there is nothing to draw.
-    """
+    """Return answers as a matplotlib figure: points or bars with intervals, or a heat map."""
     from deniable.report.estimate_plot import draw_heat_map, draw_intervals
 
     if not answers:

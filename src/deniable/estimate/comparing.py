@@ -33,22 +33,8 @@ from deniable.tables.selection import value_among
 class Difference(Presented):
     """Two shares or means, and how they differ.
 
-    Args:
-        statistic: ``share`` or ``mean``.
-        of: the categories whose share it is, by attribute, or the attribute of the mean with "".
-        column: what is compared.
-        values: the two values of it.
-        estimates: of the two, NaN where a group's estimated size is not positive.
-        difference: the first less the second.
-        standard_error: of the difference.
-        ratio: the first over the second; None unless both are positive.
-        ratio_error: standard error of the ratio's logarithm; None without a ratio.
-        n_records: rows behind it.
-        target: of the ``table`` that was randomized, or of the ``population`` it was drawn from.
-        group: columns released as they are and the values that the rows were selected by, and the
-            subgroup.
-        scores: of a mean, where they are from; they are taken to be exact.
-        leaves_out: whether people with a missing value without a score do not count.
+    ``estimates``: of the two, NaN where a group's estimated size is not positive. ``ratio``: the
+    first over the second; None unless both are positive.
     """
 
     statistic: str
@@ -73,11 +59,7 @@ class Difference(Presented):
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return one row of plain values: ``estimate`` is the difference, ``low`` and ``high`` its
-        interval; the ratio's interval is normal in its logarithm.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
-        """
+        interval; the ratio's interval is normal in its logarithm."""
         z = normal_quantile(level)
         known = isfinite(self.difference)
         half = z * self.standard_error
@@ -161,11 +143,7 @@ class Comparison(Question[Difference]):
             )
 
     def ask(self, release: Release) -> Answers[Difference]:
-        """Return the differences for every group of rows.
-
-        Raises:
-            InputError: if the question does not fit the release.
-        """
+        """Return the differences for every group of rows."""
         schema = release.strata.schema
         if self.column in self.by:
             raise InputError(

@@ -77,11 +77,7 @@ _GRID = np.logspace(-6, 4, 121)
 class Origin:
     """How far a table is from all that its mechanism can release.
 
-    Args:
-        p_value: that an honest table is as far off, at most.
-        where: the attribute or pair that is farthest off.
-        rows: how many rows were looked at.
-        row: a row, from 1, that does not answer what its form asks, if that is what is off.
+    ``row``: a row, from 1, that does not answer what its form asks, if that is what is off.
     """
 
     p_value: float
@@ -105,16 +101,7 @@ class Origin:
 
 def check_origin(release: Release, *, anyway: bool, randomized: bool = False) -> Origin | None:
     """Return the origin of a release's rows; None where nothing can be told. Warn if nothing
-    identifies them as a release.
-
-    Args:
-        release: rows and what is said to have randomized them.
-        anyway: go on with a table that cannot have come from there.
-        randomized: the caller states that the rows are a release.
-
-    Raises:
-        InputError: if the p-value is below 1e-6, unless ``anyway``.
-    """
+    identifies them as a release."""
     if not (release.identified or randomized):
         warnings.warn(UNIDENTIFIED, Notice, stacklevel=3)
     origin = find_origin(release)
@@ -130,12 +117,7 @@ def check_origin(release: Release, *, anyway: bool, randomized: bool = False) ->
 
 def find_origin(release: Release) -> Origin | None:
     """Return the origin of a release's rows, or of what a file counts; None where nothing can be
-    told: of rows that are gone once they are read, and where no column fits.
-
-    Args:
-        release: rows and what is said to have randomized them. Of strata the one that is farthest
-            off decides, and the p-value is multiplied by their number.
-    """
+    told: of rows that are gone once they are read, and where no column fits."""
     strata = release.strata
     by_stratum = [set(looked_at(mechanism)) for mechanism in strata.mechanisms.values()]
     names = [name for name in strata.schema.names if all(name in own for own in by_stratum)]
@@ -190,10 +172,6 @@ def looked_at(mechanism: Mechanism) -> list[str]:
 def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     """Return the origin of some released rows; None where none of them answers.
 
-    Args:
-        mechanism: what is said to have released them.
-        rows: codes of attributes of :func:`looked_at`, and under forms the rows' forms.
-
     >>> from deniable import Schema, design
     >>> mechanism = design(Schema.anonymous((2,)), epsilon=1).mechanism
     >>> origin_of(mechanism, Rows(("a1",), [np.zeros(1000, dtype=int)])).p_value < 1e-6
@@ -240,12 +218,7 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows that one law, or one form of it, has made.
-
-    Args:
-        mechanism: what was done to them.
-        rows: they; under forms with codes of the values that the form releases, and -1 for others.
-    """
+    """Rows that one law, or one form of it, has made."""
 
     mechanism: Mechanism
     rows: Rows
@@ -361,11 +334,8 @@ def _matrix_bound(law: MatrixChannel, counts: NDArray[Any]) -> float:
 class _Scored:
     """What a part's rows add to some shares.
 
-    Args:
-        totals: of the scores, one for each share.
-        scores: c of every released value, shape (m,), the same for every share.
-        truths: return the probabilities of released values by true value, shape (a, m).
-        n: rows.
+    ``scores``: c of every released value, shape (m,), the same for every share. ``truths``: return
+    the probabilities of released values by true value, shape (a, m).
     """
 
     totals: Floats
@@ -406,10 +376,7 @@ def _truths(hits: Floats, shape: tuple[int, ...], breadths: tuple[int, ...]) -> 
     """Return the probabilities of what is released by the truth, each by whether it is (or its set
     holds) the cell's value along each axis, shape (2^m, 2^m).
 
-    Args:
-        hits: eigenvalues of what is kept, shape (2,)·m.
-        shape: categories.
-        breadths: how many of them an answer names.
+    ``hits``: eigenvalues of what is kept, shape (2,)·m.
     """
     for m, breadth in zip(shape, breadths, strict=True):
         hits = np.tensordot(hits, _kernel(m, breadth), axes=(0, 0))
@@ -464,10 +431,8 @@ def _answered(
 def _bound(total: float, parts: Sequence[tuple[Floats, Floats, float]]) -> float:
     """Return the log of the bound on Pr[Σ c <= total].
 
-    Args:
-        total: of the scores.
-        parts: of rows that were made alike: c of every released value, shape (m,); their
-            probabilities by true value, shape (a, m); and how many rows there are.
+    ``parts``: of rows that were made alike: c of every released value, shape (m,); their
+    probabilities by true value, shape (a, m); and how many rows there are.
     """
     if total >= 0:
         return 0.0

@@ -31,11 +31,7 @@ MAX_GROUPS = 10_000
 def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]:
     """Return how the released values of some attributes are read back: as the texts they are
     written with. Attributes released as they are are read like the original; of parts the merged
-    attribute is read, once; under forms its columns one by one, with a category for "not asked".
-
-    Raises:
-        InputError: if a name is unknown or given twice.
-    """
+    attribute is read, once; under forms its columns one by one, with a category for "not asked"."""
     schema = strata.schema
     places = dict.fromkeys(variable.position for variable in schema.variables(names))
     asked = _under_forms(strata)
@@ -78,10 +74,6 @@ class Cells:
 
     Under forms an empty cell was not asked, whatever a missing answer is written as; its code is
     the number of the attribute's released values.
-
-    Args:
-        strata: what randomized the rows; with forms, one stratum.
-        names: the attributes, or parts of merged ones.
     """
 
     def __init__(self, strata: Strata, names: Sequence[str]) -> None:
@@ -95,12 +87,7 @@ class Cells:
 
     def codes(self, batch: Batch, table: str) -> dict[int, NDArray[Any]]:
         """Return the codes of a batch by the attributes' positions, and the forms of its rows, from
-        0, under the number of all attributes.
-
-        Raises:
-            InputError: naming the row, if a part of a merged attribute is empty and another is not,
-                or there is no such form.
-        """
+        0, under the number of all attributes."""
         columns = iter(batch.codes)
         codes: dict[int, NDArray[Any]] = {}
         for place in self._places:
@@ -162,27 +149,7 @@ def count_tables(
 ) -> list[list[Counts]]:
     """Count a released table by several sets of attributes in one pass, streaming.
 
-    Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        strata: what randomized it.
-        tables: of each the attributes to count by, in the order of its axes.
-        by: kept columns; every combination of their values that occurs is counted by itself. Rows
-            without a value in one of them, or without a weight, are left out.
-        where: conditions on kept columns.
-        weights: a kept column with one weight per row.
-        numbers: those of ``by`` that are columns of numbers.
-        show_values: let error messages show the offending value.
-        counted: whether the rows of the source stand for records that were counted before: column
-            ``count`` has their number and, with weights w, column ``w`` the sum of their weights
-            and ``w_squared`` that of the squares. What is listed twice is added up.
-
-    Returns:
-        Of each table the counts of every group, in the order of the groups' values; of all rows
-        without ``by``.
-
-    Raises:
-        InputError: if a column is unknown or randomized where a kept one is needed, a value cannot
-            be read, or no row is left.
+    ``tables``: of each the attributes to count by, in the order of its axes.
     """
     schema = strata.schema
     conditions = conditions_of(where, schema.keep)
@@ -249,15 +216,7 @@ def _refuse_unkept(strata: Strata, columns: Sequence[str]) -> None:
 
 
 class _Tally:
-    """The tables of all groups of rows while they are counted.
-
-    Args:
-        strata: what randomized the rows.
-        names: the attributes to count by.
-        grouping: the columns that form the groups, that of the strata among them.
-        weighted: whether every row has a weight.
-        by_form: whether forms that do the same are counted apart.
-    """
+    """The tables of all groups of rows while they are counted."""
 
     def __init__(
         self,
@@ -363,12 +322,9 @@ def _groups(
 class Rows:
     """Released rows as they are.
 
-    Args:
-        names: attributes.
-        codes: their released codes, shape (n,) each.
-        counts: how many rows each of these stands for, shape (n,); None for one each.
-        forms: under which form each was released, from 0, shape (n,); None without forms. Codes are
-            then the number of categories where the form did not ask.
+    ``codes``: their released codes, shape (n,) each. ``counts``: how many rows each of these stands
+    for, shape (n,); None for one each. ``forms``: under which form each was released, from 0, shape
+    (n,); None without forms.
     """
 
     names: tuple[str, ...]
@@ -389,21 +345,7 @@ class Rows:
 def first_rows(
     source: Any, strata: Strata, names: Sequence[str], most: int, count: str | None = None
 ) -> dict[str, Rows]:
-    """Read the first rows of a released table.
-
-    Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        strata: what randomized it.
-        names: attributes; those of which the table has no columns are left out.
-        most: rows to stop after, to the next batch; all if there are counts.
-        count: the column that says how many rows one stands for, if there is one.
-
-    Returns:
-        By stratum its rows; no stratum without any.
-
-    Raises:
-        InputError: if a value cannot be read.
-    """
+    """Read the first rows of a released table."""
     with as_it_was(source):
         present = set(column_names(source))
     schema = strata.schema
@@ -448,13 +390,10 @@ def first_rows(
 class KeptRows:
     """Released rows with columns that are released as they are.
 
-    Args:
-        codes: released codes by the attributes' positions, shape (n,) each; under forms also the
-            forms, under the number of all attributes.
-        texts: kept columns as texts: of each the codes, shape (n,), and what they stand for.
-        numbers: kept columns as numbers, shape (n,).
-        chosen: which of the rows that were read these are, shape (rows read,), if that is known.
-        selection: by which conditions, and what was left out.
+    ``codes``: released codes by the attributes' positions, shape (n,) each; under forms also the
+    forms, under the number of all attributes. ``texts``: kept columns as texts: of each the codes,
+    shape (n,), and what they stand for. ``numbers``: kept columns as numbers, shape (n,).
+    ``chosen``: which of the rows that were read these are, shape (rows read,), if that is known.
     """
 
     codes: dict[int, NDArray[Any]]
@@ -489,20 +428,7 @@ def read_rows(
     show_values: bool = False,
 ) -> KeptRows:
     """Read attributes' released codes and kept columns of rows, in memory. Rows without a value in
-    one of the kept columns are left out.
-
-    Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        strata: what randomized it.
-        names: attributes, or parts of merged ones.
-        texts: kept columns to read as texts.
-        numbers: kept columns to read as numbers.
-        where: conditions on kept columns.
-        show_values: let error messages show the offending value.
-
-    Raises:
-        InputError: if a column is not kept, a value cannot be read, or there is no row.
-    """
+    one of the kept columns are left out."""
     conditions = conditions_of(where, strata.schema.keep)
     refuse_randomized(strata.schema, [condition.column for condition in conditions])
     selector = Selector(
@@ -559,13 +485,7 @@ NEARLY_ALL = 0.9
 
 @dataclass(frozen=True)
 class KeptColumn:
-    """The values of a kept column in the rows that fulfil the conditions, gaps aside.
-
-    Args:
-        is_number: whether nearly all of them are numbers.
-        is_binary: whether the column has at most two distinct values in all rows.
-        values: the distinct ones; None if there are more than 10,000.
-    """
+    """The values of a kept column in the rows that fulfil the conditions, gaps aside."""
 
     is_number: bool
     is_binary: bool
@@ -580,11 +500,7 @@ class KeptColumn:
 def kept_columns(
     source: Any, strata: Strata, names: Sequence[str], where: Where = None
 ) -> dict[str, KeptColumn]:
-    """Return, by name, whether kept columns hold numbers or categories, from all their rows.
-
-    Raises:
-        InputError: if a column is not kept, or a value cannot be read.
-    """
+    """Return, by name, whether kept columns hold numbers or categories, from all their rows."""
     selector = Selector(
         conditions_of(where, strata.schema.keep),
         missing=_missing(strata),
@@ -622,15 +538,7 @@ def kept_columns(
 
 def released_codes(source: Any, mechanism: Mechanism) -> list[NDArray[Any]]:
     """Return the codes of all rows of a released table, shape (n,): one array per attribute of the
-    schema, and with forms one array more, the rows' forms, from 0.
-
-    Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        mechanism: what randomized it.
-
-    Raises:
-        InputError: if a column is missing, or a value is not one that the mechanism releases.
-    """
+    schema, and with forms one array more, the rows' forms, from 0."""
     cells = Cells(Strata.one(mechanism), mechanism.schema.names)
     kept = [] if cells.form_column is None else [cells.form_column]
     with open_table(source, cells.attributes, kept, other_columns="drop") as reader:

@@ -40,22 +40,7 @@ def indicator_covariance(table: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CovarianceEstimate(Presented):
-    """An estimated covariance of two scored attributes.
-
-    Args:
-        attributes: their names.
-        n_records: rows behind it.
-        target: of the ``table`` that was randomized, or of the ``population`` it was drawn from.
-        estimate: unbiased for the original covariance.
-        standard_error: by the delta method.
-        released: the covariance of the scores in the release as it stands; None where what is
-            released are not the categories, or parts of an attribute with a response matrix.
-        prediction: what the mechanism was expected to leave; None if strata differ in that, or for
-            such parts.
-        group: columns released as they are and the values that the rows were selected by.
-        scores: where those of either attribute are from; they are taken to be exact.
-        level: of the interval, unless another is asked for.
-    """
+    """An estimated covariance of two scored attributes."""
 
     attributes: tuple[str, str]
     n_records: int
@@ -69,11 +54,7 @@ class CovarianceEstimate(Presented):
     level: float = 0.95
 
     def confidence_interval(self, level: float | None = None) -> tuple[float, float]:
-        """Return the ends of the interval.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
-        """
+        """Return the ends of the interval."""
         margin = normal_quantile(self._level(level)) * self.standard_error
         return self.estimate - margin, self.estimate + margin
 

@@ -43,21 +43,8 @@ FEW_EXPECTED = 5.0
 
 @dataclass(frozen=True)
 class IndependenceTest(Presented):
-    """Whether two attributes are independent in the population, and how strongly they go together.
-
-    Args:
-        attributes: their names.
-        n_records: rows behind it.
-        test: X², degrees of freedom and p-value, corrected for the randomization.
-        released: the same of the released table as it stands; where ``together`` is true it may
-            reject independence though it holds. None among those who answered, and for parts of a
-            merged attribute under a response matrix, which need not give a value of each.
-        together: whether the two are randomized together.
-        cramers_v: None if it cannot be estimated.
-        without_v: why not; empty otherwise.
-        group: columns released as they are and the values that the rows were selected by.
-        level: of the interval of V, unless another is asked for.
-    """
+    """Whether two attributes are independent in the population, and how strongly they go
+    together."""
 
     attributes: tuple[str, str]
     n_records: int
@@ -103,11 +90,7 @@ class IndependenceTest(Presented):
         )
 
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
-        """Return plain values for strict JSON.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
-        """
+        """Return plain values for strict JSON."""
         quantile = normal_quantile(self._level(level))
         strength = self.cramers_v
         low, high = (None, None) if strength is None else strength.interval(quantile)
@@ -146,21 +129,7 @@ def independence(
     kept_values: Sequence[str] = (),
     answered: bool = False,
 ) -> IndependenceTest:
-    """Test whether two attributes are independent, from counts of released pairs.
-
-    Args:
-        counts: the released records, counted by the two; unweighted, and randomized by one
-            mechanism.
-        of: two attributes; the second may be a kept column that the schema does not declare.
-        kept_values: the values of that column, in the order of the counts.
-        answered: test among those who answered both.
-
-    Raises:
-        InputError: if the attributes are not two, the counts are weighted, of several strata, or
-            have another shape, there are over 4,096 cells (or fewer, if more values are released
-            than there are categories), all rows show one value of an attribute, or the
-            randomization has wiped out what is wanted.
-    """
+    """Test whether two attributes are independent, from counts of released pairs."""
     _refuse_but_two(of)
     mechanism, tabulation = one_stratum(counts)
     if tabulation.squares is not None:

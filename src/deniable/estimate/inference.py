@@ -62,13 +62,7 @@ class Value(NamedTuple):
 class Part:
     """The estimate of one stratum's table from its randomized counts.
 
-    Args:
-        channel: what the stratum's mechanism did to the attributes.
-        tabulation: its released records, counted; shape ``channel.n_outputs``.
-
-    Raises:
-        InputError: if the shapes differ, or the randomization has wiped out a component of the
-            table (see :meth:`~deniable.mechanism.channel.Channel.check`).
+    ``tabulation``: its released records, counted; shape ``channel.n_outputs``.
     """
 
     channel: Channel | PublishedChannel
@@ -151,9 +145,7 @@ class Part:
         """Return the spread over forms of what their rows add in the mean to a linear function of
         the table, Σ q_f E_f² − q E²; it is no error, as the number of rows of each form is known.
 
-        Args:
-            first: the function, of a table.
-            second: another, for the product of the two in place of the square of one.
+        ``second``: another, for the product of the two in place of the square of one.
         """
         if not self.form_means:
             return np.zeros(())
@@ -169,8 +161,7 @@ class Part:
         table whose value is near zero (as in a ratio's error). Where few rows make the difference
         negative, nothing is taken off.
 
-        Args:
-            weights: c, the shape of the table.
+        ``weights``: c, the shape of the table.
         """
         square = float((self.tabulation.square_frequencies * self.influence(weights) ** 2).sum())
         between = self.between_forms(lambda table: np.asarray((weights * table).sum()))
@@ -178,12 +169,7 @@ class Part:
 
     def fraction_mean_square(self, fraction: Floats, margin: "Part") -> Floats:
         """Return, per cell, Σ (w_r/W)² D(y_r)² with D a record's influence on a cell's fraction of
-        its subgroup, times π(b).
-
-        Args:
-            fraction: R, the fractions.
-            margin: of the subgroups.
-        """
+        its subgroup, times π(b)."""
         # The influence of a record on R = π(a,b)/π(b) is D = L_J − R L_B over π(b), with L_J, L_B
         # the entries of the inverses for the joint table and for the subgroups (columns of L sum to
         # 1, so summing L_J over a gives L_B). Its mean square needs the maps L_J∘L_J, L_J∘L_B and
@@ -211,14 +197,7 @@ class Part:
 class Inference:
     """The estimate of a joint table, and of linear functions of it, from its randomized counts.
 
-    Args:
-        counts: the released records, counted by the outputs of the attributes.
-        attributes: names, in the order of the table's axes.
-        target: which truth is estimated, ``table`` or ``population``. In a population the sizes of
-            strata are random too.
-
-    Raises:
-        InputError: if the target is unknown, or as :class:`Part`.
+    ``attributes``: names, in the order of the table's axes.
     """
 
     counts: Counts
@@ -306,8 +285,7 @@ class Inference:
         """Return (Σ numerator·π̂)/(Σ denominator·π̂) and its delta-method standard error; NaN if the
         denominator is not positive.
 
-        Args:
-            numerator, denominator: tables of weights; they broadcast to the shape of the table.
+        ``numerator, denominator``: tables of weights; they broadcast to the shape of the table.
         """
         estimate, weights = self.linearized(numerator, denominator)
         return Value(estimate, self.error_of(weights))
@@ -339,8 +317,7 @@ class Inference:
     def covariance(self, weights: Floats) -> Floats:
         """Return the estimated covariances of several linear functions Σ weights·π̂, shape (m, m).
 
-        Args:
-            weights: one table of weights per function, shape (m, *table).
+        ``weights``: one table of weights per function, shape (m, *table).
         """
         flat = weights.reshape(len(weights), -1)
         centres = flat @ self.values.ravel() if self.target == "population" else np.zeros(len(flat))
@@ -360,12 +337,10 @@ class Inference:
     def within(self, n_by: int) -> tuple[Floats, Floats, "Inference"]:
         """Return each cell's fraction of its subgroup, with standard errors.
 
-        Args:
-            n_by: the last ``n_by`` axes are those of the subgroups.
+        ``n_by``: the last ``n_by`` axes are those of the subgroups.
 
-        Returns:
-            π̂(a, b)/π̂(b) and its delta-method standard error, the shape of the table, NaN where
-            π̂(b) is not positive; and the inference about the subgroups, for π̂(b).
+        Π̂(a, b)/π̂(b) and its delta-method standard error, the shape of the table, NaN where π̂(b)
+        is not positive; and the inference about the subgroups, for π̂(b).
         """
         margin = self.margin(n_by)
         below = np.where(margin.values > 0, margin.values, np.nan)
@@ -422,14 +397,6 @@ _Choice = TypeVar("_Choice", bound=str)
 def one_of(name: str, known: Sequence[_Choice], what: str) -> _Choice:
     """Return that one of the known names which a user wrote.
 
-    Args:
-        name: as written.
-        known: at least two.
-        what: what they name, for the message.
-
-    Raises:
-        InputError: if it is none of them.
-
     >>> one_of("table", TARGETS, "target")
     'table'
     """
@@ -441,11 +408,7 @@ def one_of(name: str, known: Sequence[_Choice], what: str) -> _Choice:
 
 
 def check_between(value: float, what: str) -> None:
-    """Refuse what is no number between 0 and 1.
-
-    Raises:
-        InputError: if it is not; it says ``what``.
-    """
+    """Refuse what is no number between 0 and 1."""
     if not isinstance(value, Real) or not 0 < value < 1:
         shown = f"{float(value):g}" if isinstance(value, Real) else type(value).__name__
         shown = repr(value) if isinstance(value, str) else shown
@@ -453,10 +416,6 @@ def check_between(value: float, what: str) -> None:
 
 
 def normal_quantile(level: float) -> float:
-    """Return z with Pr[|Z| ≤ z] = level for a standard normal Z.
-
-    Raises:
-        InputError: if the level is not between 0 and 1.
-    """
+    """Return z with Pr[|Z| ≤ z] = level for a standard normal Z."""
     check_between(level, "the confidence level is")
     return NormalDist().inv_cdf(0.5 + level / 2)

@@ -48,13 +48,9 @@ _ROUNDING = 1e-12
 class ShareVariance:
     """The variance of each cell's estimate as a function of the cell's true share.
 
-    Args:
-        nobody: n V(0); the shape of the table.
-        everybody: n V(1); the shape of the table.
-        sampling: t, 1 if the records' drawing counts (target ``population``), else 0.
-        n_records: n.
-        step: δ, the farthest that one record can move n times the estimate, or what takes its place
-            where forms differ in it; broadcasts to the shape of the table.
+    ``nobody``: n V(0); the shape of the table. ``everybody``: n V(1); the shape of the table.
+    ``step``: δ, the farthest that one record can move n times the estimate, or what takes its place
+    where forms differ in it; broadcasts to the shape of the table.
     """
 
     nobody: Floats
@@ -74,12 +70,7 @@ class ShareVariance:
     def interval(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
         """Return the ends of each cell's interval, between 0 and 1.
 
-        Args:
-            estimates: the unbiased ones, the shape of the table.
-            level: between 0 and 1.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
+        ``estimates``: the unbiased ones, the shape of the table. ``level``: between 0 and 1.
         """
         low, high = self.score_interval(estimates, normal_quantile(level))
         allowed = level**STEPS_ALLOWED
@@ -93,9 +84,7 @@ class ShareVariance:
     def score_interval(self, estimates: Floats, quantile: float) -> tuple[Floats, Floats]:
         """Return the ends of each cell's score interval, whatever the steps.
 
-        Args:
-            estimates: the unbiased ones, the shape of the table.
-            quantile: z, of the normal distribution.
+        ``estimates``: the unbiased ones, the shape of the table.
         """
         slope, scale = self._slope, quantile**2 / self.n_records
         leading = 1 + scale * self.sampling
@@ -124,12 +113,7 @@ def has_score_intervals(inference: Inference) -> bool:
 
 
 def share_variance(inference: Inference) -> ShareVariance:
-    """Return V of every cell of a joint table.
-
-    Args:
-        inference: of one stratum, unweighted, and with all parts or none of every merged attribute
-            that has a response matrix (:func:`has_score_intervals`).
-    """
+    """Return V of every cell of a joint table."""
     ((_, part),) = inference.parts
     channel, tabulation = part.channel, part.tabulation
     if isinstance(channel, PublishedChannel):

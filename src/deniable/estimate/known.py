@@ -26,12 +26,7 @@ SUM_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Margins:
-    """Tables of shares that are known exactly.
-
-    Args:
-        tables: by the names of their attributes, a share for every combination of categories.
-        source: the file they stand in, for messages.
-    """
+    """Tables of shares that are known exactly."""
 
     tables: Mapping[tuple[str, ...], Mapping[tuple[str, ...], float]]
     source: str = "known"
@@ -46,9 +41,6 @@ def read_margins(path: str | Path) -> Margins:
 
     A row gives the share of a combination of categories; where a cell is empty, of any category of
     that attribute. Rows that fill the same columns make one margin.
-
-    Raises:
-        InputError: naming file, row and column, if it is not such a file.
 
     Examples:
         >>> _ = Path("census.csv").write_text("sex,share\\nf,0.51\\nm,0.49\\n")
@@ -107,16 +99,10 @@ def margin_members(
 ) -> list[tuple[Floats, Floats]]:
     """Return the margins that are of some attributes as sums of cells.
 
-    Args:
-        known: the margins.
-        categories: of the attributes, by name, in the order of the table's axes.
+    ``categories``: of the attributes, by name, in the order of the table's axes.
 
-    Returns:
-        Of each margin which cells every share adds up, zeros and ones, shape (shares, cells), and
-        the shares.
-
-    Raises:
-        InputError: if none is of these attributes, or a category is unknown or missing.
+    Of each margin which cells every share adds up, zeros and ones, shape (shares, cells), and the
+    shares.
     """
     names = list(categories)
     shape = tuple(map(len, categories.values()))
@@ -157,11 +143,8 @@ def imposed(
 ) -> tuple[Floats, Floats]:
     """Return an estimate with known sums, and its covariance.
 
-    Args:
-        values: π̂, shape (cells,).
-        covariance: V, shape (cells, cells).
-        members: C, shape (sums, cells).
-        shares: m, shape (sums,).
+    ``values``: π̂, shape (cells,). ``covariance``: V, shape (cells, cells). ``members``: C, shape
+    (sums, cells). ``shares``: m, shape (sums,).
 
     >>> v, c = imposed(np.array([0.4, 0.6]), np.eye(2), np.array([[1.0, 0.0]]), np.array([0.5]))
     >>> v.tolist(), c.tolist()

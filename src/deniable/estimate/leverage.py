@@ -42,13 +42,8 @@ UNSEEN = (
 
 @dataclass(frozen=True)
 class Moves:
-    """How far one row can move n times the estimate of every cell; arrays broadcast to the table.
-
-    Args:
-        up: at most, against a row that tells nothing; forms assigned.
-        span: from the least to the most that it can add; forms assigned.
-        up_chosen, span_chosen: the same where a liar can choose a form.
-    """
+    """How far one row can move n times the estimate of every cell; arrays broadcast to the
+    table."""
 
     up: Floats
     span: Floats
@@ -92,16 +87,9 @@ def moves(channel: Channel | PublishedChannel) -> Moves:
 class LeverageOfLiars(Presented):
     """By how much one in a hundred liars can move each share of a table.
 
-    Args:
-        attributes: names, in the order of the table's axes.
-        categories: of each attribute.
-        n_records: rows behind it.
-        target: of the standard errors.
-        estimate, standard_error: the shares, shape of the table.
-        moves: how far one row can move n times each share, shape of the table.
-        forms: whether there are forms to choose.
-        floor: the least range that any mechanism with this ε of the record leaves a liar.
-        group: columns released as they are and the values that the rows were selected by.
+    ``attributes``: names, in the order of the table's axes. ``estimate, standard_error``: the
+    shares, shape of the table. ``moves``: how far one row can move n times each share, shape of the
+    table.
     """
 
     attributes: tuple[str, ...]

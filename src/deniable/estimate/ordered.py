@@ -29,38 +29,9 @@ from deniable.schema import Attribute
 class Summary(Presented):
     """One mean or quantile of one attribute.
 
-    Args:
-        statistic: ``mean`` or ``quantile``.
-        attribute: its name.
-        group: attributes and categories of the subgroup; empty for everybody.
-        n_records: rows behind it.
-        target: of the ``table`` that was randomized, or of the ``population`` it was drawn from.
-        estimate: a number; for a quantile the category or bin that contains it. None if the
-            subgroup's estimated size is not positive, and for a mean of which only edges of bins
-            are known: that is between ``low`` and ``high``.
-        standard_error: of a mean; of an interpolated quantile half its interval over as many normal
-            standard errors as the level asks for.
-        low, high: the ends of the interval, of the same kind as ``estimate``.
-        uncertain: not to be used: the size of the subgroup is less than two of its standard errors
-            above zero, the interval is as wide as the attribute's whole range, or the mean is more
-            than two standard errors outside it.
-        lowest, highest: of a mean, what is averaged at its least and at its largest: the mean of
-            any table is between them, and so is the interval; an estimate need not be.
-        scores: what was averaged: the scores of the ``schema``, those ``given``, the ``middle`` of
-            each bin, or nothing, so that only ``edges`` are known. For quantiles ``interpolated``,
-            or None.
-        least, most: the mean if everybody were at the lower or the upper edge of their bin, or, by
-            scores with margins, if the mean of every bin were as low or as high as it may be; the
-            interval is from the first to the second, and as much wider at either end as sampling
-            error asks for. None by scores without margins.
-        probability: of a quantile: 0.5 is the median.
-        confidence: of a quantile that is a category or bin: the probability that it lies there, by
-            the normal distribution of the cumulative shares.
-        bounds: of a quantile that is a bin: between which numbers the bins from ``low`` to ``high``
-            lie.
-        level: of the interval.
-        left_out: the estimated share of the people in the group whose true value is missing and has
-            no score, and who therefore do not count; None if every category counts.
+    ``estimate``: a number; for a quantile the category or bin that contains it. None if the
+    subgroup's estimated size is not positive, and for a mean of which only edges of bins are known:
+    that is between ``low`` and ``high``.
     """
 
     statistic: Literal["mean", "quantile"]
@@ -90,11 +61,7 @@ class Summary(Presented):
         return self.attribute
 
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return one row of plain values.
-
-        Raises:
-            InputError: if another level is asked for than it was estimated at.
-        """
+        """Return one row of plain values."""
         self._check_level(level)
         plain = self.to_plain()
         for name in ("least", "most"):
@@ -107,11 +74,7 @@ class Summary(Presented):
         return [dict(self.group) | own | {"level": self.level}]
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what it is, and what it was made from.
-
-        Raises:
-            InputError: as :meth:`table`.
-        """
+        """Return in a sentence what it is, and what it was made from."""
         self._check_level(level)
         made = _FROM[self.scores]
         if self.scores == "schema" and self.least is not None:

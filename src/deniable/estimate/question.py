@@ -68,35 +68,19 @@ class Question(ABC, Generic[Answer]):
 
     @abstractmethod
     def answer(self, counts: Counts) -> Sequence[Answer]:
-        """Return the answers for one group of rows.
-
-        Args:
-            counts: of the group's rows, by the released values of ``of`` and then of the attributes
-                among ``by`` (:meth:`subgroups`).
-
-        Raises:
-            InputError: if the question does not fit the release.
-        """
+        """Return the answers for one group of rows."""
 
     def to_plain(self, answers: Sequence[Answer]) -> dict[str, Any]:
         """Return one answer as plain values for strict JSON, and several under ``groups``."""
         return one_or_groups([cast(Any, answer).to_plain(self.level) for answer in answers])
 
     def ask(self, release: Release) -> Answers[Answer]:
-        """Return the answers for every group of rows, in the order of the groups' values.
-
-        Raises:
-            InputError: if the question does not fit the release, or its rows cannot be read.
-        """
+        """Return the answers for every group of rows, in the order of the groups' values."""
         (answers,) = ask_together([self], release)
         return answers
 
     def selection(self, counts: Counts) -> Selection:
-        """Return which rows, and which people, the answers are about.
-
-        Raises:
-            InputError: if only those who answered are to be counted, and everybody did.
-        """
+        """Return which rows, and which people, the answers are about."""
         if not self.answered:
             return counts.selection
         schema = counts.schema
@@ -115,16 +99,7 @@ class Question(ABC, Generic[Answer]):
 
 
 def refuse_randomized_groups(schema: Schema, by: Sequence[str], what: str) -> None:
-    """Refuse groups of rows by a column that is randomized, where subgroups are not told.
-
-    Args:
-        schema: of the release.
-        by: the columns that form groups.
-        what: is not told, for the message.
-
-    Raises:
-        InputError: naming the first of them.
-    """
+    """Refuse groups of rows by a column that is randomized, where subgroups are not told."""
     for name in by:
         if name not in schema.keep:
             schema.variables([name])
@@ -136,14 +111,6 @@ def refuse_randomized_groups(schema: Schema, by: Sequence[str], what: str) -> No
 
 def ask_together(questions: Sequence[Question[Answer]], release: Release) -> list[Answers[Answer]]:
     """Return the answers of several questions about the same rows, which are read once.
-
-    Args:
-        questions: with the same ``by``, ``where`` and ``weights``, each answered from counts by its
-            attributes.
-        release: what they are asked of.
-
-    Raises:
-        InputError: as :meth:`Question.ask`.
 
     Examples:
         >>> import deniable, pyarrow

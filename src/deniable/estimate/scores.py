@@ -37,13 +37,11 @@ SOURCE_TEXT: dict[ScoreSource, str] = {
 class CategoryScores:
     """The numbers that stand for an attribute's categories.
 
-    Args:
-        source: where they are from.
-        values: the number of each category, shape (a,); None if only ``edges`` are known. 0 where a
-            category does not count.
-        least, most: what the mean of each category is at least and at most, shape (a,): the edges
-            of bins, or scores less and plus their margins; the scores themselves without these.
-        counted: 1 where the category counts, 0 for missing values without a score, shape (a,).
+    ``values``: the number of each category, shape (a,); None if only ``edges`` are known. 0 where a
+    category does not count. ``least, most``: what the mean of each category is at least and at
+    most, shape (a,): the edges of bins, or scores less and plus their margins; the scores
+    themselves without these. ``counted``: 1 where the category counts, 0 for missing values without
+    a score, shape (a,).
     """
 
     source: ScoreSource
@@ -55,10 +53,6 @@ class CategoryScores:
 
 def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
     """Return the numbers that stand for an attribute's categories.
-
-    Raises:
-        InputError: if there are none: no scores and no bins, an interval without an end and no
-            scores, or not one number per category.
 
     >>> hours = Attribute("hours", bins=(0, 20, 40), missing="?")
     >>> scored = scores_of(hours)
@@ -99,12 +93,7 @@ def single_scores(
     attribute: Attribute, wanted: Scores = None, *, answered: bool = False
 ) -> tuple[ScoreSource, Floats]:
     """Return one number for every category, shape (a,), and where they are from; ``answered``: a
-    missing category needs none.
-
-    Raises:
-        InputError: as :func:`scores_of`; or if all that is known are edges of bins, or missing
-            values have no score.
-    """
+    missing category needs none."""
     scored = scores_of(attribute, wanted)
     if scored.values is None:
         raise InputError(

@@ -372,10 +372,7 @@ class Shares(Question[Estimate]):
 def _of_answered(estimate: Estimate, inference: Inference, n_of: int) -> Estimate:
     """Return shares among those who answered: ratios, with the errors of ratios.
 
-    Args:
-        estimate: of everybody.
-        inference: of the joint table.
-        n_of: the axes whose shares are wanted; the others are those of the subgroups.
+    ``n_of``: the axes whose shares are wanted; the others are those of the subgroups.
     """
     answered = inference.answered > 0
     cells = np.argwhere(answered)

@@ -19,12 +19,8 @@ _SMALLEST = 1e-300
 class MaximumLikelihood:
     """Where EM stopped.
 
-    Args:
-        values: the distribution, the shape of the true table.
-        gap: an upper bound on how far its log-likelihood is from the largest possible, in nats,
-            for all records together.
-        iterations: applications of the EM map.
-        converged: whether the gap is within the tolerance.
+    ``values``: the distribution, the shape of the true table. ``gap``: an upper bound on how far
+    its log-likelihood is from the largest possible, in nats, for all records together.
     """
 
     values: Floats
@@ -55,12 +51,8 @@ def maximum_likelihood(
     and Roland 2008), in ln p, where such entries move by equal steps and nothing turns negative.
     An extrapolation that would lower the likelihood is dropped: the likelihood never falls.
 
-    Args:
-        frequencies: θ, the released table's frequencies, shape of the outputs.
-        forward: the channel M.
-        n_records: number of (effective) records behind θ.
-        tolerance: of the log-likelihood of all records, in nats.
-        max_iterations: limit on applications of the EM map; see ``converged``.
+    ``frequencies``: θ, the released table's frequencies, shape of the outputs. ``tolerance``: of
+    the log-likelihood of all records, in nats.
     """
     seen, transposed = frequencies > 0, forward.transposed()
 

@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deniable.design.record import released_rows
-from deniable.design.stored import FORMAT as MECHANISM_FORMAT
-from deniable.design.stored import read_json
-from deniable.design.strata import read_designs
 from deniable.errors import InputError, Notice
 from deniable.estimate.counting import (
     KeptColumn,
@@ -23,6 +19,10 @@ from deniable.estimate.counting import (
 )
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
+from deniable.statement.record import released_rows
+from deniable.statement.stored import FORMAT as MECHANISM_FORMAT
+from deniable.statement.stored import read_json
+from deniable.statement.strata import read_designs
 from deniable.tables import Column, Forms, is_fileset
 from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of, files_of
@@ -33,18 +33,7 @@ from deniable.tables.selection import Where
 
 @dataclass(frozen=True)
 class Release:
-    """Released rows, or counts of them, and what randomized them.
-
-    Args:
-        strata: what randomized the rows.
-        rows: what :func:`deniable.tables.open_table` reads; not looked at if there are counts.
-        counts: a file of counts instead of rows, see
-            :func:`~deniable.estimate.counting.count_tables`.
-        show_values: let error messages show the offending value.
-        n_released: rows that were released, if the record says so: fewer were selected by somebody.
-        identified: whether something besides the caller's word tells that these rows are a release
-            of the mechanism: the digest in a record, the column of forms, a frame's mark.
-    """
+    """Released rows, or counts of them, and what randomized them."""
 
     strata: Strata
     rows: Any = None
@@ -62,11 +51,7 @@ class Release:
         weights: str | None = None,
         numbers: Sequence[str] = (),
     ) -> list[Counts]:
-        """Return the rows counted by some attributes, one for each group of rows.
-
-        Raises:
-            InputError: as :func:`~deniable.estimate.counting.count_tables`.
-        """
+        """Return the rows counted by some attributes, one for each group of rows."""
         (counted,) = self.count_tables(
             [names], by=by, where=where, weights=weights, numbers=numbers
         )
@@ -82,11 +67,7 @@ class Release:
         numbers: Sequence[str] = (),
         by_form: bool = False,
     ) -> list[list[Counts]]:
-        """Return the rows counted by several sets of attributes, in one pass.
-
-        Raises:
-            InputError: as :func:`~deniable.estimate.counting.count_tables`.
-        """
+        """Return the rows counted by several sets of attributes, in one pass."""
         counted = count_tables(
             self.rows if self.counts is None else self.counts,
             self.strata,
@@ -111,11 +92,7 @@ class Release:
 
     def kept_columns(self, names: Sequence[str], where: Where = None) -> dict[str, KeptColumn]:
         """Return whether kept columns hold numbers or categories, see
-        :func:`~deniable.estimate.counting.kept_columns`.
-
-        Raises:
-            InputError: as there.
-        """
+        :func:`~deniable.estimate.counting.kept_columns`."""
         with as_it_was(self.rows):
             source = self.rows if self.counts is None else self.counts
             return kept_columns(source, self.strata, names, where)
@@ -129,11 +106,7 @@ class Release:
         where: Where = None,
     ) -> KeptRows:
         """Return attributes' codes and kept columns of rows, see
-        :func:`~deniable.estimate.counting.read_rows`.
-
-        Raises:
-            InputError: as there, or if there are counts instead of rows.
-        """
+        :func:`~deniable.estimate.counting.read_rows`."""
         if self.counts is not None:
             raise InputError("this needs the released rows; counts of them do not say enough")
         return read_rows(
@@ -147,18 +120,7 @@ class Release:
         )
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
-        """Return released codes as they are, of those attributes of which there are columns.
-
-        Args:
-            names: attributes.
-            most: rows to stop after; counts are read whole.
-
-        Returns:
-            By stratum the rows of each (see :class:`~deniable.estimate.counting.Rows`).
-
-        Raises:
-            InputError: if a value cannot be read.
-        """
+        """Return released codes as they are, of those attributes of which there are columns."""
         if self.counts is not None:
             return first_rows(self.counts, self.strata, names, most, count="count")
         return first_rows(self.rows, self.strata, names, most)
@@ -183,20 +145,7 @@ def open_release(
     show_values: bool = False,
     n_released: int | None = None,
 ) -> Release:
-    """Find what a question is asked of.
-
-    Args:
-        source: a release's folder; a randomized table, or several: a list, a folder of parts, a
-            pattern; or a dataframe.
-        mechanism: what randomized it, or the file that says so; may be left out for a folder.
-        counts: a file of counts instead of rows.
-        show_values: let error messages show the offending value.
-        n_released: rows that were released, where ``mechanism`` is no file that says so.
-
-    Raises:
-        InputError: if something is missing, there is more than one thing to ask, or a file does not
-            belong to its record.
-    """
+    """Find what a question is asked of."""
     if isinstance(mechanism, Strata):
         known = counts is None and _has_forms(mechanism)
         return Release(mechanism, source, counts, show_values, n_released, identified=known)
@@ -266,14 +215,6 @@ def check_columns(record: Mapping[str, Any], strata: Strata, file: Path) -> None
 
     Every verdict on a release rests on this rule, and on :func:`released_files`, by which the rows
     have these columns and no other.
-
-    Args:
-        record: plain values; those of a mechanism have no columns.
-        strata: what randomized the rows.
-        file: where the record is, for messages.
-
-    Raises:
-        InputError: if so.
     """
     if record.get("format") == MECHANISM_FORMAT:
         return
@@ -311,16 +252,7 @@ def _names(record: Mapping[str, Any], place: str, file: Path) -> list[str]:
 
 def released_files(folder: Path, strata: Strata) -> list[Path]:
     """Return the rows of a release, one file or several parts in order, after checking that they
-    are the ones its record speaks of, and all of them, with the columns that it states.
-
-    Args:
-        folder: of the release.
-        strata: what randomized the rows.
-
-    Raises:
-        InputError: naming a file that is missing, has another digest or other columns, or is no
-            part of the release; or as :func:`check_columns`.
-    """
+    are the ones its record speaks of, and all of them, with the columns that it states."""
     record = folder / "record.json"
     plain = read_json(record)
     files = _listed_files(folder, plain)

@@ -30,13 +30,8 @@ MAX_CELLS = 1 << 28
 class Tabulation:
     """Released records counted by the values of some attributes.
 
-    Args:
-        counts: sum of the records' weights per cell (their number if unweighted), any shape.
-        squares: sum of the squared weights per cell, the same shape; None if unweighted.
-        n_records: number of rows counted.
-
-    Raises:
-        InputError: if there are no records, or a count is negative or not finite.
+    ``counts``: sum of the records' weights per cell (their number if unweighted), any shape.
+    ``squares``: sum of the squared weights per cell, the same shape; None if unweighted.
     """
 
     counts: Floats
@@ -53,11 +48,7 @@ class Tabulation:
 
     @classmethod
     def from_counts(cls, counts: NDArray[Any]) -> "Tabulation":
-        """Return the tabulation of unweighted records that are already counted.
-
-        Raises:
-            InputError: if a count is negative or not a whole number, or all are zero.
-        """
+        """Return the tabulation of unweighted records that are already counted."""
         values = np.asarray(counts, dtype=np.float64)
         if np.any(values != np.floor(values)):
             raise InputError("counts must be whole numbers of records")
@@ -102,14 +93,7 @@ class Tabulation:
 class Counts:
     """Released records counted by the values of some attributes, stratum by stratum.
 
-    Args:
-        parts: the mechanism and the counts of every stratum that has rows; counts have one shape.
-        group: columns released as they are and the values that the rows were selected by.
-        column: the column that forms the strata; None if the table is not divided.
-        selection: which rows these are, and how many were left out of all groups together.
-
-    Raises:
-        InputError: if there are no records, or the rows were selected by a randomized column.
+    ``parts``: the mechanism and the counts of every stratum that has rows; counts have one shape.
     """
 
     parts: tuple[tuple[Mechanism, Tabulation], ...]
@@ -129,13 +113,7 @@ class Counts:
         counted: Tabulation | NDArray[Any],
         group: Sequence[tuple[str, str]] = (),
     ) -> "Counts":
-        """Return the counts of rows that were all randomized by one mechanism.
-
-        Args:
-            mechanism: what randomized them.
-            counted: a tabulation, or the numbers of rows without weights, per cell.
-            group: columns released as they are and the values that the rows were selected by.
-        """
+        """Return the counts of rows that were all randomized by one mechanism."""
         if not isinstance(counted, Tabulation):
             counted = Tabulation.from_counts(counted)
         return cls(((mechanism, counted),), tuple(group))
@@ -174,11 +152,7 @@ class Counts:
 
 
 def refuse_randomized(schema: Schema, columns: Sequence[str]) -> None:
-    """Refuse to select rows by a column that is randomized.
-
-    Raises:
-        InputError: if a column is not among those released as they are.
-    """
+    """Refuse to select rows by a column that is randomized."""
     for name in columns:
         if name in schema.keep:
             continue
@@ -193,12 +167,7 @@ def refuse_randomized(schema: Schema, columns: Sequence[str]) -> None:
 class Tabulator:
     """Adds up batches of released records.
 
-    Args:
-        n_outputs: values of every attribute counted: the shape of the table.
-        weighted: whether every batch comes with weights.
-
-    Raises:
-        InputError: if the table would have more than 2^28 cells.
+    ``n_outputs``: values of every attribute counted: the shape of the table.
     """
 
     def __init__(self, n_outputs: Sequence[int], *, weighted: bool = False) -> None:
@@ -223,16 +192,11 @@ class Tabulator:
     ) -> None:
         """Count one batch.
 
-        Args:
-            columns: one array of codes per attribute, in the table's order, shape (n,).
-            weights: one weight per row, not negative, shape (n,); given if and only if the
-                tabulator was made for weights. They must come from a column released as it is.
-            records: how many records each row stands for, shape (n,), if they were counted before;
-                its weight is then the sum of theirs.
-            squares: the sums of the squares of their weights, shape (n,), if so.
-
-        Raises:
-            InputError: if a weight is negative or not finite, or a number of records is not whole.
+        ``columns``: one array of codes per attribute, in the table's order, shape (n,).
+        ``weights``: one weight per row, not negative, shape (n,); given if and only if the
+        tabulator was made for weights. ``records``: how many records each row stands for, shape
+        (n,), if they were counted before; its weight is then the sum of theirs. ``squares``: the
+        sums of the squares of their weights, shape (n,), if so.
         """
         cells = np.zeros(len(columns[0]), dtype=np.int64)
         for codes, n in zip(columns, self.n_outputs, strict=True):
@@ -268,10 +232,6 @@ class Tabulator:
         totals[occurring] += np.bincount(place, weights, minlength=len(occurring))
 
     def tabulation(self) -> Tabulation:
-        """Return what has been counted so far.
-
-        Raises:
-            InputError: if there are no records, or all weights are 0.
-        """
+        """Return what has been counted so far."""
         squares = None if self._squares is None else self._squares.reshape(self.n_outputs).copy()
         return Tabulation(self._counts.reshape(self.n_outputs).copy(), squares, self._n_records)

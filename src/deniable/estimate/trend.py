@@ -52,14 +52,8 @@ from deniable.tables.selection import value_among
 class TrendTest:
     """Whether the mean score of an attribute differs between two groups of a population.
 
-    Args:
-        attribute: whose scores are compared.
-        n_records: rows behind it.
-        difference: the mean score of the first group less that of the second; unbiased to first
-            order.
-        standard_error: of the difference, randomization and sampling together.
-        z: the statistic, standard normal if there is no trend; its square is χ² with one degree of
-            freedom.
+    ``z``: the statistic, standard normal if there is no trend; its square is χ² with one degree of
+    freedom.
     """
 
     attribute: str
@@ -76,16 +70,7 @@ class TrendTest:
 
 @dataclass(frozen=True)
 class TrendTests(Presented):
-    """Tests of trend of some attributes against one status.
-
-    Args:
-        status: the attribute or kept column that forms the two groups.
-        compared: the two groups: the difference is of the first less the second.
-        tests: of every attribute that could be tested.
-        untested: the other attributes, and why.
-        n_records: rows behind them.
-        group: columns released as they are and the values that the rows were selected by.
-    """
+    """Tests of trend of some attributes against one status."""
 
     status: str
     compared: tuple[str, str]
@@ -103,11 +88,7 @@ class TrendTests(Presented):
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a row per test: p-values, and of several tests adjusted ones too, by Bonferroni
-        and by Benjamini and Hochberg (false discovery rate).
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
-        """
+        and by Benjamini and Hochberg (false discovery rate)."""
         quantile = normal_quantile(level)
         rows: list[dict[str, Any]] = []
         for test in self.tests:
@@ -223,12 +204,7 @@ class Trend(Question[TrendTests]):
         return [self.tested({name: [counts]})]
 
     def tested(self, counted: Mapping[str, list[Counts]]) -> TrendTests:
-        """Return the tests of one group of rows.
-
-        Args:
-            counted: by attribute the counts by it and the status; or, if the schema does not
-                declare the status, those of each of its values.
-        """
+        """Return the tests of one group of rows."""
         some = next(iter(counted.values()))
         mechanism, _ = one_stratum(some[0])
         if any(one_stratum(each)[0] != mechanism for each in some[1:]):
@@ -303,12 +279,8 @@ def _scores(attribute: Attribute, wanted: Sequence[float] | None) -> tuple[Float
 class _Pair:
     """Released rows by an attribute and the status, and the maps between them and the true table.
 
-    Args:
-        frequencies: θ, the outputs' shape; the last axis is the status if that is kept.
-        n: rows.
-        forward: M; None if what is released does not depend on the pair alone.
-        inverse: L.
-        kept: whether the last axis is a status that is carried along as it is.
+    ``frequencies``: θ, the outputs' shape; the last axis is the status if that is kept. ``kept``:
+    whether the last axis is a status that is carried along as it is.
     """
 
     frequencies: Floats
@@ -331,11 +303,8 @@ class _Pair:
     def tested(self, name: str, scores: Floats, status: Floats, counts: Floats) -> TrendTest:
         """Return the test.
 
-        Args:
-            name: of the attribute.
-            scores: shape (a,).
-            status: 1 in the first group, shape (b,).
-            counts: 1 where a true cell counts, shape (a, b).
+        ``scores``: shape (a,). ``status``: 1 in the first group, shape (b,). ``counts``: 1 where a
+        true cell counts, shape (a, b).
         """
         table = self.inverse.apply(self.frequencies)
         inside = counts * table
@@ -400,10 +369,8 @@ def variance_within(
 ) -> float:
     """Return the variance of what a released row adds to a linear function, within forms if any.
 
-    Args:
-        influence: what each released value adds, shape of the outputs.
-        frequencies: of the released values, the same shape.
-        inverse: L, which tells the forms.
+    ``influence``: what each released value adds, shape of the outputs. ``frequencies``: of the
+    released values, the same shape.
     """
     flat = frequencies.ravel()
     centred = less_mean(influence.reshape(1, -1), flat, inverse)

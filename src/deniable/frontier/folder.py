@@ -16,8 +16,6 @@ import msgspec
 import numpy as np
 
 from deniable.atomic_files import refuse_foreign_folder, replaced_folder
-from deniable.design.record import to_json
-from deniable.design.stored import Rows, Software, check_version, decoded, read_json
 from deniable.errors import InputError
 from deniable.frontier.methods import BOUND, METHODS
 from deniable.frontier.priors import Prior
@@ -25,11 +23,14 @@ from deniable.frontier.proofs import certificate_from_plain, certificate_to_plai
 from deniable.frontier.tracing import Frontier, Request, Row, measured
 from deniable.frontier.wrong_priors import wrong_priors
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.prior import checked_prior
+from deniable.proofs.rows import MAX_EXACT_CATEGORIES, Certificate
 from deniable.report.frontier_page import render_frontier
 from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
-from deniable.solvers.matrices.certificate import MAX_EXACT_CATEGORIES, Certificate
+from deniable.statement.record import to_json
+from deniable.statement.stored import Rows, Software, check_version, decoded, read_json
 from deniable.strict_json import from_json
 
 FORMAT = "deniable frontier"
@@ -52,23 +53,14 @@ _AGREE = 1e-6
 
 
 def check_output(path: Path, *, overwrite: bool) -> None:
-    """Stop before any work if the folder exists and is not to be, or must not be, replaced.
-
-    Raises:
-        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
-    """
+    """Stop before any work if the folder exists and is not to be, or must not be, replaced."""
     refuse_foreign_folder(
         path, "a frontier", lambda present: {TABLE, ABOUT} <= present <= _FILES, overwrite=overwrite
     )
 
 
 def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
-    """Write a frontier's folder, whole or not at all.
-
-    Raises:
-        InputError: if it exists and ``overwrite`` is false, must not be replaced, or cannot be
-            written.
-    """
+    """Write a frontier's folder, whole or not at all."""
     check_output(path, overwrite=overwrite)
     rows = [row_to_plain(row) for row in frontier.rows]
     with replaced_folder(path, overwrite=overwrite) as folder:
@@ -231,18 +223,7 @@ class StoredRow(Row, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, eq=False)
 class StoredFrontier:
-    """A frontier's folder as read back.
-
-    Args:
-        path: where it is.
-        prior: the attribute and its distribution.
-        local: whether its levels are ε.
-        most_posterior: δ, or None.
-        n_records: N.
-        rows: as ``frontier.json`` lists them. :func:`read` checks all; what was simulated
-            (``iterative_mse``) is stated, not checked.
-        certificates: those that were verified, by file: methods share that of their level.
-    """
+    """A frontier's folder as read back."""
 
     path: Path
     prior: Prior
@@ -253,22 +234,13 @@ class StoredFrontier:
     certificates: dict[str, Certificate] = field(default_factory=dict)
 
     def load(self, row: StoredRow) -> FloatArray:
-        """Return the matrix of a row, M[y, x] = Pr[y | x].
-
-        Raises:
-            InputError: if there is none.
-        """
+        """Return the matrix of a row, M[y, x] = Pr[y | x]."""
         if row.matrix is None:
             raise InputError(f"{self.path}: method {row.method} has a bound there, but no matrix")
         return self._matrix(self.path / row.matrix)
 
     def check(self, row: StoredRow) -> None:
-        """Check what a row states.
-
-        Raises:
-            InputError: if a file is missing, a number is not what the matrix gives, the matrix is
-                not within the limits of its level, or nothing proves the bound.
-        """
+        """Check what a row states."""
         self._check_bound(row)
         matrix = None if row.matrix is None else self._matrix(self.path / row.matrix)
         if matrix is not None and not self._within(matrix, row.level):
@@ -323,7 +295,7 @@ class StoredFrontier:
         limits = certificate.limits
         level = limits.epsilon if self.local else 1.0 - (limits.success or 0.0)
         same = (
-            np.array_equal(limits.prior, response.checked_prior(self.prior.shares))
+            np.array_equal(limits.prior, checked_prior(self.prior.shares))
             and _close(level, row.level)
             and limits.most_posterior == (None if self.local else self.most_posterior)
             and _close(certificate.record_mse / self.n_records, row.lower_bound)
@@ -333,11 +305,7 @@ class StoredFrontier:
 
 
 def read(path: Path) -> StoredFrontier:
-    """Read a frontier's folder, and check every row.
-
-    Raises:
-        InputError: if it is not one, or a row states what its matrix or its proof does not give.
-    """
+    """Read a frontier's folder, and check every row."""
     if not (path / ABOUT).is_file():
         raise InputError(
             f"{path}: this is not a folder that frontier has made ({ABOUT} is missing)"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from deniable.laws.patterns import FloatArray
-    from deniable.solvers.matrices.certificate import Limits
+    from deniable.proofs.rows import Limits
 
 SQUARE_UP_TO = 20
 """The search for square matrices solves systems in n² + n unknowns."""
@@ -36,13 +36,7 @@ SEARCH, BOUND = "search", "bound"
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What a method is told.
-
-    Args:
-        limits: the prior and the required privacy.
-        generator: for methods that search.
-        n_starts: for methods that start many times.
-    """
+    """What a method is told."""
 
     limits: "Limits"
     generator: "np.random.Generator"
@@ -53,11 +47,8 @@ class Trial:
 class FrontierMethod:
     """A method of the table.
 
-    Args:
-        help: what it does, in a line.
-        style: its name in legends and its look in plots.
-        matrix: returns a matrix M[y, x] = Pr[y | x] within the limits, or raises ``InputError`` if
-            the method has none; None for a method that serves all levels at once.
+    ``matrix``: returns a matrix M[y, x] = Pr[y | x] within the limits, or raises ``InputError`` if
+    the method has none; None for a method that serves all levels at once.
     """
 
     help: str

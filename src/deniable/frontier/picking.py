@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from deniable.design.account import Design
-from deniable.design.methods import MATRIX_METHOD
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
 from deniable.laws import DesignedChannel
@@ -12,6 +10,8 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.numerals import count_text, number_text
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
+from deniable.statement.account import Design
+from deniable.statement.methods import MATRIX_METHOD
 
 # A level typed in as requested matches its own row, whatever the last digit.
 _SAME = 1e-9
@@ -31,17 +31,7 @@ def pick(
     Among the points that are at least as private as requested, the one with the least error; of two
     that err alike within a millionth the more private.
 
-    Args:
-        path: a folder written by ``deniable frontier``.
-        privacy: the least average privacy; for a frontier over privacy.
-        epsilon: the largest ε in nats; for a frontier under ε-LDP.
-        method: only points of this method.
-        name: what the attribute is called in the table, or, if it is merged from several columns,
-            what these are called, as in ``a,b``; by default as in the folder.
-        schema: declares the attribute's categories; by default they are as in the folder.
-
-    Raises:
-        InputError: if there is no such point, or the folder does not hold together.
+    ``epsilon``: the largest ε in nats; for a frontier under ε-LDP.
     """
     stored = read(path)
     row = _choose(stored, privacy, epsilon, method)

@@ -12,8 +12,8 @@ import numpy as np
 from deniable.atomic_files import as_text
 from deniable.errors import InputError
 from deniable.estimate.tabulate import Tabulator
+from deniable.proofs.prior import checked_prior
 from deniable.schema import Attribute, FileFormat, Schema
-from deniable.solvers.matrices.response import checked_prior
 from deniable.strict_json import from_json
 from deniable.tables import open_table
 from deniable.tables.drafting import draft_schema
@@ -33,11 +33,7 @@ MERGED_UP_TO = 16
 class Prior:
     """A distribution over the categories of one attribute.
 
-    Args:
-        attribute: the attribute, with its public categories.
-        shares: one per category, above 0, adding up to 1; shape (n,).
-        source: where they come from, in a few words.
-        steps: D, if they were read off data and rounded to multiples of 1/D.
+    ``shares``: one per category, above 0, adding up to 1; shape (n,).
     """
 
     attribute: Attribute
@@ -65,11 +61,7 @@ class Prior:
 
 
 def from_file(path: Path) -> Prior:
-    """Read a prior from a JSON list of shares, or an object of shares by category.
-
-    Raises:
-        InputError: if the file is neither, or its numbers are no distribution.
-    """
+    """Read a prior from a JSON list of shares, or an object of shares by category."""
     try:
         plain = from_json(path.read_bytes(), list[float] | dict[str, float])
     except OSError as error:
@@ -100,9 +92,6 @@ def from_distribution(text: str) -> Prior:
     The normal distribution is cut within three standard deviations of its mean; Gamma(1, 2) within
     0 and its mean plus three standard deviations, 8.
 
-    Raises:
-        InputError: if it is none of them, or the number of categories is below 2.
-
     Source: Huang and Du, section VI; they do not say how they cut.
     """
     name, comma, count = text.partition(",")
@@ -131,14 +120,6 @@ def from_column(
     """Read the shares of a column, or of several merged into one, from a table, and round them.
 
     Nothing but the rounded shares (:func:`rounded_shares`) leaves this function.
-
-    Args:
-        text: ``data.csv:age``, or ``data.csv:sex,smoker`` for the combinations of both.
-        schema: declares the categories; without one they, too, are read off the table.
-        file_format: how a text file holds the table, where the schema does not say or is wrong.
-
-    Raises:
-        InputError: if there is no such column, or a value is none of the categories.
     """
     if schema is not None:
         file_format = schema.file.with_changes(file_format)
@@ -178,8 +159,7 @@ def rounded_shares(counts: Sequence[int]) -> tuple[tuple[float, ...], int]:
     only, which a release states anyway. The shares of several groupings of one column narrow its
     counts further, and rounding is no differential privacy.
 
-    Args:
-        counts: rows per category, shape (k,).
+    ``counts``: rows per category, shape (k,).
 
     >>> rounded_shares([213, 36, 1])
     ((0.8, 0.15, 0.05), 20)
@@ -202,11 +182,7 @@ def rounded_shares(counts: Sequence[int]) -> tuple[tuple[float, ...], int]:
 
 
 def outer(priors: Sequence[Prior]) -> Prior:
-    """Merge priors of several attributes into one, as if these were independent.
-
-    Raises:
-        InputError: if the merged attribute has more than 16 categories.
-    """
+    """Merge priors of several attributes into one, as if these were independent."""
     if len(priors) == 1:
         return priors[0]
     named = [Attribute(f"a{i}", p.attribute.categories) for i, p in enumerate(priors, start=1)]
@@ -218,11 +194,7 @@ def outer(priors: Sequence[Prior]) -> Prior:
 
 
 def merge(attributes: Sequence[Attribute]) -> Attribute:
-    """Return one attribute whose categories are the combinations, the last one fastest.
-
-    Raises:
-        InputError: if there are more than 16 combinations.
-    """
+    """Return one attribute whose categories are the combinations, the last one fastest."""
     if len(attributes) == 1:
         return attributes[0]
     n = math.prod(a.n_categories for a in attributes)

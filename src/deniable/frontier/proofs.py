@@ -7,13 +7,7 @@ import msgspec
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.solvers.matrices.certificate import (
-    Certificate,
-    Limits,
-    average_limits,
-    local_limits,
-    verify,
-)
+from deniable.proofs.rows import Certificate, Limits, average_limits, local_limits, verify
 
 
 class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,11 +43,7 @@ def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
 
 
 def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
-    """Read a certificate and verify what it claims; no solver is needed or trusted.
-
-    Raises:
-        InputError: if it is not one, or does not prove its claim.
-    """
+    """Read a certificate and verify what it claims; no solver is needed or trusted."""
     try:
         stored = msgspec.convert(plain, StoredCertificate)
     except msgspec.ValidationError as error:

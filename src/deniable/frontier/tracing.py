@@ -18,14 +18,14 @@ from deniable.frontier.priors import Prior
 from deniable.laws.patterns import FloatArray
 from deniable.mechanism.privacy import finite_or_none
 from deniable.numerals import number_text
-from deniable.solvers.matrices import response, search
-from deniable.solvers.matrices.certificate import (
+from deniable.proofs.rows import (
     MAX_EXACT_CATEGORIES,
     Certificate,
     Limits,
     average_limits,
     local_limits,
 )
+from deniable.solvers.matrices import response, search
 from deniable.solvers.matrices.iterative import simulated_mse
 from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
 
@@ -46,21 +46,9 @@ Advance = Callable[[float], None]
 class Request:
     """The attribute, the levels and the methods of a frontier.
 
-    Args:
-        prior: the attribute and its distribution.
-        levels: privacy (1 − how often the best guess is right), or with ``local`` ε in nats; None
-            for 40 levels over what is possible.
-        local: whether the levels are ε of local differential privacy.
-        most_posterior: δ, the worst posterior allowed beside average privacy; None for no bound.
-        methods: some of ``METHODS``.
-        n_records: N, by which errors are divided.
-        n_starts: of the search for square matrices, at each level.
-        search_options: of the evolutionary search.
-        seed: of everything that searches; a frontier protects nobody, so it may be repeatable.
-        n_simulations: data sets per row on which the iterative estimate is tried; 0 for none.
-
-    Raises:
-        InputError: if a level, a method or a number is out of range.
+    ``levels``: privacy (1 − how often the best guess is right), or with ``local`` ε in nats; None
+    for 40 levels over what is possible. ``n_starts``: of the search for square matrices, at each
+    level.
     """
 
     prior: Prior
@@ -112,11 +100,7 @@ class Request:
         return tuple(np.linspace(min(lowest, highest), highest, DEFAULT_POINTS).tolist())
 
     def limits(self) -> list[Limits]:
-        """Return the limits of every level, in rising order of the levels.
-
-        Raises:
-            InputError: if one is out of reach.
-        """
+        """Return the limits of every level, in rising order of the levels."""
         levels = self.levels or ()
         if self.local:
             return [local_limits(self.prior.shares, level) for level in levels]
@@ -126,21 +110,7 @@ class Request:
 class Row(msgspec.Struct, frozen=True):
     """One method at one level. Errors are of the estimated shares of N records.
 
-    Args:
-        method: which.
-        level: the requested one: privacy, or ε under ε-LDP.
-        privacy: what the matrix has: how often the best guess of one answer is wrong.
-        mse: mean over the categories of the squared error of the estimate, at the prior; None if
-            there is a bound but no mechanism.
-        worst_posterior: how sure of a category the most telling answer makes.
-        lower_bound: no mechanism within the limits of this level has a smaller ``mse``.
-        ratio: ``mse`` over ``lower_bound``.
-        bound: "exact" if that is the least possible, "proven" if it may be lower.
-        epsilon: ε in nats; None if unbounded.
-        condition: of the matrix.
-        outputs: number of possible answers.
-        iterative_mse: the same error of the iterative estimate, by simulation, or None.
-        iterative_standard_error: of that.
+    ``epsilon``: ε in nats; None if unbounded.
     """
 
     method: str
@@ -181,14 +151,7 @@ def measured(
 class Frontier:
     """Rows, matrices and bounds.
 
-    Args:
-        request: it answers this.
-        rows: by method and level; a method has none at a level that it cannot reach.
-        matrices: of the rows, M[y, x] = Pr[y | x], shape (m, n); None where there is none.
-        certificates: of the bounds, by level.
-        notes: sentences that the reader has to know.
-        hypervolume_share: how much of the privacy–error plane that any mechanism can cover the
-            search covers, at least; None without search.
+    ``matrices``: of the rows, M[y, x] = Pr[y | x], shape (m, n); None where there is none.
     """
 
     request: Request
@@ -201,13 +164,6 @@ class Frontier:
 
 def trace(request: Request, advance: Advance | None = None) -> Frontier:
     """Compute a frontier.
-
-    Args:
-        request: levels, methods and prior.
-        advance: called with the fraction of the work that is done.
-
-    Raises:
-        InputError: if no method reaches any level, or a bound could not be solved for.
 
     >>> from deniable.frontier.priors import from_distribution
     >>> methods = ("warner", "bound")
@@ -276,8 +232,8 @@ class _Tracing:
 
     def _bounds(self) -> tuple[list[float], Sequence[FloatArray | None]]:
         """Lower bounds on N·MSE by level, and mechanisms that attain them."""
+        from deniable.proofs.problem import SolverError
         from deniable.solvers.matrices import frontier
-        from deniable.solvers.problem import SolverError
 
         bounds: list[float] = []
         matrices: list[FloatArray | None] = []

@@ -12,14 +12,7 @@ MOVED = (0.1, 0.25)
 
 @dataclass(frozen=True)
 class WrongPrior:
-    """A matrix under one other truth.
-
-    Args:
-        truth: which.
-        privacy: against someone who knows the true distribution.
-        misled_privacy: against someone who guesses by the design's prior.
-        worst_posterior: against someone who knows the true distribution.
-    """
+    """A matrix under one other truth."""
 
     truth: str
     privacy: float
@@ -31,9 +24,7 @@ def wrong_priors(matrix: FloatArray, prior: FloatArray) -> list[WrongPrior]:
     """Return what holds under the uniform distribution, and where a tenth or a quarter of all
     people move to one category: the one that leaves the least privacy.
 
-    Args:
-        matrix: M[y, x] = Pr[y | x], shape (m, n).
-        prior: of the design, shape (n,).
+    ``matrix``: M[y, x] = Pr[y | x], shape (m, n). ``prior``: of the design, shape (n,).
     """
     n = len(prior)
     results = []

@@ -42,9 +42,6 @@ FAMILIES: dict[str, type[Law]] = {
 def law_from_plain(plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> Law:
     """Rebuild a law from its plain values.
 
-    Raises:
-        InputError: if the family is unknown or the values do not describe a law.
-
     >>> law = ProductLaw.from_levels((2, 4), (1.0, 2.0))
     >>> law_from_plain(law.to_plain(), (2, 4)) == law
     True

@@ -22,12 +22,7 @@ def check_bistochastic(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     Ruiz (λ-randomization), section 2.2: rows and columns add up to 1 and every entry is above 0, so
     any category may be reported as any other.
 
-    Args:
-        matrix: ``matrix[y, x]`` = Pr[output y | input x], the transpose of Ruiz's P.
-
-    Raises:
-        InputError: if it is not square with at least 2 rows, has an entry that is not positive and
-            finite, or a row or column is off 1 by more than 1e-9; the sentence names it.
+    ``matrix``: ``matrix[y, x]`` = Pr[output y | input x], the transpose of Ruiz's P.
     """
     try:
         values = np.asarray(matrix, dtype=np.float64)
@@ -60,13 +55,6 @@ def check_bistochastic(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 def bistochastic_channel(matrix: NDArray[np.float64]) -> MatrixChannel:
     """Return a single-attribute law whose integer rows and columns all add up to 2^bits exactly.
 
-    Args:
-        matrix: as for :func:`check_bistochastic`.
-
-    Raises:
-        InputError: as :func:`check_bistochastic`; if small entries would have to change by more
-            than a millionth to make the sums exact; or if the matrix is singular.
-
     >>> law = bistochastic_channel([[0.7, 0.3], [0.3, 0.7]])
     >>> [sum(row) == 2**law.bits for row in (*law.weights, *zip(*law.weights))]
     [True, True, True, True]
@@ -88,11 +76,7 @@ def exact_weights(matrix: NDArray[np.float64]) -> tuple[int, list[list[int]]]:
     as many rows as columns; otherwise one of these entries is at least 1/r². So a change is
     small relative to the entry changed, however small that is.
 
-    Args:
-        matrix: positive, sums near 1, shape (r, r).
-
-    Raises:
-        InputError: if an entry would have to change by more than a millionth.
+    ``matrix``: positive, sums near 1, shape (r, r).
     """
     n = len(matrix)
     least = math.frexp(float(matrix.min()))[1]

@@ -27,15 +27,8 @@ _SPARE_BITS = 128
 class CountTable:
     """How answers to m questions with equally many categories are randomized, alike.
 
-    Args:
-        n_categories: (a, …, a), shape (m,), m at least 2.
-        bits: width of the weights.
-        weights: any m answers of which c are changed are drawn with probability
-            ``weights[c] / 2**bits``, shape (m + 1,).
-
-    Raises:
-        InputError: if the questions have different numbers of categories, a weight is not positive,
-            or the weights of all answers do not add up to 2^bits.
+    ``n_categories``: (a, …, a), shape (m,), m at least 2. ``weights``: any m answers of which c are
+    changed are drawn with probability ``weights[c] / 2**bits``, shape (m + 1,).
 
     >>> table = CountTable.from_densities((2, 2, 2), [3.0, 3.0, 1.0, 1.0])
     >>> high, low = table.record_level()[0]
@@ -64,10 +57,8 @@ class CountTable:
     ) -> "CountTable":
         """Turn how much likelier answers with so many changes are than others into integers.
 
-        Args:
-            n_categories: shape (m,).
-            densities: proportional to the probability of any m answers of which c are changed,
-                positive, shape (m + 1,).
+        ``n_categories``: shape (m,). ``densities``: proportional to the probability of any m
+        answers of which c are changed, positive, shape (m + 1,).
         """
         m, a = len(n_categories), int(n_categories[0])
         ratios = [float(each).as_integer_ratio() for each in densities]

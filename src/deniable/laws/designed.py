@@ -39,18 +39,9 @@ class DesignedChannel(MatrixChannel):
     an answer, if people are distributed like the prior (Huang and Du, equations (8) and (9)). The
     estimate has its least variance there, too (:meth:`left_inverse`).
 
-    Args:
-        n_categories: (a,).
-        bits: width of the weights.
-        weights: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
-        prior: the distribution that the matrix was designed for, shape (a,); taken as the exact
-            values of the floats, divided by their sum.
-        prior_source: the source of the prior, in a few words; None if not stated.
-        prior_steps: D, if the prior was read off the data and rounded to multiples of 1/D.
-
-    Raises:
-        InputError: as :class:`MatrixChannel`; or if the prior is not a distribution with a
-            probability above 0 for every category, or is not rounded as stated.
+    ``weights``: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
+    ``prior``: the distribution that the matrix was designed for, shape (a,); taken as the exact
+    values of the floats, divided by their sum.
 
     >>> law = DesignedChannel((2,), 2, ((4, 1), (0, 3)), prior=(0.5, 0.5))
     >>> law.record_level(), law.guesses()
@@ -91,11 +82,7 @@ class DesignedChannel(MatrixChannel):
         source: str | None = None,
         steps: int | None = None,
     ) -> "DesignedChannel":
-        """Turn a column-stochastic matrix in floating point, shape (m, a), into integers.
-
-        Raises:
-            InputError: as :meth:`MatrixChannel.from_probabilities`, or for the prior.
-        """
+        """Turn a column-stochastic matrix in floating point, shape (m, a), into integers."""
         plain = MatrixChannel.from_probabilities(matrix)
         return cls(plain.n_categories, plain.bits, plain.weights, tuple(prior), source, steps)
 
@@ -123,11 +110,9 @@ class DesignedChannel(MatrixChannel):
     ) -> Guesses:
         """Return how well values can be guessed if people are distributed as the prior.
 
-        Args:
-            guessed: for every category, the value that is to be guessed, shape (a,); by default the
-                category itself.
-            known: for every category, the value that is known beforehand, shape (a,); by default
-                nothing is known.
+        ``guessed``: for every category, the value that is to be guessed, shape (a,); by default the
+        category itself. ``known``: for every category, the value that is known beforehand, shape
+        (a,); by default nothing is known.
 
         Source: Huang and Du: ``after``, Σ_y max_x M[y, x] p(x), is one minus the privacy of their
         equation (8); ``worst_posterior`` is equation (9).

@@ -24,11 +24,7 @@ class NotComputedError(Exception):
 def entropy_rate(matrix: NDArray[np.float64]) -> float:
     """Return the average entropy in bits of what is answered to each category.
 
-    Args:
-        matrix: ``matrix[y, x]`` = Pr[output y | input x], shape (m, r).
-
-    Raises:
-        InputError: if an entry is negative or a column does not add up to 1 within 1e-9.
+    ``matrix``: ``matrix[y, x]`` = Pr[output y | input x], shape (m, r).
 
     >>> round(entropy_rate([[0.75, 0.25], [0.25, 0.75]]), 4)
     0.8113
@@ -45,11 +41,6 @@ def entropy_rate(matrix: NDArray[np.float64]) -> float:
 
 def response_entropy(n_categories: int, keep_weight: float, change_weight: float) -> float:
     """Return the entropy in bits of a value that is kept, or else uniform among the others.
-
-    Args:
-        n_categories: how many values there are; also more than a float can hold.
-        keep_weight, change_weight: weights of the two: integers of any width, or floats. The
-            value may be kept less often than by chance.
 
     >>> response_entropy(2, 3, 3)
     1.0
@@ -82,10 +73,7 @@ def pattern_entropy(
     """Return the entropy in bits of a pattern law's answers: that of which attributes change, and
     of the values they change to, H(q) + Σ_S q(S) log₂ t_S.
 
-    Args:
-        q: probability of every pattern, shape (2,)·k.
-        n_categories: shape (k,).
-        complements: 1 − q where that is known better than from q.
+    ``q``: probability of every pattern, shape (2,)·k. ``n_categories``: shape (k,).
     """
     values = _bits(q, complements).sum()
     for axis, n in enumerate(n_categories):

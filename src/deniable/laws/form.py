@@ -43,8 +43,7 @@ class SetTable(PatternTable):
     """A pattern table of a form some of whose answers name sets: kept means that the category is in
     the set, and there are as many sets that hold it as s to a − s that do not.
 
-    Args:
-        breadths: s, how many categories each answer names, shape (k,).
+    ``breadths``: s, how many categories each answer names, shape (k,).
     """
 
     breadths: tuple[int, ...] = ()
@@ -64,19 +63,9 @@ class Form(PatternLaw):
 
     As a pattern law it answers at random, whatever the record, where it does not ask.
 
-    Args:
-        n_categories: of all attributes of the block, shape (k,).
-        asked: places in the block of those that it asks of everybody, ascending.
-        table: how what is asked is randomized: first those, then those drawn, which it treats
-            alike; by the number of changed answers alone, if it asks of one draw only, or draws
-            nothing, and for single categories.
-        drawn: attributes of which some are asked, drawn for every row; none twice.
-        sets: of the attributes whose answers name sets, their places, ascending, and these sets;
-            the table is then a :class:`SetTable`.
-
-    Raises:
-        InputError: if the places are not in order, something is asked twice, or the table is for
-            others or does not treat alike what is drawn.
+    ``n_categories``: of all attributes of the block, shape (k,). ``asked``: places in the block of
+    those that it asks of everybody, ascending. ``sets``: of the attributes whose answers name sets,
+    their places, ascending, and these sets; the table is then a :class:`SetTable`.
 
     >>> table = PatternTable.from_probabilities((2,), np.array([0.75, 0.25]))
     >>> form = Form((3, 2), (1,), table)
@@ -259,11 +248,7 @@ class Form(PatternLaw):
         return values * self.shown(subset)
 
     def sampler(self) -> LawSampler:
-        """Refuse: rows are drawn under all forms together.
-
-        Raises:
-            TypeError: always; :class:`~deniable.laws.forms.PublishedForms` has the sampler.
-        """
+        """Refuse: rows are drawn under all forms together."""
         raise TypeError("rows are drawn under all forms together")
 
     def digest(self) -> str:
@@ -297,16 +282,7 @@ class Form(PatternLaw):
         n_categories: tuple[int, ...],
         sets: Mapping[int, SetAnswers] | None = None,
     ) -> "Form":
-        """Rebuild a form.
-
-        Args:
-            plain: of the types of :class:`PlainForm`.
-            n_categories: of all attributes of the block.
-            sets: those that answers can name, by the places of the attributes.
-
-        Raises:
-            InputError: if the values do not describe a form.
-        """
+        """Rebuild a form."""
         asked = plain["asked"]
         drawn = tuple(Draw(tuple(one["members"]), one["asked"]) for one in plain.get("drawn", ()))
         named = [*asked, *(i for draw in drawn for i in draw.members)]

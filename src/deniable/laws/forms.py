@@ -82,16 +82,8 @@ class PlainPublishedForms(PlainLaw, tag="forms", omit_defaults=True):
 class PublishedForms(Law):
     """A form is drawn with its share, whatever the record; its number is released.
 
-    Args:
-        n_categories: shape (k,).
-        bits: width of the shares.
-        shares: form c is drawn with probability ``shares[c] / 2**bits``.
-        forms: what each form asks and does.
-        column: the column of the release that holds the number of a row's form, from 1.
-
-    Raises:
-        InputError: if there is not one share for each form, a share is not positive, or they do not
-            add up to 2^bits.
+    ``n_categories``: shape (k,). ``shares``: form c is drawn with probability ``shares[c] /
+    2**bits``. ``column``: the column of the release that holds the number of a row's form, from 1.
 
     >>> def asks(place, keep):
     ...     table = PatternTable.from_probabilities((2,), np.array([keep, 1 - keep]))
@@ -149,17 +141,11 @@ class PublishedForms(Law):
     ) -> "PublishedForms":
         """Turn forms in floating point into integers.
 
-        Args:
-            n_categories: shape (k,).
-            shares: of the forms.
-            tables: per form the places that it asks of everybody, and the probability of every
-                pattern of changed answers, shape (2,)·m, index 0 for kept; or the density of
-                answers by how many are changed, shape (m + 1,), m > 1.
-            column: see the class.
-            drawn: per form what is drawn besides: of which places, and how many; nothing if not
-                given. Their axes come after those of the places that are always asked.
-            sets: per form what its answers name instead of one category, by the places of the
-                attributes; nothing if not given.
+        ``n_categories``: shape (k,). ``tables``: per form the places that it asks of everybody, and
+        the probability of every pattern of changed answers, shape (2,)·m, index 0 for kept; or the
+        density of answers by how many are changed, shape (m + 1,), m > 1. ``drawn``: per form what
+        is drawn besides: of which places, and how many; nothing if not given. Their axes come after
+        those of the places that are always asked.
         """
         sizes = tuple(int(n) for n in n_categories)
         bits, weights = integer_weights(np.asarray(shares, dtype=np.float64))
@@ -553,10 +539,7 @@ class _Walk:
     """Goes through the attributes that a form draws from, of which only how many are changed was
     drawn: every choice of those that are asked, and of those that are changed, is as likely.
 
-    Args:
-        rows: those of the form.
-        changed: how many of the answers of each are changed, shape (n,).
-        draw: what is drawn.
+    ``changed``: how many of the answers of each are changed, shape (n,).
     """
 
     def __init__(self, rows: NDArray[np.intp], changed: NDArray[np.intp], draw: Draw) -> None:

@@ -44,14 +44,9 @@ class InvariantChannel(ResponseLaw):
     It is made from the data, and so without differential privacy: its levels are unbounded here,
     and :meth:`ratio_if_frequencies_known` is what holds instead.
 
-    Args:
-        base: the first stage, with as many outputs as categories and positive entries.
-        counts: records n_x per category in the table or stratum, shape (a,).
-        alpha: α, above 0 and at most 1; taken as the exact value of the float.
-
-    Raises:
-        InputError: if the base has another shape or a zero, a count is negative or no whole number,
-            there are no records, or α is out of range.
+    ``base``: the first stage, with as many outputs as categories and positive entries. ``counts``:
+    records n_x per category in the table or stratum, shape (a,). ``alpha``: α, above 0 and at most
+    1; taken as the exact value of the float.
 
     >>> law = InvariantChannel(MatrixChannel((2,), 2, ((3, 1), (1, 3))), counts=(30, 10))
     >>> law.matrix().round(6).tolist(), (law.matrix() @ law.counts).round(6).tolist()

@@ -51,14 +51,8 @@ class JointLaw(PatternLaw):
     of a record but one attribute, the level is the whole record's: X_∅/X_{i} is the record's own
     ratio.
 
-    Args:
-        n_categories: categories per attribute, shape (k,).
-        bits: width of the weight.
-        keep_weight: the record is kept with probability ``keep_weight / 2**bits``.
-
-    Raises:
-        InputError: if that probability is 0 or 1 (ε would be infinite), or the product of the
-            category counts has more than 2^16 bits.
+    ``n_categories``: categories per attribute, shape (k,). ``keep_weight``: the record is kept with
+    probability ``keep_weight / 2**bits``.
 
     >>> law = JointLaw.from_attenuation((2, 3), 0.25)
     >>> law.attenuations().round(6).tolist(), law.eigenvalues((0, 1)).round(6).tolist()
@@ -85,9 +79,6 @@ class JointLaw(PatternLaw):
         """Return the law whose record level is ε nats, never above and within 2⁻⁵⁰ of ε below.
 
         p = e^ε/(e^ε + N − 1), rounded down.
-
-        Raises:
-            InputError: if ε is not finite and above 0, or there are too many possible records.
         """
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise InputError(f"the level of the joint law must be above 0 nats, not {epsilon:g}")
@@ -111,9 +102,6 @@ class JointLaw(PatternLaw):
 
         Every interaction of any attributes, and so every attribute's own contrast, is multiplied by
         the same λ (Ruiz, equation (6), on the product of all categories).
-
-        Raises:
-            InputError: if λ is not between 0 and 1, or there are too many possible records.
         """
         if not 0 < attenuation < 1:
             raise InputError(f"λ of the joint law must lie between 0 and 1, not {attenuation:g}")

@@ -77,9 +77,6 @@ class LawSampler(ABC):
 def checked_arithmetic() -> Iterator[None]:
     """Refuse a law in whose evaluation a number overflows, is divided by 0 or is none.
 
-    Raises:
-        InputError: in place of numpy's warnings and Python's errors of arithmetic.
-
     >>> with checked_arithmetic():
     ...     np.exp(np.array(1000.0))
     Traceback (most recent call last):
@@ -131,11 +128,7 @@ class Law(ABC):
     @abstractmethod
     def record_level(self, subset: Sequence[int] | None = None) -> Level:
         """Return the level of the record: the largest ratio, over outputs and pairs of inputs, of
-        an output's probability.
-
-        Args:
-            subset: positions in the block of the only columns that are seen; None for all.
-        """
+        an output's probability."""
 
     def attribute_levels(self) -> Sequence[Level]:
         """Return, per attribute, the level for someone who sees that column alone, shape (k,)."""
@@ -161,11 +154,7 @@ class Law(ABC):
         """Return the probability that an attribute is released unchanged, shape (k,)."""
 
     def record_entropy(self) -> float:
-        """Return the entropy rate in bits of the response to whole records.
-
-        Raises:
-            NotComputedError: if it has none, or no formula for it is known.
-        """
+        """Return the entropy rate in bits of the response to whole records."""
         raise NotComputedError(f"no entropy is known of a law of the family '{self.family}'")
 
     def attribute_entropies(self) -> list[float | None]:
@@ -184,11 +173,9 @@ class Law(ABC):
         """Return how well values can be guessed under the prior that the law was designed for; None
         if it was designed for none.
 
-        Args:
-            guessed: for every category, the value that is to be guessed, shape (a,); by default the
-                category itself.
-            known: for every category, the value that is known beforehand, shape (a,); by default
-                nothing is known.
+        ``guessed``: for every category, the value that is to be guessed, shape (a,); by default the
+        category itself. ``known``: for every category, the value that is known beforehand, shape
+        (a,); by default nothing is known.
         """
         del guessed, known
         return None
@@ -204,11 +191,7 @@ class Law(ABC):
     @classmethod
     @abstractmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: tuple[int, ...]) -> "Law":
-        """Rebuild a law from plain values of the types of ``Plain``.
-
-        Raises:
-            InputError: if they do not describe a law of this family.
-        """
+        """Rebuild a law from plain values of the types of ``Plain``."""
 
 
 class PatternLaw(Law):
@@ -346,21 +329,13 @@ def at_least_one(ratio: Ratio) -> Ratio:
 
 
 def integers_from_plain(values: Sequence[str], what: str, length: int) -> tuple[int, ...]:
-    """Read integers written as hexadecimal text.
-
-    Raises:
-        InputError: if there are not ``length`` of them.
-    """
+    """Read integers written as hexadecimal text."""
     _check_length(values, what, length)
     return tuple(int(value, 16) for value in values)
 
 
 def floats_from_plain(values: Sequence[str], what: str, length: int) -> NDArray[np.float64]:
-    """Read floating-point numbers written by ``float.hex``, exactly.
-
-    Raises:
-        InputError: if there are not ``length`` of them, or one is beyond every double.
-    """
+    """Read floating-point numbers written by ``float.hex``, exactly."""
     _check_length(values, what, length)
     try:
         return np.array([float.fromhex(value) for value in values], dtype=np.float64)
@@ -383,13 +358,7 @@ def integer_weights(
     the whole, goes to the likeliest outcome, where it changes least. Privacy is accounted from the
     integers, never from what they were made of.
 
-    Args:
-        probabilities: not negative, at least one positive; normalised here.
-        bits: the width, or None for the smallest multiple of the step at which nothing is lost.
-        step: less than 64 where thousands of weights are to take little room.
-
-    Returns:
-        The width and the weights.
+    ``probabilities``: not negative, at least one positive; normalised here.
 
     >>> bits, weights = integer_weights(np.array([0.75, 0.25]))
     >>> [weight / 2**bits for weight in weights]

@@ -50,14 +50,7 @@ class MatrixChannel(ResponseLaw):
     """One attribute with any response matrix: Warner, UP, FRAPP, a bistochastic matrix (Ruiz), a
     matrix found by search (Huang and Du); also with more outputs than categories.
 
-    Args:
-        n_categories: (a,).
-        bits: width of the weights.
-        weights: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
-
-    Raises:
-        InputError: if a column does not add up to 2^bits, or the inputs cannot be told apart from
-            the outputs (the matrix has no left inverse).
+    ``weights``: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
 
     >>> law = MatrixChannel((2,), 2, ((3, 1), (1, 3)))
     >>> law.matrix().tolist(), law.left_inverse().round(6).tolist(), law.record_level()
@@ -93,9 +86,6 @@ class MatrixChannel(ResponseLaw):
         """Turn a column-stochastic matrix in floating point, shape (m, a), into integers.
 
         Entries keep their 53 bits; what the rounding leaves over goes to a column's largest entry.
-
-        Raises:
-            InputError: if an entry is negative or not finite, or a column is off 1 by over 1e-9.
         """
         matrix = np.asarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):

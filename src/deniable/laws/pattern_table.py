@@ -47,15 +47,9 @@ class PlainPatternTable(PlainLaw, tag="pattern-table"):
 class PatternTable(PatternLaw):
     """A general pattern law, pattern by pattern (Yamamoto and Shibuya, section IV-A).
 
-    Args:
-        n_categories: categories per attribute, shape (k,), k up to 20.
-        bits: width of the weights.
-        weights: pattern S is drawn with probability ``weights[S] / 2**bits``; shape (2^k,), in the
-            order of :mod:`deniable.laws.patterns`.
-
-    Raises:
-        InputError: if k is too large, the weights do not add up to 2^bits, or one is zero (ε would
-            be infinite).
+    ``n_categories``: categories per attribute, shape (k,), k up to 20. ``weights``: pattern S is
+    drawn with probability ``weights[S] / 2**bits``; shape (2^k,), in the order of
+    :mod:`deniable.laws.patterns`.
 
     >>> law = PatternTable.from_probabilities((2, 2), [[0.5, 0.2], [0.2, 0.1]])
     >>> law.keep_probabilities().round(6).tolist(), law.eigenvalues((0, 1)).round(6).tolist()
@@ -88,11 +82,7 @@ class PatternTable(PatternLaw):
         cls, n_categories: Sequence[int], pattern_probability: NDArray[np.float64]
     ) -> Self:
         """Turn a law in floating point, shape (2,)·k, into integers (see
-        :func:`~deniable.laws.law.integer_weights`).
-
-        Raises:
-            InputError: if an entry is not positive and finite.
-        """
+        :func:`~deniable.laws.law.integer_weights`)."""
         probability = np.asarray(pattern_probability, dtype=np.float64).ravel()
         if not (np.all(np.isfinite(probability)) and np.all(probability > 0)):
             raise InputError("every pattern needs a positive probability, or ε is infinite")

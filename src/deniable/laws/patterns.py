@@ -59,9 +59,6 @@ def other_outputs(n_categories: Sequence[int]) -> NDArray[np.object_]:
 def output_counts(outputs: Sequence[tuple[int, int]]) -> NDArray[np.object_]:
     """Return the number of outputs of every pattern, as exact integers, shape (2,)·k.
 
-    Args:
-        outputs: per attribute how many answers keep it, and how many change it.
-
     >>> output_counts([(2, 3), (1, 1)]).tolist()
     [[2, 2], [3, 3]]
     """
@@ -77,10 +74,8 @@ def pattern_eigenvalues(
     """Return φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S) for every T ⊆ subset, shape (2,)·m; h_i = 1 if i is
     kept and −1/(a_i − 1) if it is changed; index 1 on axis j puts ``subset[j]`` into T.
 
-    Args:
-        probability: q of every pattern, shape (2,)·k.
-        n_categories: shape (k,); of answers that name sets, how many sets would fill them.
-        subset: positions, each once, shape (m,).
+    ``probability``: q of every pattern, shape (2,)·k. ``n_categories``: shape (k,); of answers that
+    name sets, how many sets would fill them. ``subset``: positions, each once, shape (m,).
 
     >>> pattern_eigenvalues(np.array([[0.5, 0.2], [0.2, 0.1]]), (2, 2), (0,)).round(6).tolist()
     [1.0, 0.4]

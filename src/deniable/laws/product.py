@@ -47,14 +47,8 @@ class ProductLaw(PatternLaw):
     The existing method that Yamamoto and Shibuya compare with; λ-randomization (Ruiz) is the same
     law in other parameters.
 
-    Args:
-        n_categories: categories per attribute, shape (k,).
-        bits: width of the weights.
-        keep_weights: attribute i is kept with probability ``keep_weights[i] / 2**bits``;
-            shape (k,).
-
-    Raises:
-        InputError: if a probability is 0 or 1 (its ε would be infinite) or the shapes differ.
+    ``n_categories``: categories per attribute, shape (k,). ``keep_weights``: attribute i is kept
+    with probability ``keep_weights[i] / 2**bits``; shape (k,).
 
     >>> law = ProductLaw((2, 3), 2, (3, 2))  # kept with probability 3/4 and 2/4
     >>> law.keep_probabilities().tolist(), law.record_level()
@@ -87,9 +81,6 @@ class ProductLaw(PatternLaw):
 
         p_i = e^ε_i/(e^ε_i + a_i − 1) is rounded down at a width where that costs less than 2⁻⁵⁶
         of ε_i, so no level is above the request.
-
-        Raises:
-            InputError: if a level is above `MAX_LEVEL`.
         """
         if (highest := max(attribute_epsilon)) > MAX_LEVEL:
             raise InputError(

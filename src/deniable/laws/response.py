@@ -63,12 +63,7 @@ def attenuation(n_categories: int, attribute_epsilon: float) -> float:
 class Response:
     """k-ary randomized response of one attribute.
 
-    Args:
-        n_categories: a (Ruiz: r), at least 2.
-        epsilon: level in nats, above 0 and at most 700.
-
-    Raises:
-        InputError: if a number is out of its range.
+    ``n_categories``: a (Ruiz: r), at least 2. ``epsilon``: level in nats, above 0 and at most 700.
 
     >>> response = Response.from_keep_probability(2, 0.9)
     >>> round(response.epsilon, 6), round(response.attenuation, 6), round(response.strength, 6)
@@ -88,22 +83,14 @@ class Response:
 
     @classmethod
     def from_attenuation(cls, n_categories: int, attenuation: float) -> "Response":
-        """Return the response with this λ (equation (6)).
-
-        Raises:
-            InputError: if it is not between 0 and 1.
-        """
+        """Return the response with this λ (equation (6))."""
         check_attenuation(attenuation)
         _check_categories(n_categories)
         return cls(n_categories, math.log1p(n_categories * (attenuation / (1 - attenuation))))
 
     @classmethod
     def from_keep_probability(cls, n_categories: int, keep_probability: float) -> "Response":
-        """Return the response that keeps a category with this probability.
-
-        Raises:
-            InputError: if it is not between 1/a (chance) and 1.
-        """
+        """Return the response that keeps a category with this probability."""
         _check_categories(n_categories)
         p = Fraction(_number(keep_probability, "the keep probability"))
         if not Fraction(1, n_categories) < p < 1:
@@ -115,11 +102,7 @@ class Response:
 
     @classmethod
     def from_strength(cls, n_categories: int, strength: float) -> "Response":
-        """Return the least randomized response whose :attr:`strength` is not below this.
-
-        Raises:
-            InputError: if it is not between 0 and 1, or out of reach of levels up to 700 nats.
-        """
+        """Return the least randomized response whose :attr:`strength` is not below this."""
         _check_between(strength, 0.0, 1.0, "the strength")
         if strength > 0.5:
             # 1 − s is exact from here on, and near s = 1 only the shortfall can be told apart.
@@ -131,11 +114,8 @@ class Response:
 
     @classmethod
     def from_strength_shortfall(cls, n_categories: int, shortfall: float) -> "Response":
-        """Return the least randomized response whose :attr:`strength_shortfall` is not above this.
-
-        Raises:
-            InputError: if it is not between 0 and 1, or out of reach of levels from 1e-150 nats.
-        """
+        """Return the least randomized response whose :attr:`strength_shortfall` is not above
+        this."""
         _check_between(shortfall, 0.0, 1.0, "what the strength falls short of 1")
         _check_categories(n_categories)
         return cls(
@@ -192,10 +172,6 @@ def entropy_shortfall(n_categories: int, attenuation: float) -> float:
     It is the relative entropy of a row to the uniform one. With a·p = 1 + (a − 1)λ and
     a(1 − p)/(a − 1) = 1 − λ, and g(x) = (1 + x) ln(1 + x) − x, the terms of first order in λ cancel
     and (g((a − 1)λ) + (a − 1) g(−λ))/a is left: a sum of what is not negative.
-
-    Args:
-        n_categories: a.
-        attenuation: λ, from −1/(a − 1) (never the truth) to 1.
     """
     others = n_categories - 1
     nats = (_entropy_excess(others * attenuation) + others * _entropy_excess(-attenuation)) / (
@@ -217,11 +193,7 @@ def _entropy_excess(x: float) -> float:
 
 
 def check_attenuation(attenuation: float, where: str = "") -> float:
-    """Return λ as a float.
-
-    Raises:
-        InputError: if it is not a number between 0 and 1, both excluded.
-    """
+    """Return λ as a float."""
     return _check_between(attenuation, 0.0, 1.0, f"{where}λ")
 
 

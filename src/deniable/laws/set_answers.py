@@ -48,16 +48,8 @@ class SetAnswers:
     Answers are numbered list by list, and in a list by the first category: answer
     ``list * n_categories + first``.
 
-    Args:
-        n_categories: a.
-        breadth: s, how many categories a set holds, 1 < s < a.
-        bits: width of the weights.
-        weights: list c is drawn with probability ``weights[c] / 2**bits``.
-        lists: the steps of each list, ascending, from 0 to a − 1, s of them.
-
-    Raises:
-        InputError: if a list has other steps, a weight is not positive, they do not add up to
-            2^bits, or the lists are not balanced.
+    ``weights``: list c is drawn with probability ``weights[c] / 2**bits``. ``lists``: the steps of
+    each list, ascending, from 0 to a − 1, s of them.
 
     >>> sets = SetAnswers(7, 3, 1, (2,), ((0, 1, 3),))
     >>> sets.members(5), sets.n_answers, round(sets.information, 4)
@@ -142,10 +134,7 @@ class SetAnswers:
     ) -> NDArray[np.float64]:
         """Return a table of categories from one of answers, each spread evenly over its set.
 
-        Args:
-            values: a table with answers along an axis.
-            axis: which.
-            weighted: whether answers first are multiplied by the shares of their lists.
+        ``values``: a table with answers along an axis.
         """
         moved = np.moveaxis(values, axis, -1)
         lists = moved.reshape(*moved.shape[:-1], len(self.lists), self.n_categories)
@@ -158,10 +147,7 @@ class SetAnswers:
     ) -> NDArray[np.float64]:
         """Return the transposed map: of each answer the mean over its set.
 
-        Args:
-            values: a table with categories along an axis.
-            axis: which.
-            weighted: whether answers are multiplied by the shares of their lists.
+        ``values``: a table with categories along an axis.
         """
         moved = np.moveaxis(values, axis, -1)
         spectra = self._spectra * self.shares[:, None] if weighted else self._spectra
@@ -174,11 +160,7 @@ class SetAnswers:
         return [self.breadth, self.bits, *self.weights, *(_number(steps) for steps in self.lists)]
 
     def to_plain(self, attributes: list[int]) -> dict[str, Any]:
-        """Return plain values; readable by :meth:`from_plain`.
-
-        Args:
-            attributes: the places in their block of those whose sets they are.
-        """
+        """Return plain values; readable by :meth:`from_plain`."""
         return {
             "attributes": attributes,
             "breadth": self.breadth,
@@ -189,11 +171,7 @@ class SetAnswers:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any], n_categories: int) -> "SetAnswers":
-        """Rebuild them from plain values of the types of :class:`PlainSetAnswers`.
-
-        Raises:
-            InputError: if they are not lists of steps for so many categories.
-        """
+        """Rebuild them from plain values of the types of :class:`PlainSetAnswers`."""
         length = len(plain["lists"])
         numbers = integers_from_plain(plain["lists"], "lists of steps", length)
         lists = tuple(
@@ -216,11 +194,7 @@ KEPT, CHANGED, HIT, MISSED = range(4)
 class SetSampler:
     """Draws answers that are one category, or a set, by what is done: for a category another one,
     for a set a list and one of its steps, or of the other steps, from which follows the category
-    that the set starts from.
-
-    Args:
-        sets: which sets there are.
-    """
+    that the set starts from."""
 
     def __init__(self, sets: SetAnswers) -> None:
         self._n = n = sets.n_categories
@@ -242,10 +216,7 @@ class SetSampler:
     def draw(self, codes: NDArray[Any], done: NDArray[np.uint8], source: BitSource) -> NDArray[Any]:
         """Return released codes, shape (n,).
 
-        Args:
-            codes: true codes.
-            done: ``KEPT``, ``CHANGED``, ``HIT`` or ``MISSED``, of each.
-            source: of the bits.
+        ``source``: of the bits.
         """
         place = self._place.draw(len(codes), source, done)
         first = rotate(codes, self._shift.take(place, mode="clip"), self._n)

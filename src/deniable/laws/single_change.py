@@ -47,16 +47,8 @@ class SingleChangeMixture(PatternLaw):
     in k + 2 pieces: a record uniform over all of them, the record unchanged, or the record with
     attribute j moved to a uniform other category. So it needs k + 2 numbers, not 2^k.
 
-    Args:
-        n_categories: categories per attribute, shape (k,).
-        bits: width of the weights.
-        uniform_weight: weight of the uniform record, above 0.
-        unchanged_weight: weight of the unchanged record.
-        change_weights: weight of "attribute j alone changes", shape (k,).
-
-    Raises:
-        InputError: if the weights do not add up to 2^bits, one is negative, or the uniform record
-            has weight 0 (ε would be infinite).
+    ``n_categories``: categories per attribute, shape (k,). ``uniform_weight``: weight of the
+    uniform record, above 0. ``change_weights``: weight of "attribute j alone changes", shape (k,).
 
     >>> law = SingleChangeMixture((2, 3), 2, 1, 1, (1, 1))  # every piece has 1/4
     >>> law.keep_probabilities().round(4).tolist(), law.record_level()
@@ -93,10 +85,7 @@ class SingleChangeMixture(PatternLaw):
     ) -> "SingleChangeMixture":
         """Return the law with pieces in the ratio 1 : u_0 : (a_j − 1) u_j.
 
-        Args:
-            n_categories: shape (k,).
-            keep_excess: u_0 = (x_0 − 1)/∏a of Algorithm 3.
-            change_excess: u_j = (x_j − 1)/∏a, shape (k,).
+        ``n_categories``: shape (k,). ``change_excess``: u_j = (x_j − 1)/∏a, shape (k,).
         """
         others = np.asarray(n_categories, dtype=np.float64) - 1
         pieces = np.concatenate([[1.0, keep_excess], others * change_excess])

@@ -25,14 +25,11 @@ def apply_eigenvalues(
 ) -> NDArray[np.float64]:
     """Multiply every interaction component of a table by its eigenvalue.
 
-    Args:
-        table: any shape.
-        eigenvalues: shape (2,)·m; index 1 on axis j means that ``axes[j]`` is in T.
-        axes: the axes of the table that the kernel acts on, ascending; the others are carried
-            along.
+    ``table``: any shape. ``eigenvalues``: shape (2,)·m; index 1 on axis j means that ``axes[j]`` is
+    in T. ``axes``: the axes of the table that the kernel acts on, ascending; the others are carried
+    along.
 
-    Returns:
-        A new table of the same shape.
+    A new table of the same shape.
 
     >>> apply_eigenvalues(np.array([8.0, 2.0]), np.array([1.0, 0.5]), (0,)).tolist()
     [6.5, 3.5]

@@ -22,10 +22,7 @@ from deniable.mechanism.privacy import compose, finite_or_none, nats_text
 class Balance:
     """One population: its releases, their sums and what is left.
 
-    Args:
-        population: its name.
-        releases: those that count, in the order in which they were begun.
-        budget: the most that all of them may come to, in nats; None if none was set.
+    ``budget``: the most that all of them may come to, in nats; None if none was set.
     """
 
     population: str

@@ -71,12 +71,6 @@ BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END;
 class Ledger:
     """The releases of one or more populations.
 
-    Args:
-        path: of the file; made with the first event, readable by its owner only.
-
-    Raises:
-        InputError: if it is something else than a ledger, or stands in the folder of a release.
-
     >>> from deniable.ledger import Ledger, Spending, balances
     >>> ledger = Ledger("people.ledger")
     >>> ledger.set_budget("everybody", 10.0)
@@ -113,28 +107,14 @@ class Ledger:
         return self.path.exists()
 
     def events(self) -> list[Event]:
-        """Return everything that was ever entered.
-
-        Raises:
-            InputError: if there is no such ledger, or it was altered.
-        """
+        """Return everything that was ever entered."""
         if not self.exists:
             raise InputError(f"{self.path}: there is no such ledger")
         with self._connection() as connection:
             return self._events(connection)
 
     def set_budget(self, population: str, nats: float, *, new: bool = False) -> None:
-        """Say how much all releases of a population may come to; the last word counts.
-
-        Args:
-            population: whose.
-            nats: the budget.
-            new: whether it may be a population that the ledger does not know yet, though others in
-                it have budgets.
-
-        Raises:
-            InputError: if that is no positive number of nats, or the population is new.
-        """
+        """Say how much all releases of a population may come to; the last word counts."""
         if not 0 < nats < math.inf:
             raise InputError(f"a budget is a positive number of nats, not {nats:g}")
         with self._writing(new=True) as connection:
@@ -153,21 +133,7 @@ class Ledger:
         new: bool = False,
     ) -> Iterator["Entry"]:
         """Enter a release that is about to be made; taken back if the block fails before anybody
-        can have seen a row.
-
-        Args:
-            population: whose data it is.
-            spending: the levels of a row, or what they will not exceed.
-            what: the command.
-            traceless: whether a process that dies before it counts leaves no row behind.
-            rows_of_person: the most rows of one person, as far as it is known by now.
-            new: whether it may be a population that the ledger does not know yet, though others in
-                it have budgets.
-
-        Raises:
-            InputError: if the population is new, or its budget does not allow the release; from the
-                block, if it turns out not to when persons' rows have been counted.
-        """
+        can have seen a row."""
         token = SystemRandomness().bits(np.uint8, 8).tobytes().hex()
         lock = self._lock(token)
         with self._writing(new=True) as connection:
@@ -196,15 +162,7 @@ class Ledger:
         lock.remove()
 
     def entry(self, number: int, token: str) -> "Entry":
-        """Return a release that this or another process has begun, to go on with it.
-
-        Args:
-            number: of the event that began it.
-            token: that it was begun with.
-
-        Raises:
-            InputError: if the ledger does not have it, or it was withdrawn.
-        """
+        """Return a release that this or another process has begun, to go on with it."""
         events = self.events()
         release = self._stored(events, number, token)
         if release.withdrawn:
@@ -237,15 +195,7 @@ class Ledger:
     def publish_again(self, release: StoredRelease, sha256: str) -> tuple[int, float]:
         """Enter that draws which are counted already were written to another file.
 
-        Args:
-            release: that has them.
-            sha256: of the file, in hexadecimal.
-
-        Returns:
-            How many releases of the population there are, and ε of all of them together in nats.
-
-        Raises:
-            InputError: if the ledger cannot be written.
+        How many releases of the population there are, and ε of all of them together in nats.
         """
         with self._writing() as connection:
             content = {"release": release.number, "sha256": sha256}
@@ -436,16 +386,7 @@ class Entry:
         rows_of_person: int | None = None,
         people: Iterable[Any] | None = None,
     ) -> None:
-        """Enter that from here on somebody can see a row, and that the release counts for good.
-
-        Args:
-            spending: the levels of a row; as begun, if nothing else is known by now.
-            rows_of_person: the most rows of one person; as begun, if nothing else is known by now.
-            people: the persons in it, if known; only a keyed digest of them is kept.
-
-        Raises:
-            InputError: if the budget does not allow it after all, or it was withdrawn meanwhile.
-        """
+        """Enter that from here on somebody can see a row, and that the release counts for good."""
         ledger = self.ledger
         digest = None if people is None else ledger.digest_of(people)
         spending = self.spending if spending is None else spending
@@ -476,11 +417,7 @@ class Entry:
         self.standing = _standing(events, self.population)
 
     def publish(self, sha256: str) -> None:
-        """Enter that the released file is complete.
-
-        Raises:
-            InputError: if another file was entered before: that is a second draw.
-        """
+        """Enter that the released file is complete."""
         with self.ledger._writing() as connection:
             known = self._stored(self.ledger._events(connection)).published
             if known == sha256:  # it died after that
@@ -495,11 +432,7 @@ class Entry:
             self.ledger._append(connection, "published", self.population, content)
 
     def withdraw(self, why: str) -> None:
-        """Enter that nothing was drawn or is left of it, so that it counts no longer.
-
-        Raises:
-            InputError: if it is counted.
-        """
+        """Enter that nothing was drawn or is left of it, so that it counts no longer."""
         with self.ledger._writing() as connection:
             if self._stored(self.ledger._events(connection)).counted:
                 raise InputError(
@@ -549,11 +482,7 @@ def _refuse_unknown(
     ledger: Ledger, population: str, known: Mapping[str, Balance], *, new: bool
 ) -> None:
     """Stop at a population that the ledger does not know, where others have budgets: a name that is
-    mistyped, or forgotten, would have no budget, and its releases would be added to no others.
-
-    Raises:
-        InputError: if so, and nobody said that it is a new one.
-    """
+    mistyped, or forgotten, would have no budget, and its releases would be added to no others."""
     if new or compared(population) in known or all(b.budget is None for b in known.values()):
         return
     names = [f"'{balance.population}'" for balance in known.values()]
@@ -567,14 +496,7 @@ def _refuse_unknown(
 
 @dataclass(frozen=True)
 class Population:
-    """Whose data a release is about, and where that is remembered.
-
-    Args:
-        ledger: the file.
-        name: of the population; releases with the same name are of the same people. Case, the
-            width of letters and blanks at the ends or beside others do not tell names apart.
-        new: whether the ledger may not know it yet, though others in it have budgets.
-    """
+    """Whose data a release is about, and where that is remembered."""
 
     ledger: Ledger
     name: str = EVERYBODY
@@ -587,33 +509,14 @@ class Population:
 
     def check(self, spending: Spending, replacing: int | None = None) -> None:
         """Refuse, before any row is read, what the budget does not allow now. The release asks
-        again when it is entered, which nothing can come in between.
-
-        Args:
-            spending: the levels of a row.
-            replacing: number of a release that is withdrawn before, if one is.
-
-        Raises:
-            InputError: if the population is new, or its budget does not allow it.
-        """
+        again when it is entered, which nothing can come in between."""
         known = self._known(replacing)
         if known:
             _refuse_unknown(self.ledger, self.name, known, new=self.new)
             _refuse_beyond_budget(self.ledger, self.name, known, spending)
 
     def outlook(self, spending: Spending, replacing: int | None = None) -> dict[str, Any]:
-        """Return the state of the ledger before and after a release, as plain values.
-
-        Args:
-            spending, replacing: as of :meth:`check`.
-
-        Returns:
-            ``file``, ``new`` if the ledger does not exist yet, and ``before`` and ``after``
-            (:meth:`~deniable.ledger.balance.Balance.to_plain`).
-
-        Raises:
-            InputError: if the ledger cannot be read.
-        """
+        """Return the state of the ledger before and after a release, as plain values."""
         before = self._known(replacing).get(compared(self.name), Balance(self.name))
         return {
             "file": str(self.ledger.path),
@@ -636,16 +539,7 @@ def population_of(
     new_ledger: bool | None = None,
 ) -> Population | None:
     """Return whose data it is, in the named ledger or the one that DENIABLE_LEDGER names; None if
-    neither is.
-
-    Args:
-        ledger, name, new: as of :class:`Population`.
-        new_ledger: whether the file may not exist yet; by default only one that ``ledger`` names.
-
-    Raises:
-        InputError: if it cannot be one, it does not exist and should, or a population is named
-            without one.
-    """
+    neither is."""
     named = None if ledger is None else Ledger(ledger)
     if (found := named or usual_ledger()) is not None:
         may_be_new = named is not None if new_ledger is None else new_ledger
@@ -665,11 +559,7 @@ def population_of(
 
 
 def usual_ledger() -> Ledger | None:
-    """Return the ledger that DENIABLE_LEDGER names; None if it is not set, or blank.
-
-    Raises:
-        InputError: if it cannot be one.
-    """
+    """Return the ledger that DENIABLE_LEDGER names; None if it is not set, or blank."""
     named = os.environ.get("DENIABLE_LEDGER", "").strip()
     try:
         return Ledger(named) if named else None

@@ -35,13 +35,7 @@ def compared(population: str) -> str:
 class Event:
     """A line of the ledger.
 
-    Args:
-        number: from 1, without a gap.
-        time: in UTC, ISO 8601.
-        kind: see the module.
-        population: whose data it is about; empty for the ledger itself.
-        content: plain values.
-        before: digest of the event before, in hexadecimal; empty for the first.
+    ``number``: from 1, without a gap.
     """
 
     number: int
@@ -61,24 +55,7 @@ class Event:
 
 @dataclass(frozen=True)
 class StoredRelease:
-    """A release as the ledger knows it.
-
-    Args:
-        number: of the event that began it.
-        time: when that was.
-        population: whose data it is about, as the ledger first spelt it.
-        what: the command that made it.
-        spending: the levels of a row: as begun, or as counted once it is.
-        rows_of_person: the most rows of one person, 1 if nobody said whose rows they are.
-        counted: whether somebody can have seen a row of it.
-        published: SHA-256 of the released file, None if it is not known to have been published.
-        withdrawn: whether it failed and nothing of it was left.
-        token: names the file that is locked while the release is being made.
-        traceless: whether nothing of it is left on the disk if its process dies before it counts.
-        people: keyed digest of the persons in it, if a column said whose rows they are.
-        published_before: the files that were published before the last one: of a study that is
-            collected, whose draws are the same in each.
-    """
+    """A release as the ledger knows it."""
 
     number: int
     time: str
@@ -121,9 +98,6 @@ def stored_releases(events: Iterable[Event]) -> list[StoredRelease]:
     """Return the releases that events speak of, in the order in which they were begun.
 
     Populations whose names compare as equal are one, under the first spelling.
-
-    Raises:
-        InputError: if an event speaks of a release that was never begun, or cannot be read.
     """
     releases: dict[int, StoredRelease] = {}
     spelt: dict[str, str] = {}

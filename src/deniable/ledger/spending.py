@@ -11,15 +11,7 @@ from deniable.mechanism.strata import Strata
 
 @dataclass(frozen=True)
 class Spending:
-    """The levels of one release, of one row, in nats; inf where nothing is promised.
-
-    Args:
-        epsilon: of the record.
-        alone: by column of the table, against someone who sees that column alone. The columns of a
-            merged attribute have its level each.
-        given_rest: by column, against someone who sees the whole row and knows all else.
-        unprotected: columns for which nothing is promised.
-    """
+    """The levels of one release, of one row, in nats; inf where nothing is promised."""
 
     epsilon: float
     alone: Mapping[str, float] = field(default_factory=dict)
@@ -29,10 +21,6 @@ class Spending:
     @classmethod
     def of(cls, strata: Strata, numeric: tuple[str, ...] = ()) -> "Spending":
         """Return what a release by these mechanisms takes.
-
-        Args:
-            strata: what randomizes the rows.
-            numeric: columns of numbers that are pulled towards their mean.
 
         >>> from deniable import Schema, design
         >>> plan = design(Schema.anonymous((2, 3)), attribute_epsilon=[1, 2], method="kronecker")
@@ -101,11 +89,7 @@ class Spending:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Spending":
-        """Return what :meth:`to_plain` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: if it is something else.
-        """
+        """Return what :meth:`to_plain` wrote."""
         attributes = plain["attributes"].items()
         return cls(
             _level(plain["epsilon"]),

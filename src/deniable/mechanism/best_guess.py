@@ -22,15 +22,7 @@ _NUMBERS = ("before", "success", "worst_posterior")
 
 @dataclass(frozen=True)
 class Guess:
-    """How well something can be guessed by someone who knows the design's prior.
-
-    Args:
-        before: how often the best guess is right without any answer.
-        success: how often it is right from the released answer; one minus the privacy of Huang and
-            Du, equation (8).
-        worst_posterior: the largest probability that any answer can give to any value (equation
-            (9)).
-    """
+    """How well something can be guessed by someone who knows the design's prior."""
 
     before: float
     success: float
@@ -52,11 +44,6 @@ class PartGuess:
 
     A combination is harder to guess than one of its parts, so the numbers of the whole are no bound
     here.
-
-    Args:
-        name: of the part.
-        alone: by someone who knows nothing of the other parts.
-        given_rest: by someone who knows the true values of all other parts.
     """
 
     name: str
@@ -66,15 +53,7 @@ class PartGuess:
 
 @dataclass(frozen=True)
 class BestGuess(Guess):
-    """How well one attribute can be guessed by someone who knows the design's prior.
-
-    Args:
-        before, success, worst_posterior: as in :class:`Guess`; of the combination, if the attribute
-            is merged from several columns.
-        parts: the same of its parts; empty if it has none.
-        prior_source: the source of the prior; None if not stated.
-        prior_steps: D, if the prior was read off the data and rounded to multiples of 1/D.
-    """
+    """How well one attribute can be guessed by someone who knows the design's prior."""
 
     parts: tuple[PartGuess, ...] = ()
     prior_source: str | None = None

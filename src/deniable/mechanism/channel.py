@@ -51,12 +51,7 @@ HOPELESS = 1e-3
 class Axes:
     """The axes of a table of some attributes, and the response matrices that act on them.
 
-    Args:
-        mechanism: the randomization.
-        attributes: their names, or those of parts of merged ones, in the order of the table's axes.
-
-    Raises:
-        InputError: if a name is unknown or given twice, or there is none.
+    ``attributes``: their names, or those of parts of merged ones, in the order of the table's axes.
     """
 
     mechanism: Mechanism
@@ -187,12 +182,7 @@ class Channel(Axes):
 
     @cached_property
     def forward(self) -> TableMap:
-        """M: the true table to the expected released table. Columns sum to 1.
-
-        Raises:
-            InputError: if some but not all parts of a merged attribute with a response matrix are
-                asked for: what is released depends on all of them.
-        """
+        """M: the true table to the expected released table. Columns sum to 1."""
         if not self.complete:
             raise InputError(
                 f"what is released of '{self.shared_matrices[0]}' depends on all its parts; name "
@@ -274,11 +264,7 @@ class Channel(Axes):
         return np.asarray(response.sums(response.parts) @ response.columns.T > 0)
 
     def released_codes(self, codes: Mapping[int, NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return what is counted along each axis, arrays of shape (n,), from released codes.
-
-        Args:
-            codes: of the attributes at :attr:`positions`, by position.
-        """
+        """Return what is counted along each axis, arrays of shape (n,), from released codes."""
         later = {axis for r in self._responses.values() for axis in r.axes[1:]}
         joint = {axis for r in self._responses.values() for axis in r.axes[:1]}
         columns = []
@@ -323,12 +309,6 @@ class Channel(Axes):
         equal. So noise is the larger of the two when |φ(T)| √n < 1. A table is refused when noise
         is more than a thousand times that most, |φ(T)| √n < 1e-3, or |φ(T)| < 1e-9; between the
         two, standard errors show it, and cells are marked as uncertain.
-
-        Args:
-            n_records: rows, or the effective number Σ²w/Σw² of weighted rows.
-
-        Raises:
-            InputError: naming the attributes of the smallest such T.
         """
         refuse_lost(self.attributes, self.attenuation, n_records)
 
@@ -336,11 +316,7 @@ class Channel(Axes):
 def refuse_lost(
     attributes: Sequence[str], attenuation: NDArray[np.float64], n_records: float
 ) -> None:
-    """Refuse a table with a component of which too little is left (:meth:`Channel.check`).
-
-    Raises:
-        InputError: naming the attributes of the smallest such component.
-    """
+    """Refuse a table with a component of which too little is left (:meth:`Channel.check`)."""
     least = max(LEAST_ATTENUATION, HOPELESS / max(n_records, 1.0) ** 0.5)
     lost = np.argwhere(attenuation < least)
     if not len(lost):

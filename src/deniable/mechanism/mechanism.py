@@ -28,12 +28,7 @@ BOUNDED_ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Block:
-    """A group of attributes with one law, independent of the other groups.
-
-    Args:
-        attributes: positions in the schema, in the law's order.
-        law: how they are randomized.
-    """
+    """A group of attributes with one law, independent of the other groups."""
 
     attributes: tuple[int, ...]
     law: Law
@@ -43,11 +38,9 @@ class Block:
 class Claim:
     """What a mechanism states that it promises, in nats; inf where nothing is promised.
 
-    Args:
-        epsilon: the level of the whole record.
-        attribute_epsilon: per attribute, against someone who sees that column alone; shape (k,).
-        epsilon_given_rest: per attribute, against someone who sees the whole released record and
-            knows all the other true values; shape (k,).
+    ``attribute_epsilon``: per attribute, against someone who sees that column alone; shape (k,).
+    ``epsilon_given_rest``: per attribute, against someone who sees the whole released record and
+    knows all the other true values; shape (k,).
     """
 
     epsilon: float

@@ -29,17 +29,9 @@ from which its rows were drawn."""
 class CovariancePrediction:
     """What a mechanism leaves of the covariance of two attributes, before there are data.
 
-    Args:
-        attributes: their names.
-        share: what every covariance of scores, and every entry of the indicators' covariance, is
-            multiplied by, φ_ij. None under a response matrix that treats contrasts differently.
-        spurious: φ_ij − φ_i φ_j: how much of (α − 1/a_i)(β − 1/a_j)ᵀ is added to it.
-        least_share, most_share: the least and the largest factor that the root of the sum of
-            squares of the indicators' covariance can be multiplied by; both |share| where there is
-            one.
-        asked: under published forms, the share of rows that are asked both; all else is then of
-            these rows, of the form that leaves the least and of the one that leaves the most, and
-            ``spurious`` is the one farthest from 0. None without forms.
+    ``asked``: under published forms, the share of rows that are asked both; all else is then of
+    these rows, of the form that leaves the least and of the one that leaves the most, and
+    ``spurious`` is the one farthest from 0.
     """
 
     attributes: tuple[str, str]
@@ -76,10 +68,6 @@ class CovariancePrediction:
 def predict_covariance(mechanism: Mechanism, first: str, second: str) -> CovariancePrediction:
     """Return what is left of the covariance of two attributes (Ruiz, equation (9), and its general
     form for joint laws).
-
-    Raises:
-        InputError: if an attribute is unknown, or the two are one, or a part of a merged attribute
-            with a response matrix is asked for: what is left depends on its other parts too.
 
     >>> from deniable.laws import ProductLaw
     >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
@@ -267,10 +255,8 @@ def cell_variances(
     """Return the ``table`` variance of every cell's estimate from one record, if the true table is
     the product of shares: Σ u(x, x') π(x') − π(x), with u of :func:`cell_variance_range`.
 
-    Args:
-        channel: that can be inverted.
-        shares: true ones, shape (categories,) of each axis. Parts of a merged attribute that are no
-            axis are evenly spread.
+    ``shares``: true ones, shape (categories,) of each axis. Parts of a merged attribute that are no
+    axis are evenly spread.
 
     >>> from deniable.laws import ProductLaw
     >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
@@ -288,14 +274,7 @@ def cell_variances(
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Standard errors of a table's cells, predicted before there are data.
-
-    Args:
-        worst: the largest standard error of any cell, over all true tables.
-        uniform: root of ``mean_variance``.
-        mean_variance: variance of a cell, averaged over cells, if the true table is uniform. For
-            pattern laws and target ``table`` it is the same for every true table.
-    """
+    """Standard errors of a table's cells, predicted before there are data."""
 
     worst: float
     uniform: float
@@ -312,9 +291,6 @@ def expected_error(
     the mean square of the entries of L over outputs, which for pattern laws is
     Σ_T d_T/φ(T)²/N², d_T = ∏_{i∈T}(a_i − 1), N cells: for one attribute
     (1 − 1/a)(1/φ² − 1)/(a n), resp. (1 − 1/a)/(φ² a n).
-
-    Raises:
-        InputError: if there are no records or the channel cannot be inverted.
 
     >>> from deniable.laws import ProductLaw
     >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
@@ -399,13 +375,8 @@ def _mean(moments: TableMap) -> float:
 
 @dataclass(frozen=True)
 class ExpectedVariance:
-    """Mean variance of an unbiased cell at the uniform truth, for one row drawn from a population.
-
-    Args:
-        shares: of the protected attributes, mean over their cells and over them.
-        pairs: the same of tables of two of them; None if one of these cannot be estimated, there
-            are none, or more than are looked at.
-    """
+    """Mean variance of an unbiased cell at the uniform truth, for one row drawn from a
+    population."""
 
     shares: float | None
     pairs: float | None

@@ -175,9 +175,7 @@ def given_rest_at_most(law: Law) -> tuple[bool, ...]:
 def compose(levels: Iterable[float], times: int = 1) -> float:
     """Return the ε of independent blocks released together: the sum, rounded up, in nats.
 
-    Args:
-        levels: of the blocks, in nats.
-        times: how many such releases there are.
+    ``levels``: of the blocks, in nats.
 
     >>> compose([0.1, 0.2]), compose([0.1], times=3)
     (0.30000000000000004, 0.30000000000000004)

@@ -39,10 +39,8 @@ Variant = tuple[int, tuple[int, ...]]
 class _Group:
     """What forms that are counted together do to the attributes at hand.
 
-    Args:
-        channel: on these, as if everybody had one of the forms.
-        asked: which axes are asked; those that are not under forms too.
-        sets: that answers name, by axis.
+    ``asked``: which axes are asked; those that are not under forms too. ``sets``: that answers
+    name, by axis.
     """
 
     channel: Channel
@@ -104,11 +102,8 @@ class PublishedChannel(Axes):
     It answers what :class:`~deniable.mechanism.channel.Channel` does; released tables are flat
     vectors, form after form.
 
-    Args:
-        fractions: of the rows (or of their weight) that each group of forms has, shape (groups,);
-            by default the forms' shares.
-        grouping: which forms, asking what, are counted together; by default those that do the
-            same.
+    ``fractions``: of the rows (or of their weight) that each group of forms has, shape (groups,);
+    by default the forms' shares.
 
     >>> asks = [((0,), np.array([0.8, 0.2])), ((0, 1), np.array([[0.4, 0.2], [0.2, 0.2]]))]
     >>> law = PublishedForms.from_probabilities((2, 3), [0.5, 0.5], asks)
@@ -266,13 +261,8 @@ class PublishedChannel(Axes):
     def released_codes(self, codes: Mapping[int, NDArray[Any]]) -> list[NDArray[Any]]:
         """Return the place of each row in the released vector, shape (n,), from released codes.
 
-        Args:
-            codes: of the attributes at :attr:`positions`, by position; and under the number of the
-                schema's attributes the forms of the rows, from 0.
-
-        Raises:
-            InputError: with the place of the row, from 0, as second argument, if a row answers what
-                its form does not ask, or does not what it asks.
+        ``codes``: of the attributes at :attr:`positions`, by position; and under the number of the
+        schema's attributes the forms of the rows, from 0.
         """
         form = codes[len(self.mechanism.schema.attributes)]
         groups = self._group_of(form, codes)
@@ -353,14 +343,7 @@ class PublishedChannel(Axes):
         return self._left_of(self._groups[0].forward.pattern_axes, np.sqrt(self._information))
 
     def check(self, n_records: float) -> None:
-        """Refuse a table with a component that no form asks, or none tells enough of.
-
-        Args:
-            n_records: rows, or the effective number Σ²w/Σw² of weighted rows.
-
-        Raises:
-            InputError: naming the attributes that are never asked together, or as of a channel.
-        """
+        """Refuse a table with a component that no form asks, or none tells enough of."""
         never = np.argwhere(self.attenuation == 0)
         if len(never):
             sizes = never.sum(axis=1)
@@ -382,9 +365,7 @@ class PublishedChannel(Axes):
 class WrongFormError(Exception):
     """A row whose cells are not those that its form asks.
 
-    Args:
-        row: its place, from 0.
-        name: a column that is empty though it is asked, or the other way round.
+    ``row``: its place, from 0.
     """
 
     def __init__(self, row: int, name: str) -> None:
@@ -423,10 +404,7 @@ def channel_of(
 ) -> "Channel | PublishedChannel":
     """Return the channel on some attributes.
 
-    Args:
-        mechanism: the randomization.
-        attributes: names, in the order of the table's axes.
-        counts: of released rows, if there are any.
+    ``attributes``: names, in the order of the table's axes.
     """
     channel = _channel(_Same(mechanism), tuple(attributes))
     if not isinstance(channel, PublishedChannel) or counts is None:

@@ -18,10 +18,8 @@ _ROWS = 1 << 16
 class Randomizer:
     """A mechanism made ready to randomize many batches.
 
-    Args:
-        mechanism: what to draw from.
-        source: where random bits come from; :class:`~deniable.randomness.SystemRandomness` for
-            anything that protects people.
+    ``source``: where random bits come from; :class:`~deniable.randomness.SystemRandomness` for
+    anything that protects people.
 
     >>> from deniable.laws import ProductLaw
     >>> from deniable.randomness import SeededRandomness
@@ -55,17 +53,11 @@ class Randomizer:
     def randomize(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Return the randomized codes.
 
-        Args:
-            columns: one array of codes 0 … a−1 per attribute, in the schema's order, shape (n,).
+        ``columns``: one array of codes 0 … a−1 per attribute, in the schema's order, shape (n,).
 
-        Returns:
-            One array per attribute, shape (n,), in a type that holds its outputs. Of a mechanism
-            with forms one array more, the forms of the rows from 0, and codes that are the number
-            of an attribute's released values where the form does not ask.
-
-        Raises:
-            ValueError: if there is not one column per attribute, or a code is not below its
-                attribute's number of categories.
+        One array per attribute, shape (n,), in a type that holds its outputs. Of a mechanism with
+        forms one array more, the forms of the rows from 0, and codes that are the number of an
+        attribute's released values where the form does not ask.
         """
         for i, codes in zip(range(len(self.mechanism.schema.attributes)), columns, strict=True):
             self._check(i, codes)
@@ -80,16 +72,10 @@ class Randomizer:
         Drawn as by :meth:`randomize`, for tables that are stored column by column and are too wide
         to be held: of a row only what its law's later attributes have to know of it is kept.
 
-        Args:
-            count: how many rows.
-            codes_of: returns an attribute's codes, shape (count,), when its turn has come.
+        ``codes_of``: returns an attribute's codes, shape (count,), when its turn has come.
 
-        Yields:
-            The number of the attribute, in the order of the blocks, and its codes, shape (count,);
-            at last, of a mechanism with forms, the number after the attributes' with the forms.
-
-        Raises:
-            ValueError: as :meth:`randomize`.
+        The number of the attribute, in the order of the blocks, and its codes, shape (count,); at
+        last, of a mechanism with forms, the number after the attributes' with the forms.
         """
 
         def checked(i: int) -> NDArray[Any]:

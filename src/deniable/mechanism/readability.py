@@ -46,14 +46,8 @@ def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.boo
 class Readability:
     """How much of a table can be read.
 
-    Args:
-        attributes: their names, or those of parts of merged ones.
-        cells: how many shares the table has.
-        readable: how many of them can be read (:func:`is_readable`).
-        standard_error: of a cell, as a fraction of 1: the root of the mean square over cells, or
-            the largest where the worst was assumed; None if the randomization wipes something out.
-        n_records: rows that it is estimated from.
-        target: ``population`` if sampling error is included, ``table`` if not.
+    ``standard_error``: of a cell, as a fraction of 1: the root of the mean square over cells, or
+    the largest where the worst was assumed; None if the randomization wipes something out.
 
     >>> one = Readability.of(("ward",), np.full(60, 1 / 60), np.full(60, 0.02), 600, "table")
     >>> one.readable, round(one.half_width, 4), one.readable_from

@@ -19,11 +19,8 @@ from deniable.schema import Attribute
 class ResponseAxes:
     """A response matrix and the axes of its attribute: one for the whole, or one for each part.
 
-    Args:
-        law: the matrix.
-        attribute: what it randomizes.
-        axes: the table's axes that it acts on, ascending.
-        parts: which parts these are, in the axes' order; empty for the attribute itself.
+    ``axes``: the table's axes that it acts on, ascending. ``parts``: which parts these are, in the
+    axes' order; empty for the attribute itself.
     """
 
     law: ResponseLaw

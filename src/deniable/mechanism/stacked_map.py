@@ -20,11 +20,8 @@ from deniable.mechanism.table_map import TableMap
 class StackedMap:
     """The maps of several forms, from the stacked vector to a table or back.
 
-    Args:
-        parts: the map of each form.
-        shapes: of what each form releases; axes that it does not ask have length 1.
-        scales: by which each form's map is multiplied, shape (forms,).
-        gathers: whether the map is from the stacked vector, adding up over forms, or to it.
+    ``shapes``: of what each form releases; axes that it does not ask have length 1. ``scales``: by
+    which each form's map is multiplied, shape (forms,).
     """
 
     parts: tuple[TableMap, ...]
@@ -87,9 +84,8 @@ class StackedMap:
     def times(self, other: "StackedMap", axes: Sequence[int]) -> "StackedMap":
         """Return the entrywise product with a map from the same forms' answers on fewer axes.
 
-        Args:
-            other: a map over ``axes`` only; on the remaining axes it counts as constant 1.
-            axes: the axes of this map that are other's axes, in other's order.
+        ``other``: a map over ``axes`` only; on the remaining axes it counts as constant 1.
+        ``axes``: the axes of this map that are other's axes, in other's order.
         """
         return self._with(
             [

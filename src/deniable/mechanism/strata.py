@@ -19,14 +19,6 @@ class Strata:
     stratum, and every level is that of the least protected one. A table that is not divided is one
     stratum (:meth:`one`).
 
-    Args:
-        mechanisms: by stratum, the column's values as text; all of one schema.
-        column: the column that forms the strata, which the schema keeps; None for one stratum.
-
-    Raises:
-        InputError: if there is no stratum, several of them have no column, the schemas differ, or
-            the column is not kept.
-
     >>> from deniable.laws import ProductLaw
     >>> schema = Schema(Schema.anonymous((2, 3)).attributes, keep=("region",))
     >>> def mechanism(*levels):
@@ -58,14 +50,7 @@ class Strata:
         return cls({"": mechanism})
 
     def mechanism_of(self, stratum: str) -> Mechanism:
-        """Return what randomized the rows of a stratum.
-
-        Args:
-            stratum: the value of the column; of no concern if the table is not divided.
-
-        Raises:
-            InputError: if there is no such stratum.
-        """
+        """Return what randomized the rows of a stratum."""
         if self.column is None:
             return self._first
         if stratum not in self.mechanisms:

@@ -21,15 +21,12 @@ from deniable.mechanism.mechanism import Mechanism
 class Strength:
     """The entropy account of a mechanism.
 
-    Args:
-        entropy: entropy rate of the whole record's response in bits, over the protected attributes;
-            None if it is not computed.
-        most_entropy: the most it could be, Σ log₂ r in bits.
-        attribute_strength: the β of bistochastic privacy per attribute, of the response that
-            someone sees who looks at that column alone, shape (k,); 0 where it is released as it
-            is, None where it has none.
-        attenuation: λ per attribute, shape (k,); None under a matrix that is not λI + (1 − λ)P*.
-        not_computed: why there is no entropy of the record, in words; empty if there is.
+    ``entropy``: entropy rate of the whole record's response in bits, over the protected attributes;
+    None if it is not computed. ``most_entropy``: the most it could be, Σ log₂ r in bits.
+    ``attribute_strength``: the β of bistochastic privacy per attribute, of the response that
+    someone sees who looks at that column alone, shape (k,); 0 where it is released as it is, None
+    where it has none. ``attenuation``: λ per attribute, shape (k,); None under a matrix that is not
+    λI + (1 − λ)P*.
     """
 
     entropy: float | None

@@ -33,17 +33,13 @@ class JointAxes(NamedTuple):
 class TableMap:
     """A linear map of tables that is a product of a pattern kernel and small matrices.
 
-    Args:
-        n_categories: categories per axis; where ``matrices`` has the axis, only a label.
-        pattern_axes: the axes of the pattern kernel, ascending.
-        eigenvalues: of the pattern kernel, shape (2,)·len(pattern_axes).
-        matrices: for other axes, the matrix (rows, columns) that acts on them. Axes that are in
-            neither are left alone.
-        joint: for axes whose matrix acts on several axes at once, which these are, ascending, and
-            the shapes of rows and of columns over them; by the first of them, where the matrix is.
-        sets: the pattern axes that hold answers on one side of the map, and the sets they name.
-        from_answers: whether that is the side that the map starts from.
-        weighted: whether its entries hold the shares of the answers' lists besides.
+    ``n_categories``: categories per axis; where ``matrices`` has the axis, only a label.
+    ``pattern_axes``: the axes of the pattern kernel, ascending. ``eigenvalues``: of the pattern
+    kernel, shape (2,)·len(pattern_axes). ``matrices``: for other axes, the matrix (rows, columns)
+    that acts on them. ``joint``: for axes whose matrix acts on several axes at once, which these
+    are, ascending, and the shapes of rows and of columns over them; by the first of them, where the
+    matrix is. ``sets``: the pattern axes that hold answers on one side of the map, and the sets
+    they name.
     """
 
     n_categories: tuple[int, ...]
@@ -140,9 +136,8 @@ class TableMap:
     def times(self, other: "TableMap", axes: Sequence[int]) -> "TableMap":
         """Return the entrywise product with a map of fewer axes.
 
-        Args:
-            other: a map over ``axes`` only; on the remaining axes it counts as constant 1.
-            axes: the axes of this map that are other's axes, in other's order.
+        ``other``: a map over ``axes`` only; on the remaining axes it counts as constant 1.
+        ``axes``: the axes of this map that are other's axes, in other's order.
         """
         # Axis j of other's pattern kernel belongs to axis axes[j] here: line the two kernels up.
         mine = {axis: place for place, axis in enumerate(self.pattern_axes)}

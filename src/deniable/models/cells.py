@@ -20,15 +20,7 @@ OTHERS = "other"
 
 @dataclass(frozen=True)
 class Axis:
-    """One variable of a model.
-
-    Args:
-        name: of the attribute, or of the column released as it is.
-        categories: as they were randomized, or the values that occur.
-        levels: what the model sees, the first is the reference; by default the categories.
-        level_of: the place among ``levels`` of every category.
-        numbers: the values of a column of numbers, by category; None for categories.
-    """
+    """One variable of a model."""
 
     name: str
     categories: tuple[str, ...]
@@ -65,9 +57,6 @@ class Axis:
     def collapsed(self, text: str) -> "Axis":
         """Return the axis with merged categories: levels with ``|`` between them, the reference
         first; each a category, several with commas between them, or ``*`` for all others.
-
-        Raises:
-            InputError: if a category is unknown, in two levels, or in none, or there is one level.
 
         >>> race = Axis("race", ("Black", "White", "Other")).collapsed("White|*")
         >>> race.levels, race.level_of
@@ -112,9 +101,7 @@ class Axis:
 class Cells:
     """The table of a model.
 
-    Args:
-        axes: attributes, then columns released as they are.
-        n_attributes: how many of the axes are attributes.
+    ``n_attributes``: how many of the axes are attributes.
     """
 
     axes: tuple[Axis, ...]
@@ -193,11 +180,7 @@ class Cells:
 class Columns:
     """Columns of a design.
 
-    Args:
-        values: shape (cells, columns).
-        names: of the columns.
-        order: how many variables each brings together: 1 for a main effect.
-        terms: the term of a formula that each belongs to; empty for what is there beside it.
+    ``values``: shape (cells, columns).
     """
 
     values: NDArray[np.float64]

@@ -65,11 +65,7 @@ def on_rows(
     """Return rows, terms and cells as least squares takes them: on everybody's categories, and with
     the kept columns as one axis.
 
-    Args:
-        rows: released rows, all kept columns among the cells' axes as texts.
-        strata: what randomized them.
-        terms: of the formula, on the model's cells.
-        cells: attributes, perhaps without their missing category, and kept columns.
+    ``rows``: released rows, all kept columns among the cells' axes as texts.
     """
     n, kept = cells.n_attributes, cells.axes[cells.n_attributes :]
     own = []

@@ -41,13 +41,7 @@ MAIN_DEVIATION, ASSOCIATION_DEVIATION = 3.0, 2.5
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula as it was read.
-
-    Args:
-        text: as written.
-        response: the variable on the left; None for a log-linear model.
-        right: the terms on the right.
-    """
+    """A formula as it was read."""
 
     text: str
     response: str | None
@@ -113,9 +107,6 @@ class Formula:
 def read_formula(text: str, others: Sequence[str] = ()) -> Formula:
     """Read a formula; ``others`` are the columns that ``.`` stands for, less the response.
 
-    Raises:
-        InputError: if formulaic is not installed, or it is no formula, in one sentence.
-
     Examples:
         >>> formula = read_formula("income ~ sex + race")
         >>> formula.response, formula.names
@@ -134,11 +125,7 @@ def read_formula(text: str, others: Sequence[str] = ()) -> Formula:
 class Term:
     """The columns of one term of a formula, as functions of the term's own variables.
 
-    Args:
-        name: of the term; of the constant :data:`INTERCEPT`.
-        names: of the columns.
-        axes: the places of its variables among a model's, in rising order.
-        values: shape (*categories of these axes, columns).
+    ``values``: shape (*categories of these axes, columns).
     """
 
     name: str
@@ -166,11 +153,7 @@ class Term:
 
 def terms_of(formula: Formula, cells: Cells) -> list[Term]:
     """Return a formula's terms, each on all combinations of its own variables, but those without
-    columns, as of one category.
-
-    Raises:
-        InputError: if a function cannot be computed of its columns.
-    """
+    columns, as of one category."""
     spec, terms = spec_of(formula, cells), []
     for term in formula.right.terms:
         variables = {name for factor in term for name in formula.right.named(factor)}
@@ -220,11 +203,7 @@ def _frame(formula: Formula, cells: Cells) -> Any:
 
 def spec_of(formula: Formula, cells: Cells) -> Any:
     """Return formulaic's account of the columns that a formula has on some cells, from a small
-    table with all levels, as what it means depends on these.
-
-    Raises:
-        InputError: if a function cannot be computed of its columns.
-    """
+    table with all levels, as what it means depends on these."""
     import pandas
     from formulaic import ModelSpec, SimpleFormula  # only here: loading it takes a while
 
@@ -264,11 +243,7 @@ def spec_of(formula: Formula, cells: Cells) -> Any:
 
 
 def check_size(cells: Cells, parameters: int, text: str) -> None:
-    """Refuse a model that is too large, before work starts.
-
-    Raises:
-        InputError: saying its size and the limit.
-    """
+    """Refuse a model that is too large, before work starts."""
     sizes = " × ".join(f"{len(axis.categories)} ({axis.name})" for axis in cells.axes)
     if cells.n_cells > MOST_CELLS:
         raise InputError(
@@ -291,9 +266,6 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
     of it and beyond all pairs, and per category of the response but the first the right side's
     columns times its indicator: a logistic or multinomial regression. Categories that the model
     merges are told apart by columns of their own (:func:`~deniable.models.cells.of_merged`).
-
-    Raises:
-        InputError: if the formula cannot be evaluated, or the model is too large.
     """
     check_size(cells, 0, formula.text)
     if formula.response is None:
@@ -382,11 +354,7 @@ def independent(
     """Return which columns of a design are not combinations of those before them, shape (p,); only
     those of the formula can be.
 
-    Args:
-        columns: of the design.
-        cells: of the table.
-        response: its axis; None for a log-linear model, which has a constant.
-        occurring: which combinations of kept columns occur.
+    ``response``: its axis; None for a log-linear model, which has a constant.
     """
     keep = np.array([term == "" for term in columns.terms], dtype=bool)
     values = columns.values[:, ~keep]

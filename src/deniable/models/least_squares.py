@@ -51,24 +51,11 @@ def fit_least_squares(
     of those that make up its eigenvector: one whose own moment is as small, such as that of a
     category that does not occur, or else the last one. One term may be lost so, and no more.
 
-    Args:
-        rows: released codes, the other columns of the model as texts, response and weights as
-            numbers.
-        strata: what randomized them.
-        response: name of the column with y.
-        weights: of that with w, or None.
-        terms: of the design; their columns together are its columns.
-        cells: whose axes the terms are about.
+    ``cells``: whose axes the terms are about.
 
-    Returns:
-        Which columns are kept, shape (p,); β of these, and its covariance; and the places of
-        columns that are within three standard errors of being a combination of the others, so that
-        β and its error mean nothing.
-
-    Raises:
-        InputError: if the randomization has wiped out a pair of terms, or what is left of the
-            covariates is too noisy to tell several terms from the others, or the only one; naming
-            a column.
+    Which columns are kept, shape (p,); β of these, and its covariance; and the places of columns
+    that are within three standard errors of being a combination of the others, so that β and its
+    error mean nothing.
     """
     names = [name for term in terms for name in term.names]
     ends, p = np.cumsum([len(term.names) for term in terms]), len(names)
@@ -162,11 +149,7 @@ def _weakest(
 class _Part:
     """Rows that one mechanism randomized.
 
-    Args:
-        mechanism: the randomization.
-        rows: the rows.
-        weights: of the rows, of all parts together 1.
-        cells: whose axes terms are about.
+    ``cells``: whose axes terms are about.
     """
 
     mechanism: Mechanism
@@ -286,14 +269,7 @@ def _add(
 class _Reading:
     """What rows tell of a table of some axes.
 
-    Args:
-        axes: attributes, then columns released as they are.
-        sizes: their categories.
-        inverse: of the channel on the attributes; None without attributes.
-        attributes: categories of the attributes.
-        outputs: released values of the attributes.
-        kept: combinations of the kept columns' values.
-        places: where among released values and kept columns every row is, shape (n,).
+    ``places``: where among released values and kept columns every row is, shape (n,).
     """
 
     axes: tuple[int, ...]

@@ -52,11 +52,8 @@ CERTAIN = 1e6
 class Observed:
     """Released rows, counted, all through one channel.
 
-    Args:
-        forward: the channel, from the table of the attributes to the released values.
-        counts: by released value, the sum of the rows' weights; any shape.
-        squares: the same of their squared weights; None if unweighted.
-        column: which of the cells' last axis, that of columns released as they are, the rows have.
+    ``counts``: by released value, the sum of the rows' weights; any shape. ``column``: which of the
+    cells' last axis, that of columns released as they are, the rows have.
     """
 
     forward: TableMap | StackedMap
@@ -79,9 +76,8 @@ class Observed:
 class KnownShares:
     """Shares that are known exactly, as so many rows that showed them that nothing else counts.
 
-    Args:
-        members: which cells each share adds up, shape (shares, cells), zeros and ones.
-        shares: positive, shape (shares,); those of one margin sum to 1.
+    ``members``: which cells each share adds up, shape (shares, cells), zeros and ones. ``shares``:
+    positive, shape (shares,); those of one margin sum to 1.
     """
 
     members: NDArray[np.float64]
@@ -107,15 +103,7 @@ class Derivatives(NamedTuple):
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The likelihood of a table of cells given all that was released of it.
-
-    Args:
-        shape: of the cells: categories of each attribute, and last the number of combinations of
-            values of columns released as they are (1 without).
-        observed: the counted rows.
-        known: margins known exactly.
-        certain: how many times the rows at hand stand behind them.
-    """
+    """The likelihood of a table of cells given all that was released of it."""
 
     shape: tuple[int, ...]
     observed: tuple[Observed, ...]
@@ -225,17 +213,11 @@ class Likelihood:
 class LogLinearFit:
     """A fitted log-linear model: π ∝ exp(Xβ) on the cells.
 
-    Args:
-        shape: of the table of cells (see :class:`Likelihood`).
-        design: X, shape (cells, p), cells in the order of the table, the last axis fastest.
-        names: of the parameters, shape (p,).
-        parameters: β at the largest posterior density (likelihood without a prior), shape (p,).
-        covariance: of the parameters, shape (p, p).
-        precision: of the prior, shape (p,); zeros without.
-        log_likelihood: at the fit, in nats.
-        penalty: ½βᵀPβ, what the prior takes off it, in nats.
-        n_records: effective number of rows.
-        likelihood: what it was fitted to.
+    ``design``: X, shape (cells, p), cells in the order of the table, the last axis fastest.
+    ``names``: of the parameters, shape (p,). ``parameters``: β at the largest posterior density
+    (likelihood without a prior), shape (p,). ``covariance``: of the parameters, shape (p, p).
+    ``precision``: of the prior, shape (p,); zeros without. ``log_likelihood``: at the fit, in nats.
+    ``penalty``: ½βᵀPβ, what the prior takes off it, in nats.
     """
 
     shape: tuple[int, ...]
@@ -307,16 +289,8 @@ def fit_log_linear(
 ) -> LogLinearFit:
     """Fit a log-linear model.
 
-    Args:
-        likelihood: what was released.
-        design: X, shape (cells, p), without a constant column.
-        names: of its columns.
-        precision: one over the prior variance of each parameter, shape (p,); 0 for none.
-        start: parameters to begin with; by default zeros.
-
-    Raises:
-        InputError: if the released rows do not tell all parameters apart, or some would be
-            infinite (separation), and there is no prior; naming one.
+    ``design``: X, shape (cells, p), without a constant column. ``precision``: one over the prior
+    variance of each parameter, shape (p,); 0 for none.
 
     Examples:
         >>> from deniable.mechanism.table_map import TableMap
@@ -363,13 +337,8 @@ class At(NamedTuple):
 
 @dataclass(frozen=True)
 class Held:
-    """A number that a fit is held near a value: ½·weight·(number − value)² comes off the objective.
-
-    Args:
-        number: of the parameters.
-        value: near which.
-        weight: how strongly.
-    """
+    """A number that a fit is held near a value: ½·weight·(number − value)² comes off the
+    objective."""
 
     number: Callable[[NDArray[np.float64]], At]
     value: float

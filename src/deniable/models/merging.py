@@ -25,14 +25,11 @@ def describe(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the parameters of p ∝ exp(Zβ) within groups of cells, nearest to a table.
 
-    Args:
-        table: probabilities of the cells, shape (cells,).
-        design: Z, shape (cells, q).
-        group: of every cell, from 0, shape (cells,): for a regression, which combination of
-            covariates; for a log-linear model zeros.
+    ``table``: probabilities of the cells, shape (cells,). ``design``: Z, shape (cells, q).
+    ``group``: of every cell, from 0, shape (cells,): for a regression, which combination of
+    covariates; for a log-linear model zeros.
 
-    Returns:
-        β*, shape (q,), where Σ table·ln p is largest, and dβ*/dtable, shape (q, cells).
+    Β*, shape (q,), where Σ table·ln p is largest, and dβ*/dtable, shape (q, cells).
 
     >>> values, change = describe(np.array([0.3, 0.7]), np.array([[0.0], [1.0]]), np.zeros(2, int))
     >>> bool(np.isclose(values[0], np.log(7 / 3))), change.shape

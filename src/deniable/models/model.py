@@ -53,15 +53,7 @@ model is tested against the saturated one."""
 
 @dataclass(frozen=True)
 class Test:
-    """A test of some coefficients.
-
-    Args:
-        of: what is tested: a term, a formula, or ``the model``.
-        statistic: χ².
-        degrees_of_freedom: of its law.
-        kind: ``likelihood ratio``, ``Wald`` or ``score``.
-        without: the terms left out: the one that is tested and all that contain it.
-    """
+    """A test of some coefficients."""
 
     __test__ = False  # no test of pytest's
 
@@ -623,9 +615,6 @@ def goodness_of_fit(fit: LogLinearFit) -> Test | None:
     With s and K score and information of all cells' logarithms, and K X(XᵀKX)⁻¹Xᵀ taken off both
     for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom. Known
     margins leave the directions that do not move them.
-
-    Returns:
-        None for a saturated model, or one of more than 1,000 cells.
     """
     from scipy.linalg import null_space  # only here: loading it takes a while
 

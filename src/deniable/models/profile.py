@@ -70,10 +70,7 @@ UNREAD = "not to be read: the interval does not hold"
 class Number(NamedTuple):
     """A number of the parameters.
 
-    Args:
-        of: returns it and its derivatives from the parameters.
-        far: the distance that counts as infinite.
-        tested: whether it is to be compared with 0.
+    ``far``: the distance that counts as infinite.
     """
 
     of: Callable[[NDArray[np.float64]], At]
@@ -111,11 +108,7 @@ class Profiles:
 
     def intervals(self, numbers: Sequence[Number], level: float) -> list[Interval]:
         """Return intervals of numbers: normal ones, or profile ones where the likelihood does not
-        agree; of models too large for that they are marked.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
-        """
+        agree; of models too large for that they are marked."""
         fit, z = self.fit, normal_quantile(level)
         made, wrong = [], []
         compared = len(numbers) * len(fit.design) <= MOST_COMPARED

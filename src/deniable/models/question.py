@@ -91,11 +91,7 @@ class ModelQuestion:
 
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
-        """The formula, and the one to test against.
-
-        Raises:
-            InputError: if one is none, or their responses differ.
-        """
+        """The formula, and the one to test against."""
         return self._formulas(())
 
     def _formulas(self, others: Sequence[str]) -> tuple[Formula, ...]:
@@ -110,11 +106,7 @@ class ModelQuestion:
         return read
 
     def ask(self, release: Release) -> Answers[Model]:
-        """Return the model of every group of rows.
-
-        Raises:
-            InputError: if the formula does not fit the release, or the release cannot bear it.
-        """
+        """Return the model of every group of rows."""
         normal_quantile(self.level)
         schema = release.strata.schema
         response = self.formulas[0].response
@@ -277,18 +269,7 @@ class ModelQuestion:
         columns: Sequence[str] = (),
         numbers: Sequence[str] = (),
     ) -> Model:
-        """Return the log-linear model or regression of one group of rows.
-
-        Args:
-            members: the rows, counted for each combination of values of ``columns``, which stand
-                last in the groups of the counts.
-            axes: the attributes, without the categories that are left out.
-            columns: those of the formula that are released as they are.
-            numbers: those of them that hold numbers.
-
-        Raises:
-            InputError: as :meth:`ask`.
-        """
+        """Return the log-linear model or regression of one group of rows."""
         n_own = len(members[0].group) - len(columns)
         values = [[value for _, value in counts.group[n_own:]] for counts in members]
         schema = members[0].schema

@@ -44,16 +44,7 @@ from deniable.numerals import count_text
 class Smoothed(Presented):
     """A table of the all-pairs model beside the unbiased one.
 
-    Args:
-        attributes: names, in the order of the axes.
-        categories: the categories of each axis.
-        n_records: rows behind it.
-        unbiased: the estimate by inversion, of the population; None where the release does not
-            tell how all of the attributes go together.
-        fit: the model.
-        group: columns released as they are and the values that the rows were selected by.
-        level: of the intervals, unless another is asked for.
-        known: margins that were known exactly, in words.
+    ``attributes``: names, in the order of the axes. ``categories``: the categories of each axis.
     """
 
     attributes: tuple[str, ...]
@@ -87,9 +78,6 @@ class Smoothed(Presented):
         ``standard_error``, ``low``, ``high`` and ``uncertain``, and the ``unbiased`` estimate with
         its ``unbiased_standard_error``. Intervals are normal for the logarithm of the share,
         or of the profile likelihood where that disagrees; None where the table is too large for it.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
         """
         share, error = self.values.ravel(), self.standard_error.ravel()
         logarithms = [Number(partial(self._logarithm, place)) for place in range(share.size)]

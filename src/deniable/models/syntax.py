@@ -55,12 +55,7 @@ _Terms = dict[frozenset[str], Term]
 
 @dataclass(frozen=True)
 class Terms:
-    """The right side of a formula.
-
-    Args:
-        columns: the columns that placeholders stand for, by number.
-        terms: by the number of their factors, then as written.
-    """
+    """The right side of a formula."""
 
     columns: tuple[str, ...]
     terms: tuple[Term, ...]
@@ -166,13 +161,6 @@ class _Token:
 
 def parse(text: str, others: Sequence[str] = ()) -> tuple[str | None, Terms]:
     """Return response and right side of a formula.
-
-    Args:
-        text: of the formula.
-        others: the columns that ``.`` stands for, less the response.
-
-    Raises:
-        InputError: in one sentence, if it is not a formula.
 
     >>> response, right = parse("y ~ a*`b c` + log(log)")
     >>> response, [right.shown(":".join(term)) for term in right.terms]

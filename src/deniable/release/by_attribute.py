@@ -29,22 +29,7 @@ def write_by_attribute(
     before_seen: Callable[[], None] = lambda: None,
     progress: Callable[[float | None], None] = lambda _fraction: None,
 ) -> int:
-    """Randomize a fileset into another; return how many people it has.
-
-    Args:
-        reader: the open fileset.
-        columns: the columns of the release.
-        randomizer: what to draw with.
-        path: the ``.bed`` file to make; its companions come beside it.
-        shuffle: write the people in random order, one order for all variants.
-        overwrite: whether existing files may be replaced.
-        before_seen: called once, before anybody can see a row.
-        progress: called with the fraction of the attributes that is done.
-
-    Raises:
-        InputError: if a genotype is none of its attribute's categories, or what is released is no
-            genotype, or a file cannot be written.
-    """
+    """Randomize a fileset into another; return how many people it has."""
     source = reader.source
     assert isinstance(source, Fileset)
     order = permutation(source.n_rows, randomizer.source) if shuffle else None

@@ -30,12 +30,7 @@ from deniable.tables.reading import as_it_was, can_be_read_again
 
 @dataclass(frozen=True)
 class Problem:
-    """A reason why a release is refused.
-
-    Args:
-        at: the argument that it is about, as of :func:`deniable.share`.
-        sentence: as of an :class:`~deniable.errors.InputError`.
-    """
+    """A reason why a release is refused."""
 
     at: str
     sentence: str
@@ -64,11 +59,7 @@ class Problems:
                 self.found.append(Problem(name, str(error)))
 
     def refuse(self) -> None:
-        """Stop if there is a reason.
-
-        Raises:
-            InputError: with the reason, or the list of them.
-        """
+        """Stop if there is a reason."""
         sentences = [problem.sentence.replace("\n  ", "\n    ") for problem in self.found]
         if len(sentences) > 1:
             listed = "\n  ".join(sentences)
@@ -79,19 +70,7 @@ class Problems:
 
 @dataclass
 class Check:
-    """A release that is about to be made.
-
-    Args:
-        schema: of its rows.
-        output: the folder to make.
-        options: as of :func:`~deniable.release.release.share`.
-        spending: the levels of a row; None if there is no design.
-        numeric: further columns that are released as other numbers.
-        problems: the reasons for which it is refused.
-        rows: of the table, once they have been read.
-        rows_of_person: the most rows of one person, as far as it is known.
-        dropped: columns of the table that are left out.
-    """
+    """A release that is about to be made."""
 
     schema: Schema
     output: Path
@@ -138,11 +117,7 @@ class Check:
             self.dropped = [name for name in reader.all_names if name not in known]
 
     def refuse_before_rows(self, source: Any) -> None:
-        """Check everything that is known before rows are read.
-
-        Raises:
-            InputError: if there is a reason against the release; then with those of the columns.
-        """
+        """Check everything that is known before rows are read."""
         self.request()
         if self.problems.found:
             self.columns(source)

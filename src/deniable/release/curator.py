@@ -22,10 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.atomic_files import leaves_nothing, replaced_folder
-from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.methods import INVARIANT_METHOD, STRENGTH_METHOD
-from deniable.design.strata import Designs
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
@@ -50,6 +47,9 @@ from deniable.release.release import (
     write_statements,
 )
 from deniable.schema import Schema
+from deniable.statement.account import Design
+from deniable.statement.methods import INVARIANT_METHOD, STRENGTH_METHOD
+from deniable.statement.strata import Designs
 from deniable.tables import Batch
 from deniable.tables.arrays import from_numpy
 from deniable.tables.rows import concatenated, groups_of, numbers_of
@@ -122,22 +122,7 @@ def pram(
 ) -> dict[str, Any]:
     """Randomize a whole table and write the folder to publish; holds the table in memory.
 
-    Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        treatment: what is done to it.
-        output: the folder to make.
-        options: see :class:`~deniable.release.release.Options`.
-        bits: where random bits come from.
-        progress: called with the fraction of the table that is read, after every batch, and with
-            None when all of it is read and the rows are randomized.
-
-    Returns:
-        All that is told of the release: the record as it is in ``record.json``, and the sentences
-        that follow from it.
-
-    Raises:
-        InputError: if the table does not fit the schema, a stratum has no rows or nothing says how
-            strongly to randomize it, or the folder cannot be made.
+    ``bits``: where random bits come from.
     """
     check_output(output, overwrite=options.overwrite)
     check_budget(treatment, options, output)
@@ -175,11 +160,7 @@ def pram(
 
 
 def check_budget(treatment: Treatment, options: Options, output: Path) -> None:
-    """Refuse, before any row is read, what the budget of the population does not allow now.
-
-    Raises:
-        InputError: if the most that the release can come to is beyond it.
-    """
+    """Refuse, before any row is read, what the budget of the population does not allow now."""
     if options.population is not None:
         whose = options.population
         whose.check(_foreseen(treatment), given_back(output, whose))
@@ -285,11 +266,8 @@ def randomize_strata(
 ) -> list[NDArray[Any]]:
     """Randomize each stratum's rows with its own mechanism; rows stay in place.
 
-    Args:
-        columns: codes per attribute, shape (n,) each.
-        strata: the stratum of every row, its place among the mechanisms, shape (n,).
-        mechanisms: of every stratum; their released codes are of one type.
-        source: where random bits come from.
+    ``columns``: codes per attribute, shape (n,) each. ``strata``: the stratum of every row, its
+    place among the mechanisms, shape (n,). ``source``: where random bits come from.
     """
     outputs: list[NDArray[Any]] = []
     for stratum, mechanism in enumerate(mechanisms):
@@ -311,13 +289,8 @@ def contract_to_mean(
     gives no differential privacy, and whoever knows λ undoes it; see
     :data:`~deniable.release.statements.NUMERICAL_STATEMENT`.
 
-    Args:
-        values: shape (n,), finite.
-        attenuation: λ.
-        strata: the stratum of every row, shape (n,): the mean is then that of the row's stratum.
-
-    Raises:
-        InputError: if λ is not between 0 and 1, there are no values, or one is missing or infinite.
+    ``values``: shape (n,), finite. ``strata``: the stratum of every row, shape (n,): the mean is
+    then that of the row's stratum.
     """
     check_attenuation(attenuation)
     x = np.asarray(values, dtype=np.float64)
@@ -342,10 +315,7 @@ def contract_to_mean(
 def invariant_design(base: Design, codes: Sequence[NDArray[Any]], alpha: float = 1.0) -> Design:
     """Return the design whose matrices keep a table's frequencies in expectation.
 
-    Args:
-        base: of independent responses; its matrices are the first stages.
-        codes: the table, one array per attribute, shape (n,).
-        alpha: α; with probability 1 − α a value is left as it is.
+    ``codes``: the table, one array per attribute, shape (n,).
     """
     blocks = []
     for block in base.mechanism.blocks:

@@ -21,10 +21,10 @@ from typing import Annotated
 import msgspec
 
 from deniable.atomic_files import write_file
-from deniable.design.record import to_json
-from deniable.design.stored import decoded, read_json
 from deniable.errors import InputError
 from deniable.ledger import Entry, Ledger, Population, Spending, remembered
+from deniable.statement.record import to_json
+from deniable.statement.stored import decoded, read_json
 
 _FILE = "entry.json"
 _DRAWING = "made/drawing"
@@ -42,18 +42,7 @@ class StoredEntry(msgspec.Struct, forbid_unknown_fields=True):
 def enter(
     job: Path, population: Population | None, spending: Spending, rows_of_person: int
 ) -> None:
-    """Enter a release of which no row is drawn yet, if there is a ledger.
-
-    Args:
-        job: the folder of the release in parts.
-        population: whose data it is.
-        spending: the levels of a row.
-        rows_of_person: the most rows of one person.
-
-    Raises:
-        InputError: if the population is new, its budget does not allow the release, or rows were
-            drawn for another entry.
-    """
+    """Enter a release of which no row is drawn yet, if there is a ledger."""
     if population is None:
         return
     if (job / _DRAWING).exists() or (job / _SPENT).exists():
@@ -73,12 +62,7 @@ def is_entered(job: Path) -> bool:
 
 
 def spend(job: Path) -> None:
-    """Count the release, unless it is counted: rows are about to be drawn.
-
-    Raises:
-        InputError: if the ledger cannot be written, the budget has been lowered meanwhile, or what
-            was drawn is gone.
-    """
+    """Count the release, unless it is counted: rows are about to be drawn."""
     if (job / _SPENT).exists() or (entry := entry_of(job)) is None:
         return
     (job / "made").mkdir(exist_ok=True)
@@ -100,11 +84,7 @@ def spend(job: Path) -> None:
 
 
 def entry_of(job: Path) -> Entry | None:
-    """Return the entry of a release in parts; None if it has none.
-
-    Raises:
-        InputError: if the ledger does not have it, or is gone.
-    """
+    """Return the entry of a release in parts; None if it has none."""
     if not is_entered(job):
         return None
     file = job / _FILE

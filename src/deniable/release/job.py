@@ -42,9 +42,6 @@ from deniable.atomic_files import (
     remove_locked_folder,
     write_file,
 )
-from deniable.design.account import Design
-from deniable.design.record import mechanism_to_plain, read_design, to_json
-from deniable.design.stored import Digest, check_version, decoded, read_json
 from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
 from deniable.mechanism.randomizer import Randomizer
@@ -66,6 +63,9 @@ from deniable.release.release import (
     remove_unfinished,
 )
 from deniable.schema import FileFormat
+from deniable.statement.account import Design
+from deniable.statement.record import mechanism_to_plain, read_design, to_json
+from deniable.statement.stored import Digest, check_version, decoded, read_json
 from deniable.tables import Column, is_fileset
 from deniable.tables.files import UNIT_CELLS, Identity, Unit, identity_of, units_of
 from deniable.tables.reading import TableReader, open_unit, refuse_other_columns
@@ -129,13 +129,7 @@ class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Job:
-    """A release in parts; made by :func:`begin`, opened again by :func:`open_job`.
-
-    Args:
-        folder: where it stands.
-        stored: what is to be done.
-        known: the design, if this process has it already.
-    """
+    """A release in parts; made by :func:`begin`, opened again by :func:`open_job`."""
 
     folder: Path
     stored: StoredJob
@@ -156,11 +150,7 @@ class Job:
 
     @cached_property
     def design(self) -> Design:
-        """What randomizes the rows.
-
-        Raises:
-            InputError: if it is not the one that the job was begun with.
-        """
+        """What randomizes the rows."""
         if self.known is not None:
             return self.known
         file = self.folder / "mechanism.json"
@@ -204,11 +194,7 @@ class Job:
 
     @cached_property
     def rows(self) -> list[int]:
-        """Rows of each unit.
-
-        Raises:
-            InputError: if not all have been looked at.
-        """
+        """Rows of each unit."""
         files = [self.place("look", number) for number in range(len(self.units))]
         if missing := [number for number, file in enumerate(files) if not file.exists()]:
             raise InputError(
@@ -238,11 +224,7 @@ class Job:
         return self.folder / "drawn" / f"{number:05}"
 
     def made(self, stage: Stage, number: int) -> bool:
-        """Whether a piece of work is done.
-
-        Raises:
-            InputError: if it was done and is gone.
-        """
+        """Whether a piece of work is done."""
         file = self.place(stage, number)
         there = file.exists()
         if not there and self._mark(stage, number).exists():
@@ -253,11 +235,7 @@ class Job:
         return there
 
     def left(self, stage: Stage) -> list[int]:
-        """Return what of a stage is not done yet.
-
-        Raises:
-            InputError: as :meth:`made`.
-        """
+        """Return what of a stage is not done yet."""
         return [number for number in range(self.size(stage)) if not self.made(stage, number)]
 
     @property
@@ -283,11 +261,7 @@ class Job:
         )
 
     def noted(self, file: Path, digest: str) -> int:
-        """Return the rows of what was committed.
-
-        Raises:
-            InputError: if it is not what a worker has written.
-        """
+        """Return the rows of what was committed."""
         note = self.folder / "notes" / f"{file.name}.{digest}.json"
         if not note.exists():
             raise InputError(
@@ -308,11 +282,7 @@ class Job:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Hold the job with other workers, so that it is not removed.
-
-        Raises:
-            InputError: if it is being removed.
-        """
+        """Hold the job with other workers, so that it is not removed."""
         own = FileLock(self.folder / CLAIMS / f"worker-{uuid.uuid4().hex}")
         with explain_write_errors(self.folder):
             door = door_of(self.folder)
@@ -340,16 +310,7 @@ class Job:
         return SeededRandomness(self.stored.seed, f"{stage} {number}")
 
     def open(self, unit: Unit, *, read: bool = True, more: Sequence[str] = ()) -> TableReader:
-        """Open the rows of a unit.
-
-        Args:
-            unit: which.
-            read: as of :meth:`refuse_changed`.
-            more: columns that are read beside those that are released.
-
-        Raises:
-            InputError: if its file has changed since the job was begun, or does not fit.
-        """
+        """Open the rows of a unit."""
         self.refuse_changed(unit.file, read=read)
         path = Path(self.stored.sources[unit.file].path)
         return _opened(path, self.design, self.options, unit, more)
@@ -360,11 +321,7 @@ class Job:
 
     def status(self, number: int) -> tuple[int, ...]:
         """Return what the system says of a source; it says something else as soon as somebody
-        writes to it.
-
-        Raises:
-            InputError: if it is gone.
-        """
+        writes to it."""
         path = Path(self.stored.sources[number].path)
         try:
             now = path.stat()
@@ -376,16 +333,7 @@ class Job:
         return now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino
 
     def refuse_changed(self, number: int, *, read: bool = True) -> None:
-        """Stop if a source is not what it was when the job was begun.
-
-        Args:
-            number: which.
-            read: compare what is in it (see :class:`~deniable.tables.files.Identity`), and not only
-                its size and time, with which an older file may have come back.
-
-        Raises:
-            InputError: naming the file.
-        """
+        """Stop if a source is not what it was when the job was begun."""
         known = self.stored.sources[number]
         path = Path(known.path)
         size, changed, *_ = self.status(number)
@@ -438,16 +386,7 @@ def begin(
 ) -> Job:
     """Begin a release in parts: nothing is drawn yet.
 
-    Args:
-        source: the tables, or what writes them.
-        design: what randomizes them.
-        output: the folder to publish.
-        options: see :class:`~deniable.release.release.Options`.
-        seed: repeatable bits, for tests. NOT PRIVATE.
-
-    Raises:
-        InputError: if the output or a job for it exists, the budget of the population does not
-            allow it, or the tables do not go together.
+    ``seed``: repeatable bits, for tests.
     """
     output = output.absolute()
     folder = job_folder(output)
@@ -508,11 +447,7 @@ def _stored(
 
 
 def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any, list[str]]:
-    """Return the format and the columns of a release of several tables.
-
-    Raises:
-        InputError: if one cannot be opened or differs from the first.
-    """
+    """Return the format and the columns of a release of several tables."""
     layout = Layout.of(design.mechanism)
     first: TableReader | None = None
     for path in files:
@@ -535,11 +470,7 @@ def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any
 
 
 def open_job(folder: Path) -> Job:
-    """Open a job that was begun.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Open a job that was begun."""
     file = folder / "job.json"
     if not file.exists():
         raise InputError(f"{folder}: there is no release that was begun and is not finished")
@@ -554,17 +485,7 @@ def open_job(folder: Path) -> Job:
 def refuse_other_request(
     job: Job, files: Sequence[Path] | None, design: Design | None, command: str | None
 ) -> None:
-    """Stop if a job is to be continued with something else than it was begun with.
-
-    Args:
-        job: what was begun.
-        files: the tables that are named now, if any are.
-        design: the mechanism that is named now, if one is.
-        command: what is said now, if anything is.
-
-    Raises:
-        InputError: naming what differs.
-    """
+    """Stop if a job is to be continued with something else than it was begun with."""
     known = [source.path for source in job.stored.sources]
     if files is not None and [str(path.absolute()) for path in files] != known:
         others = sorted({str(path.absolute()) for path in files} ^ set(known))

@@ -17,9 +17,6 @@ from deniable.atomic_files import (
     remove_locked_folder,
     write_file,
 )
-from deniable.design.account import Account, Design
-from deniable.design.record import to_json
-from deniable.design.strata import Designs
 from deniable.errors import InputError, notify
 from deniable.ledger import Spending
 from deniable.numerals import count_text
@@ -35,6 +32,9 @@ from deniable.release.release import (
     write_statements,
 )
 from deniable.release.signing import Signer
+from deniable.statement.account import Account, Design
+from deniable.statement.record import to_json
+from deniable.statement.strata import Designs
 from deniable.tables import TableWriter
 from deniable.tables.arrays import taken
 from deniable.tables.buckets import PersonTally, Scatter, gathered, most_rows
@@ -56,16 +56,7 @@ def prepare(
     seed: int | None = None,
 ) -> Job:
     """Begin a release in parts, compare all rows with the schema, and enter the release into its
-    ledger; nothing is left if a row does not fit.
-
-    Args:
-        source, design, output, options, seed: as of :func:`~deniable.release.job.begin`.
-        look: does what is left of the stage in which rows are looked at.
-
-    Raises:
-        InputError: as there; or if a row does not fit, there is none, or the budget does not allow
-            all rows of a person.
-    """
+    ledger; nothing is left if a row does not fit."""
     job = begin(source, design, output, options, seed)
     try:
         with job.alone():
@@ -84,15 +75,7 @@ def prepare(
 
 
 def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
-    """Do what is left of a job; an interruption says how to go on.
-
-    Args:
-        job: what is to be done.
-        do_stage: does what is left of a stage.
-
-    Raises:
-        InputError: as :func:`work`.
-    """
+    """Do what is left of a job; an interruption says how to go on."""
     with job.alone():
         try:
             for stage in ("look", *job.stages):
@@ -112,21 +95,7 @@ def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
 def work(
     job: Job, stage: Stage, numbers: Sequence[int], advance: Advance = lambda _rows: None
 ) -> int:
-    """Do what is left of some pieces of work of a stage, unless somebody else is at it.
-
-    Args:
-        job: what is to be done.
-        stage: which.
-        numbers: the pieces of work.
-        advance: told of the rows that are done.
-
-    Returns:
-        How many pieces were done.
-
-    Raises:
-        InputError: if a source has changed or cannot be read, a piece that was made is gone, or
-            there is no space.
-    """
+    """Do what is left of some pieces of work of a stage, unless somebody else is at it."""
     done = 0
     with job.working():
         for number in numbers:
@@ -148,11 +117,7 @@ def work(
 
 def _enter(job: Job) -> None:
     """Enter the release into its ledger, if there is one, with the rows of the person who has the
-    most.
-
-    Raises:
-        InputError: if these have more ε together than is allowed, or the budget does not.
-    """
+    most."""
     spending = Spending.of(Designs.one(job.design).strata)
     most = most_rows_of_person(job) or 1
     refuse_rows_of_person(most, spending.epsilon, *job.options.rows_of_person)
@@ -169,11 +134,7 @@ def _spend(job: Job) -> None:
 
 def most_rows_of_person(job: Job) -> int | None:
     """Return the most rows that one person has in all tables; None if nobody said whose rows they
-    are.
-
-    Raises:
-        InputError: if it cannot be told any more.
-    """
+    are."""
     if job.options.person is None:
         return None
     files = [job.persons(number) for number in range(len(job.units))]
@@ -187,11 +148,8 @@ def most_rows_of_person(job: Job) -> int | None:
 
 
 def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: None) -> bool:
-    """Do one piece of work, whoever else is at it; return whether it was this attempt that stays.
-
-    Raises:
-        InputError: as :func:`work`.
-    """
+    """Do one piece of work, whoever else is at it; return whether it was this attempt that
+    stays."""
     if stage == "look":
         _look(job, number, advance)
         return True
@@ -313,20 +271,7 @@ def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
 def finish(
     job: Job, account: Account | None = None, signer: Signer | None = None
 ) -> dict[str, Any]:
-    """Give a release its name, when all its parts are there; the job is gone then.
-
-    Args:
-        job: what was done.
-        account: of its design, if it has more than the design's own.
-        signer: the key to sign the release with, if it is to be signed.
-
-    Returns:
-        All that is told of the release (:func:`~deniable.release.record.explained`).
-
-    Raises:
-        InputError: if a part is missing, or is not what was drawn, or another file is among them;
-            or if the output has come meanwhile.
-    """
+    """Give a release its name, when all its parts are there; the job is gone then."""
     with job.alone() as lock:
         try:
             refuse_other_folder(job.output, overwrite=job.options.overwrite)

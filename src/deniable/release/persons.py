@@ -33,14 +33,8 @@ def refuse_rows_of_person(
 ) -> None:
     """Refuse a release in which one person's rows have more ε together than is allowed.
 
-    Args:
-        most_rows: the most rows of one person.
-        epsilon: of a row, in nats.
-        person: the column that says whose row it is.
-        most: ε of all rows of one person that was allowed, in nats; None for that of one row.
-
-    Raises:
-        InputError: if so, with the numbers and the ways out.
+    ``epsilon``: of a row, in nats. ``most``: ε of all rows of one person that was allowed, in nats;
+    None for that of one row.
     """
     allowed = epsilon if most is None else most
     together = compose([epsilon], times=most_rows)

@@ -16,25 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from deniable.design.account import Account
-from deniable.design.expected_accuracy import (
-    expected_accuracy_of_strata,
-    outlook_to_plain,
-)
-from deniable.design.methods import METHODS
-from deniable.design.record import design_to_plain, mechanism_to_plain
-from deniable.design.stored import FORMAT as MECHANISM_FORMAT
-from deniable.design.stored import (
-    Digest,
-    Level,
-    Rows,
-    Software,
-    check_version,
-    decoded,
-    fields_of,
-    read_json,
-)
-from deniable.design.strata import Designs, read_designs, strata_to_plain
+from deniable.design.outlook import outlook_to_plain
 from deniable.errors import InputError, notify
 from deniable.estimate.counting import Cells
 from deniable.estimate.source import check_columns, layout_of, released_files
@@ -48,6 +30,22 @@ from deniable.release.statements import guarantee_sentence, holds_instead, small
 from deniable.report.codebook import render_codebook
 from deniable.report.contents import FORMAT, Attenuation, ExpectedError, Saving
 from deniable.report.page import render_report
+from deniable.statement.account import Account
+from deniable.statement.expected_accuracy import expected_accuracy_of_strata
+from deniable.statement.methods import METHODS
+from deniable.statement.record import design_to_plain, mechanism_to_plain
+from deniable.statement.stored import FORMAT as MECHANISM_FORMAT
+from deniable.statement.stored import (
+    Digest,
+    Level,
+    Rows,
+    Software,
+    check_version,
+    decoded,
+    fields_of,
+    read_json,
+)
+from deniable.statement.strata import Designs, read_designs, strata_to_plain
 from deniable.tables import open_table
 from deniable.tables.reading import AS_RELEASED
 from deniable.tables.rows import groups_of
@@ -78,22 +76,9 @@ def digest_of_parts(parts: Sequence[Part]) -> str:
 class Released:
     """The rows that were written, and how.
 
-    Args:
-        file: name of the file in the release's folder; of several parts, that of their folder.
-        sha256: its digest, in hexadecimal; of several parts, :func:`digest_of_parts`.
-        columns: its columns, in order.
-        n_rows: how many rows.
-        shuffled: whether they are in random order.
-        secure: whether the random bits were unpredictable.
-        person: the column that stated whose row it is, if one was named.
-        most_rows: the most rows of one person, if so.
-        command: the command that repeats the release, with the input's name only.
-        expost: whether a curator randomized the table as a whole.
-        numeric: columns of numbers that were contracted towards their mean.
-        standing: how many releases of the population there are with this one, and ε in nats of a
-            person in all of them, if a ledger knows; inf for no bound.
-        parts: the parts in order, if there are several.
-        beside: the digests of files that belong to it, by name.
+    ``secure``: whether the random bits were unpredictable. ``standing``: how many releases of the
+    population there are with this one, and ε in nats of a person in all of them, if a ledger knows;
+    inf for no bound.
     """
 
     file: str
@@ -114,12 +99,7 @@ class Released:
 
 def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
     """Return the record of a release: numbers that follow from the mechanism and from what was
-    released, and what only its maker knows (see ``UNCHECKED``).
-
-    Args:
-        designs: what randomized the rows.
-        released: the rows.
-    """
+    released, and what only its maker knows (see ``UNCHECKED``)."""
     how: dict[str, Any] = {}
     if released.expost:
         strata = None if designs.column is None else strata_to_plain(designs)
@@ -144,15 +124,7 @@ def explained(
     record: Mapping[str, Any], designs: Designs, released: Released, account: Account | None = None
 ) -> dict[str, Any]:
     """Return a record with all that people are told of it: sentences, what was asked for, and what
-    other caps would cost. Pages and screens are made from this; it is not published as it is.
-
-    Args:
-        record: as from :func:`release_to_plain`.
-        designs: what randomized the rows.
-        released: the rows.
-        account: of the one design, if there is one and more is known of it than
-            :attr:`~deniable.design.account.Design.account`; nothing is searched for here.
-    """
+    other caps would cost. Pages and screens are made from this; it is not published as it is."""
     strata, numeric = designs.strata, released.numeric
     more: dict[str, Any] = {
         "guarantee": record["guarantee"]
@@ -230,12 +202,7 @@ def _attenuations(designs: Designs) -> dict[str, Any]:
 
 def expected_errors(strata: Strata, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return, per protected attribute, the standard error of an estimated share: the worst
-    category at the least favourable truth.
-
-    Args:
-        strata: what randomizes the rows.
-        sizes: rows per stratum.
-    """
+    category at the least favourable truth."""
     schema, n_records = strata.schema, sum(sizes.values())
 
     def error(stratum: str, name: str) -> float:
@@ -311,14 +278,6 @@ def verify(path: Path) -> dict[str, str]:
 
     The record is computed again, from its mechanism and from what it says was released (which, if
     the file is there, must be true of it).
-
-    Returns:
-        What could not be checked: by its place in the record, in words; a file of the folder under
-        its name behind ``FILE``.
-
-    Raises:
-        InputError: if a statement is not what the mechanism and the released rows give, or the file
-            is neither a mechanism nor the record of a release.
     """
     file = path / "record.json" if path.is_dir() else path
     plain = read_json(file)
@@ -367,12 +326,7 @@ def _unknown_files(
     folder: Path, record: Mapping[str, Any], released: Released, designs: Designs
 ) -> list[str]:
     """Return the names of files in a release's folder that do not follow from its record and rows,
-    after checking those that do.
-
-    Raises:
-        InputError: if the rows in another kind of file are not the released ones, or the codebook
-            of a release that this version made is not that of its record.
-    """
+    after checking those that do."""
     columns = {column.name: column for column in layout_of(designs.strata, released.numeric)}
     known = {"record.json", released.file, *(signing.FILES if signing.is_signed(folder) else ())}
     if released.file == "data.bed":
@@ -482,15 +436,7 @@ def _stored(plain: Mapping[str, Any], file: Path) -> "StoredRecord":
 
 
 def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
-    """Return the entry of a published release in a ledger.
-
-    Args:
-        folder: of the release.
-        releases: what the ledger knows of.
-
-    Raises:
-        InputError: if it has none, or one with a smaller level; or as :func:`verify`.
-    """
+    """Return the entry of a published release in a ledger."""
     if unknown := [words for place, words in verify(folder).items() if place.startswith(FILE)]:
         notify(f"{folder}: not checked is {', '.join(unknown)}")
     file = folder / "record.json"

@@ -25,11 +25,6 @@ from deniable.atomic_files import (
     remove_locked_folder,
     replaced_folder,
 )
-from deniable.design.account import Account, Design
-from deniable.design.methods import METHODS
-from deniable.design.record import to_json
-from deniable.design.stored import read_json
-from deniable.design.strata import Designs
 from deniable.errors import InputError, notify
 from deniable.laws import InvariantChannel, Law
 from deniable.ledger import Entry, Population, Spending, remembered
@@ -45,6 +40,11 @@ from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
 from deniable.schema import FileFormat, Schema
+from deniable.statement.account import Account, Design
+from deniable.statement.methods import METHODS
+from deniable.statement.record import to_json
+from deniable.statement.stored import read_json
+from deniable.statement.strata import Designs
 from deniable.tables import (
     FORMATS,
     Batch,
@@ -146,20 +146,7 @@ def share(
     """Randomize a table and write the folder to publish, which appears when it is complete, or not
     at all.
 
-    Args:
-        source: what :func:`deniable.tables.open_table` reads.
-        design: the mechanism and what is known about it.
-        output: the folder to make.
-        options: see :class:`Options`.
-        bits: where random bits come from.
-        progress: called with the fraction of the table that is done, after every batch.
-        account: of the design, if it has more than the design's own: the curve of caps.
-
-    Returns:
-        All that is told of the release (:func:`~deniable.release.record.explained`).
-
-    Raises:
-        InputError: if the table does not fit the schema, or the folder cannot be made.
+    ``bits``: where random bits come from.
     """
     check_output(output, overwrite=options.overwrite)
     check_ledger(output, options.population)
@@ -196,11 +183,7 @@ def share(
 def check_budget(
     mechanism: Mechanism, population: Population | None, output: Path | None = None
 ) -> None:
-    """Refuse, before any row is read, what the budget of the population does not allow now.
-
-    Raises:
-        InputError: if so.
-    """
+    """Refuse, before any row is read, what the budget of the population does not allow now."""
     if population is not None:
         population.check(Spending.of(Strata.one(mechanism)), given_back(output, population))
 
@@ -217,11 +200,7 @@ def given_back(output: Path | None, population: Population) -> int | None:
 
 def check_ledger(output: Path, population: Population | None) -> None:
     """Stop before any work if the ledger would stand in, or be, what is made to be published, or is
-    gone although what is replaced was counted in one.
-
-    Raises:
-        InputError: if so.
-    """
+    gone although what is replaced was counted in one."""
     if population is None:
         return
     ledger = population.ledger.path
@@ -248,17 +227,7 @@ def _was_counted(record: Path) -> bool:
 def count_release(
     entry: Entry | None, spending: Spending, rows_of: Mapping[Any, int], options: Options
 ) -> None:
-    """Enter into the ledger, if there is one, that the rows are about to be complete.
-
-    Args:
-        entry: the release in the ledger.
-        spending: the levels of a row.
-        rows_of: rows by person; empty if nobody said whose rows they are.
-        options: see :class:`Options`.
-
-    Raises:
-        InputError: as :func:`refuse_rows_of_person`.
-    """
+    """Enter into the ledger, if there is one, that the rows are about to be complete."""
     most = max(rows_of.values(), default=1)
     refuse_rows_of_person(most, spending.epsilon, *options.rows_of_person)
     if entry is not None:
@@ -275,11 +244,7 @@ def write_statements(
 ) -> dict[str, Any]:
     """Write what stands beside the rows: the record, the codebook and the report, which are made
     from all that is told of it, and the signature over everything, if there is a key; then enter
-    into the ledger, if there is one, that the folder is complete.
-
-    Returns:
-        All that is told (:func:`~deniable.release.record.explained`).
-    """
+    into the ledger, if there is one, that the folder is complete."""
     if entry is not None:
         released = replace(released, standing=entry.standing)
     record = release_to_plain(designs, released)
@@ -305,12 +270,7 @@ def method_of(record: Mapping[str, Any]) -> str:
 
 def check_output(output: Path, *, overwrite: bool) -> None:
     """Stop before any work if the folder to make exists, or is being made in parts, and is not to
-    be, or must not be, replaced.
-
-    Raises:
-        InputError: as :func:`refuse_other_folder`; or if a release of that name was begun in parts
-            and is not finished.
-    """
+    be, or must not be, replaced."""
     refuse_other_folder(output, overwrite=overwrite)
     job = job_folder(output)
     if _is_unfinished(output) and not overwrite:
@@ -323,11 +283,7 @@ def check_output(output: Path, *, overwrite: bool) -> None:
 
 
 def refuse_other_folder(output: Path, *, overwrite: bool) -> None:
-    """Stop if the folder to make exists and is not to be, or must not be, replaced.
-
-    Raises:
-        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
-    """
+    """Stop if the folder to make exists and is not to be, or must not be, replaced."""
     refuse_foreign_folder(
         output,
         "a release",
@@ -353,11 +309,7 @@ _AT_IT = "{}: another process is making this release; wait until it is done"
 
 @contextmanager
 def alone(job: Path) -> Iterator[FileLock]:
-    """Hold the folder of a release in parts; gives its lock.
-
-    Raises:
-        InputError: if another process does.
-    """
+    """Hold the folder of a release in parts; gives its lock."""
     lock = FileLock(job / "lock")
     with explain_write_errors(job):
         if not lock.claim():
@@ -375,11 +327,7 @@ def door_of(job: Path) -> FileLock:
 
 
 def remove_unfinished(output: Path) -> None:
-    """Remove what is under way, in parts, to a release that is made anew.
-
-    Raises:
-        InputError: if another process is at it.
-    """
+    """Remove what is under way, in parts, to a release that is made anew."""
     folder = job_folder(output)
     if folder.exists():
         with alone(folder) as lock:
@@ -421,14 +369,7 @@ def _is_unfinished(output: Path) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the released table consists of.
-
-    Args:
-        schema: the attributes, and the columns released as they are.
-        output_labels: per attribute the texts of its released values.
-        numeric: columns of numbers that come out of the transformation as other numbers.
-        forms: the column with the number of the form, if rows have forms.
-    """
+    """What the released table consists of."""
 
     schema: Schema
     output_labels: Sequence[Sequence[str]]
@@ -474,12 +415,7 @@ def open_rows(
 
 
 def refuse_drafted(schema: Schema, options: Options) -> None:
-    """Stop before anything is released whose domain was read off the data.
-
-    Raises:
-        InputError: if there is such an attribute and it was not accepted, or a category has blanks
-            at an end.
-    """
+    """Stop before anything is released whose domain was read off the data."""
     schema.refuse_outer_blanks()
     if schema.drafted and not options.accept_drafted:
         names = ", ".join(f"'{name}'" for name in schema.drafted[:8])
@@ -499,21 +435,7 @@ def look_at(
     progress: Progress = lambda _fraction: None,
     rows_of: Counter[Any] | None = None,
 ) -> int | None:
-    """Compare all rows of a table with a schema, before anything is designed or released.
-
-    Args:
-        source, schema, options, progress: as of :func:`share`; what its columns are declared to
-            hold is the schema.
-        numeric: further columns that are released as other numbers.
-        rows_of: takes up the number of rows of each person, if a column says whose row it is.
-
-    Returns:
-        The number of rows; None of a source that gives its rows only once, which is not looked at.
-
-    Raises:
-        InputError: naming every kind of mismatch with its count and its first row; or if the table
-            has no rows, or the schema is a draft that was not accepted.
-    """
+    """Compare all rows of a table with a schema, before anything is designed or released."""
     refuse_drafted(schema, options)
     if not can_be_read_again(source):
         return None
@@ -546,10 +468,6 @@ def with_all_mismatches(
     """Yield a table's rows; at one that does not fit look through the whole table first.
 
     For who does not look before (:func:`look_at`), since most tables fit.
-
-    Raises:
-        InputError: naming every kind of mismatch; of an open file, or a source that gives its rows
-            only once, the first.
     """
     try:
         yield from reader
@@ -570,20 +488,7 @@ def write_rows(
     count: Callable[[Counter[Any]], None],
     randomizer: Randomizer | None = None,
 ) -> Released:
-    """Write the rows of a release into its folder.
-
-    Args:
-        source, options, bits, progress: as of :func:`share`.
-        layout: what comes out.
-        folder: where the file is to be.
-        transform: batches in, released codes and other columns out; also gets the table's name.
-        count: called with the rows by person when all are read, before the file gets its name.
-        randomizer: what the transformation randomizes with, if that is all it does: a fileset is
-            then released as one.
-
-    Raises:
-        InputError: if the table does not fit the schema, or has no rows.
-    """
+    """Write the rows of a release into its folder."""
     schema = layout.schema
     refuse_person(options, layout)
     refuse_drafted(schema, options)
@@ -654,11 +559,7 @@ def write_rows(
 
 
 def refuse_person(options: Options, layout: Layout) -> None:
-    """Stop if the column that says whose row it is is released too.
-
-    Raises:
-        InputError: if so.
-    """
+    """Stop if the column that says whose row it is is released too."""
     if options.person in (*layout.schema.columns, *layout.schema.keep, *layout.numeric):
         raise InputError(
             f"column '{options.person}' says whose row it is and is dropped; the schema must not "
@@ -694,11 +595,7 @@ def _shuffled(
 
 
 def refuse_other_tables(laws: Iterable[Law]) -> None:
-    """Stop a law that was made from one table from randomizing another.
-
-    Raises:
-        InputError: if there is such a law.
-    """
+    """Stop a law that was made from one table from randomizing another."""
     if any(isinstance(law, InvariantChannel) for law in laws):
         raise InputError(
             "this mechanism is invariant PRAM, made from the frequencies of one table; it cannot "
@@ -715,18 +612,7 @@ def randomize_table(
     progress: Progress = lambda _fraction: None,
 ) -> int:
     """Randomize a table into another, streaming, with nothing beside it; return how many rows it
-    has.
-
-    Args:
-        source, bits, progress: as of :func:`share`.
-        mechanism: what to draw from.
-        output: a path, or "-" for CSV on standard output.
-        options: ``drop_other_columns``, ``overwrite``, ``show_values`` and ``population`` are
-            used.
-
-    Raises:
-        InputError: if the table does not fit the mechanism's schema, or cannot be written.
-    """
+    has."""
     refuse_other_tables(block.law for block in mechanism.blocks)
     files = [Path(name) for name in (source, output) if isinstance(name, str | Path)]
     if len(files) == 2 and all(file.exists() for file in files) and files[0].samefile(files[1]):

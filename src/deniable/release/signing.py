@@ -46,11 +46,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  ((?:data/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99}
 
 @dataclass(frozen=True)
 class Signer:
-    """A private key, ready to sign a release.
-
-    Args:
-        key: Ed25519.
-    """
+    """A private key, ready to sign a release."""
 
     key: Ed25519PrivateKey = field(repr=False)
 
@@ -60,11 +56,7 @@ class Signer:
         return _hex(self.key.public_key())
 
     def sign(self, folder: Path) -> None:
-        """Write the digests of all files in a folder, and the signature over them.
-
-        Args:
-            folder: of a release, complete but for these two files.
-        """
+        """Write the digests of all files in a folder, and the signature over them."""
         for name in FILES:  # of a run that died
             (folder / name).unlink(missing_ok=True)
         lines = [f"{digest_of(folder / name)}  {name}\n" for name in sorted(_names(folder))]
@@ -79,17 +71,7 @@ def given_phrase() -> str | None:
 
 
 def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) -> Signer:
-    """Read a private key: PEM, as openssl makes it, or OpenSSH's own form.
-
-    Args:
-        path: of the file, which only its owner may read.
-        ask: called for the pass phrase, if the key has one; None if there is none to be had. By
-            default the environment's.
-
-    Raises:
-        InputError: if it cannot be read, others can read it, it is no Ed25519 key, or the pass
-            phrase is wrong or missing.
-    """
+    """Read a private key: PEM, as openssl makes it, or OpenSSH's own form."""
     path = Path(path)
     content = _read(path)
     mode = path.stat().st_mode
@@ -128,19 +110,7 @@ def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) 
 
 
 def check_signature(folder: Path, public: str | Path) -> str:
-    """Check that a release was signed with a key, and that nothing in it has changed since.
-
-    Args:
-        folder: of the release.
-        public: the file of the public key: PEM, or a line as OpenSSH writes it.
-
-    Returns:
-        The public key in hexadecimal, 64 digits.
-
-    Raises:
-        InputError: if it has no signature, one by another key, or a file in it was altered, added
-            or taken away after it was signed.
-    """
+    """Check that a release was signed with a key, and that nothing in it has changed since."""
     key = _public_key(Path(public))
     for name in (SUMS, SIGNATURE):
         if not (folder / name).is_file():
@@ -168,12 +138,7 @@ def check_signature(folder: Path, public: str | Path) -> str:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return all files in a folder and in the folders in it, by their paths from there.
-
-    Raises:
-        InputError: if something in it is no file or folder of its own (a link, a pipe), an empty
-            folder, or cannot be listed: a signature over files covers none of these.
-    """
+    """Return all files in a folder and in the folders in it, by their paths from there."""
     names: set[str] = set()
     for path, folders, files in os.walk(folder, onerror=_refuse_hidden):
         for name in (*folders, *files):

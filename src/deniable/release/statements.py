@@ -68,11 +68,7 @@ def guarantee_sentence(
     It speaks of a person only if it is known how many rows everybody has: a column said whose row
     it is, or the schema says that everybody has one.
 
-    Args:
-        strata: what randomized the rows.
-        level: ε in nats: of all rows of a person, if a column said whose row it is; else of a row.
-        numeric: columns of numbers that were contracted towards their mean.
-        of_person: whether a column said whose row it is.
+    ``level``: ε in nats: of all rows of a person, if a column said whose row it is; else of a row.
     """
     kept = (*strata.schema.keep, *numeric)
     among = f" that agree on {', '.join(kept)}" if kept else ""
@@ -116,14 +112,9 @@ def holds_instead(strata: Strata, numeric: Sequence[str] = ()) -> list[dict[str,
     """Return what holds of columns that have no ε: treated by looking at the whole table, or by a
     response matrix with a prior.
 
-    Args:
-        strata: what randomized the rows.
-        numeric: columns of numbers that were contracted towards their mean.
-
-    Returns:
-        Per kind of treatment: ``columns``, the ``statement``, and for invariant PRAM
-        ``if_frequencies_known``: ε in nats, of the record and per attribute, against someone who
-        knows the frequencies that the matrices were made from.
+    Per kind of treatment: ``columns``, the ``statement``, and for invariant PRAM
+    ``if_frequencies_known``: ε in nats, of the record and per attribute, against someone who knows
+    the frequencies that the matrices were made from.
     """
     statements: list[dict[str, Any]] = []
     if levels := _invariant_levels(strata):
@@ -145,13 +136,7 @@ _RULES_OUT = (
 
 
 def merged_sentence(name: str, parts: Sequence[str], *, bounded: bool) -> str:
-    """Return what it means that an attribute is merged from several columns, in plain words.
-
-    Args:
-        name: of the attribute.
-        parts: of the columns.
-        bounded: whether it has an ε.
-    """
+    """Return what it means that an attribute is merged from several columns, in plain words."""
     columns = f"{', '.join(parts[:-1])} and {parts[-1]}"
     text = f"'{name}' stands for the columns {columns}, randomized as one value."
     if not bounded:

@@ -27,12 +27,6 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     without a category. The column of forms has one row per form: the share of people who get it,
     and what it asks; what a form does not ask is an empty cell in its rows. Where answers name
     sets of categories, the attribute has a row for each list of steps, which says how to read them.
-
-    Args:
-        record: the release's record as plain values.
-
-    Raises:
-        InputError: if the record is not that of a release.
     """
     contents = read_contents(record)
     schema = contents.schema()

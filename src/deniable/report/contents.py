@@ -405,11 +405,7 @@ def _drawn(draw: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def read_contents(record: Mapping[str, Any]) -> Contents:
-    """Read a release's record, given as plain values.
-
-    Raises:
-        InputError: if it is not one, or lacks something.
-    """
+    """Read a release's record, given as plain values."""
     if record.get("format") != FORMAT:
         raise InputError("this is not the record of a release written by deniable")
     try:

@@ -37,17 +37,8 @@ def draw_intervals(
 ) -> "Figure":
     """Draw estimates below each other with their intervals; uncertain ones pale.
 
-    Args:
-        labels: what each row is of.
-        rows: with ``estimate`` (None for an interval alone), ``low``, ``high`` and ``uncertain``.
-        caption: above the figure.
-        axis: what the horizontal axis shows.
-        in_percent: whether the numbers are shares or differences of shares.
-        bars: whether to draw bars from 0, and not points.
-        logarithmic: whether the axis is, with a line at 1: for ratios.
-
-    Raises:
-        InputError: if there are more than 60 rows, or values are no numbers.
+    ``axis``: what the horizontal axis shows. ``bars``: whether to draw bars from 0, and not points.
+    ``logarithmic``: whether the axis is, with a line at 1: for ratios.
     """
     if len(rows) > DRAWN:
         raise InputError(f"a plot shows at most {DRAWN} estimates, and these are {len(rows)}")
@@ -100,17 +91,7 @@ def _crosses_zero(rows: Sequence[Mapping[str, Any]]) -> bool:
 def draw_heat_map(
     rows: Sequence[Mapping[str, Any]], down: str, across: str, *, caption: str
 ) -> "Figure":
-    """Draw the shares of two attributes' combinations; uncertain ones in brackets.
-
-    Args:
-        rows: one per cell, with a category for ``down`` and ``across``, ``estimate`` and
-            ``uncertain``.
-        down, across: the attributes.
-        caption: above the figure.
-
-    Raises:
-        InputError: if an attribute has more than 60 categories.
-    """
+    """Draw the shares of two attributes' combinations; uncertain ones in brackets."""
     first = list(dict.fromkeys(row[down] for row in rows))
     second = list(dict.fromkeys(row[across] for row in rows))
     if max(len(first), len(second)) > DRAWN:

@@ -20,13 +20,7 @@ WEAK_PAIR = 0.1
 
 @dataclass(frozen=True)
 class Worked:
-    """The formula for one attribute with numbers in it, as they are printed.
-
-    Args:
-        observed: share of released rows that hold a category.
-        attenuation: φ of the attribute.
-        estimate: what the formula gives.
-    """
+    """The formula for one attribute with numbers in it, as they are printed."""
 
     observed: str
     attenuation: str

@@ -17,15 +17,7 @@ def render_frontier(
     labels: Mapping[str, str],
     title: str,
 ) -> str:
-    """Return a frontier's page: one HTML file that needs nothing else, not even a network.
-
-    Args:
-        rows: the points, as ``frontier.json`` lists them.
-        about: the request and its prior, as ``about.json`` has them.
-        picture: the plot as PNG.
-        labels: what each method is called.
-        title: of which attribute, and from where its shares are.
-    """
+    """Return a frontier's page: one HTML file that needs nothing else, not even a network."""
     return render(
         "deniable.report/frontier.html.j2",
         title=f"Privacy against accuracy: {about['attribute']['name']}",

@@ -16,13 +16,7 @@ _WIDTH, _HEIGHT = 7.0, 4.6
 
 @dataclass(frozen=True)
 class Curve:
-    """One method's points.
-
-    Args:
-        style: its name in the legend and its look.
-        points: (privacy or ε, error), in rising order.
-        attains_bound: whether its points are the least possible; drawn below the others, and wider.
-    """
+    """One method's points."""
 
     style: MethodStyle
     points: Sequence[tuple[float, float]]
@@ -37,10 +31,6 @@ def excluded(
     What was proved of a level holds for every mechanism that is at least as private, and for no
     other: between two levels, that is the bound of the less private one. A line from bound to bound
     would cut off mechanisms that exist.
-
-    Args:
-        bounds: (privacy or ε, lower bound on the error), in rising order.
-        silent: the privacy of giving no answer at all, which no mechanism exceeds; None for ε.
     """
     if silent is None:
         return [(x, bound) for (left, _), (right, bound) in pairwise(bounds) for x in (left, right)]
@@ -62,17 +52,8 @@ def draw(
 ) -> tuple[bytes, bytes]:
     """Draw a frontier.
 
-    Args:
-        curves: the methods.
-        bounds: (privacy or ε, lower bound on the error), in rising order.
-        x_label: what the horizontal axis shows.
-        y_label: what the vertical axis shows.
-        title: of which attribute.
-        exact: whether the bounds are the least possible errors.
-        silent: the privacy of giving no answer at all; None if the horizontal axis shows ε.
-
-    Returns:
-        The figure as PNG and as SVG.
+    ``x_label``: what the horizontal axis shows. ``y_label``: what the vertical axis shows.
+    ``silent``: the privacy of giving no answer at all; None if the horizontal axis shows ε.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

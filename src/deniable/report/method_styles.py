@@ -30,14 +30,7 @@ SETTINGS: Any = {
 
 @dataclass(frozen=True)
 class MethodStyle:
-    """A method's name in legends, and its look.
-
-    Args:
-        label: what the legend calls it.
-        colour: as #RRGGBB.
-        marker: a marker of matplotlib, or empty for none.
-        line: a line style of matplotlib, or empty for none.
-    """
+    """A method's name in legends, and its look."""
 
     label: str
     colour: str

@@ -21,13 +21,6 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
     It says what is promised and against whom, what holds for each attribute, what is not
     protected, how to estimate, how to cite, and how the release was made. Equal records give equal
     bytes.
-
-    Args:
-        record: the release's record (``record.json``) as plain values.
-        method: the words for the method that the record names; by default only its name is shown.
-
-    Raises:
-        InputError: if the record is not that of a release.
     """
     contents = read_contents(record)
     schema = contents.schema()

@@ -28,10 +28,7 @@ _NAME_HEIGHT, _BAR_STEP, _GROUP_GAP = 20, 13, 12
 class Bar:
     """One bar.
 
-    Args:
-        value: its length on the axis, not negative; None is drawn over the whole width.
-        text: what is written after it.
-        style: a class of the style sheet.
+    ``value``: its length on the axis, not negative; None is drawn over the whole width.
     """
 
     value: float | None
@@ -71,13 +68,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """One group of bars below the other.
-
-    Args:
-        groups: at least one.
-        line: drawn only if that does not squeeze the bars (see :attr:`drawn_line`).
-        of: how many attributes the groups were chosen from.
-    """
+    """One group of bars below the other."""
 
     groups: Sequence[Group]
     line: Line | None = None

@@ -35,10 +35,6 @@ _FILTERS = (
 def render(template: str, **values: Any) -> str:
     """Return a page, or a part of one.
 
-    Args:
-        template: its package and file.
-        values: what it is given.
-
     >>> render("deniable.report/layout.html.j2", title="A & B", style="", policy="").splitlines()[5]
     '<title>A &amp; B</title>'
     """

@@ -80,11 +80,7 @@ def sampling_text(target: str) -> str:
 
 
 def lines(expected: Mapping[str, Any]) -> list[str]:
-    """Return what can be read from a release, a sentence each.
-
-    Args:
-        expected: of :meth:`deniable.design.expected_accuracy.ExpectedAccuracy.to_plain`.
-    """
+    """Return what can be read from a release, a sentence each."""
     tables, pairs = expected["attributes"], expected["pairs"]
     sentences = [
         f"{headline(tables)}. Half-widths (95 %) of {_rows(tables[0]['rows'])}: "
@@ -193,9 +189,8 @@ def unprotected(epsilon: float | None, of_person: float | None = None) -> str:
     """Return the sentence that ε is so large that a row as a whole, or a person with all rows, is
     not protected; else empty.
 
-    Args:
-        epsilon: of a row, in nats; None if unbounded.
-        of_person: of a person with all rows, in nats, if it is known how many these are.
+    ``epsilon``: of a row, in nats; None if unbounded. ``of_person``: of a person with all rows, in
+    nats, if it is known how many these are.
     """
     level = epsilon if of_person is None else of_person
     if epsilon is None or level is None or level <= wording.VERY_WEAK_EPSILON:
@@ -216,14 +211,7 @@ def unprotected(epsilon: float | None, of_person: float | None = None) -> str:
 
 
 def advice(expected: Mapping[str, Any], forms: Sequence[Mapping[str, Any]], plan: str) -> list[str]:
-    """Return what would make more of a release readable, a sentence each.
-
-    Args:
-        expected: as for :func:`lines`.
-        forms: of each attribute under method forms, if more can be read then.
-        plan: a command that tells of a table, within a half-width, which ε it takes; with
-            ``{table}`` and ``{within}``.
-    """
+    """Return what would make more of a release readable, a sentence each."""
     sentences = []
     if forms:
         wide = max(one["half_width"] or 0.0 for one in forms)

@@ -21,23 +21,6 @@ DATE_FORM = re.compile(
 class FileFormat:
     """How a text file holds a table. None: found out from the file, and never guessed at.
 
-    Args:
-        separator: the character between fields; by default the one of ``,`` ``;`` tab ``|`` that
-            divides the rows alike.
-        decimal: the decimal point of numbers, ``.`` or ``,``; by default ``.``.
-        encoding: by default UTF-8, or UTF-16 where a byte order mark says so.
-        header: whether the first row holds the columns' names; by default it does, unless
-            ``columns`` are given.
-        columns: the columns' names, in order, in the place of a first row that holds them.
-        dates: how dates are written, by the example of the last day of 2025: ``31.12.2025``,
-            ``12/31/2025``, ``20251231``; besides ``2025-12-31``, which is always understood. Where
-            there are signs, day and month may have one digit. Also of dates in columns of text of
-            Parquet files and dataframes.
-        sheet: of a workbook, the sheet with the table.
-
-    Raises:
-        InputError: if one of them is impossible, or two contradict each other.
-
     Examples:
         >>> FileFormat(separator="tab").separator
         '\\t'

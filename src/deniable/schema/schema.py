@@ -20,13 +20,7 @@ from deniable.schema.file_format import FileFormat
 
 @dataclass(frozen=True)
 class Variable:
-    """What a table can be counted by: an attribute, or one part of a merged one.
-
-    Args:
-        attribute: its declaration.
-        position: of the randomized attribute in the schema.
-        part: its place among that attribute's parts; None if it is the attribute itself.
-    """
+    """What a table can be counted by: an attribute, or one part of a merged one."""
 
     attribute: Attribute
     position: int
@@ -406,11 +400,7 @@ class Schema:
 
 
 def _declared(attributes: Any) -> tuple[Attribute, ...]:
-    """Return attributes, also of a dictionary of categories.
-
-    Raises:
-        InputError: if they are neither.
-    """
+    """Return attributes, also of a dictionary of categories."""
     example = (
         "attributes are deniable.Attribute objects, or categories by name: {'sex': ['f', 'm']}"
     )

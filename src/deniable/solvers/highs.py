@@ -131,11 +131,6 @@ def optimize(solver: highspy.Highs) -> highspy.HighsModelStatus:
 def run(program: Program, method: Method = "simplex", start: Basis | None = None) -> Answer:
     """Solve a program on one thread.
 
-    Args:
-        program: the program.
-        method: of solving it.
-        start: a basis to start from, with as many basic variables as there are rows.
-
     >>> import numpy as np
     >>> rows = dense_rows(np.array([[1.0, 1.0]]))  # minimise x + 2y subject to x + y >= 1, x <= 0.6
     >>> bounds = np.zeros(2), np.array([0.6, INFINITY])

@@ -13,11 +13,7 @@ from deniable.errors import InputError
 
 
 def check_installed() -> None:
-    """Do nothing if what the page needs is installed.
-
-    Raises:
-        InputError: if something is missing; the sentence says how to install it.
-    """
+    """Do nothing if what the page needs is installed."""
     check_collecting()
     if find_spec("tomli_w") is None:
         raise InputError(

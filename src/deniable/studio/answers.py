@@ -3,22 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.matrices import merged_for, response_from_file, with_responses, without
-from deniable.design.record import mechanism_to_plain, to_json
-from deniable.design.sample_size import plan, refuse_unreadable
 from deniable.design.statements import design_statements
+from deniable.planning.sample_size import plan, refuse_unreadable
 from deniable.schema import Schema
+from deniable.statement.account import Design
+from deniable.statement.record import mechanism_to_plain, to_json
 from deniable.studio.wish import Wish
 
 
 def made(wish: Wish, **others: Any) -> Design:
-    """Return the design that is wished, with other arguments where they are given.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Return the design that is wished, with other arguments where they are given."""
     schema, arguments = Schema.from_plain(wish.schema), {**wish.arguments, **others}
     found: dict[str, Any] = {}
     for name, file in wish.responses.items():
@@ -39,11 +35,7 @@ def tables_of(design: Design, wish: Wish) -> list[list[str]]:
 
 def answer(wish: Wish) -> dict[str, Any]:
     """Return what is told of a wish: ``statements``, as ``deniable design --json`` prints them, and
-    ``mechanism``, the text of its file.
-
-    Raises:
-        InputError: if there is no such design.
-    """
+    ``mechanism``, the text of its file."""
     found = made(wish)
     tables = tables_of(found, wish)
     statements = design_statements(
@@ -63,11 +55,7 @@ def answer(wish: Wish) -> dict[str, Any]:
 
 def solve(wish: Wish) -> tuple[float, list[str]]:
     """Return the smallest total in nats at which every table of interest, or every attribute where
-    no table is, is as exact as wished, and the table that decides.
-
-    Raises:
-        InputError: if there is none.
-    """
+    no table is, is as exact as wished, and the table that decides."""
     tried: list[tuple[Design, float]] = []
 
     def make(total: float) -> Design:

@@ -28,12 +28,7 @@ def largest_epsilon(prior: float, limit: float) -> float:
 
 def ladder(wish: Wish, words: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return the ε to choose from: ``total``, of all releases of the same people; ``each``, of one
-    of them, as it is typed; ``words``, none for the ε at which the limit is kept.
-
-    Args:
-        wish: how sure an observer is before and may become, and the number of releases.
-        words: texts, each after the ε that it is about.
-    """
+    of them, as it is typed; ``words``, none for the ε at which the limit is kept."""
     totals = {float(epsilon): text for epsilon, text in words}
     if 0 < wish.prior < wish.limit:
         totals.setdefault(float(rounded_down(largest_epsilon(wish.prior, wish.limit))), "")

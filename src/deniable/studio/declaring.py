@@ -109,11 +109,7 @@ def _code(line: str) -> tuple[str, str]:
 
 
 def add(draft: Draft, form: Form) -> Draft:
-    """Return the draft with further columns, of which only the names are known.
-
-    Raises:
-        InputError: if no name was typed.
-    """
+    """Return the draft with further columns, of which only the names are known."""
     more = [yes_or_no(name) for name in names_in(form.get("names", ""))]
     return _with(draft, [*draft.attributes, *more])
 
@@ -138,11 +134,7 @@ def move(by: int, draft: Draft, form: Form) -> Draft:
 
 
 def merge(draft: Draft, form: Form) -> Draft:
-    """Return the draft with two attributes merged into one, which is randomized as one.
-
-    Raises:
-        InputError: if they cannot be.
-    """
+    """Return the draft with two attributes merged into one, which is randomized as one."""
     place, other = _place(draft, form), _place(draft, form, "other")
     pair = [draft.attributes[i] for i in (place, other)]
     if place == other or any(len(names_of(one)) > 1 for one in pair):
@@ -214,17 +206,7 @@ def undeclared(draft: Draft, names: Sequence[str]) -> list[str]:
 
 
 def with_roles(draft: Draft, roles: Mapping[str, str], found: Mapping[str, Plain]) -> Draft:
-    """Return the draft with other roles of columns.
-
-    Args:
-        draft: as it is.
-        roles: by column, one of :data:`ROLES`.
-        found: a declaration for columns that have none and are to be randomized; those without one
-            are taken for yes or no.
-
-    Raises:
-        InputError: if two columns hold the person's id, or a part of a merged attribute would go.
-    """
+    """Return the draft with other roles of columns."""
     if len(people := [name for name, role in roles.items() if role == "person"]) > 1:
         raise InputError(
             f"'{people[0]}' and '{people[1]}': one column holds the person's id; choose one"

@@ -13,10 +13,10 @@ import msgspec
 import tomli_w
 
 from deniable.atomic_files import write_file
-from deniable.design.methods import DEFAULT_METHOD
 from deniable.errors import InputError
 from deniable.schema import Schema
 from deniable.schema.declarations import Document
+from deniable.statement.methods import DEFAULT_METHOD
 
 ENDING = ".studio.toml"
 """How the name of a draft's file ends."""
@@ -42,17 +42,7 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Draft:
-    """A schema, what is wished of a design of it, and wishes to compare with.
-
-    Args:
-        schema: as in a schema file; empty before there is one. What somebody types is kept even if
-            no schema can be made of it.
-        wish: what stands in each control, by the control's name.
-        pins: up to four wishes, each with a name (``pin``), to compare with.
-        table: the file with the people's rows, if it was named.
-        read: the columns of that file, each with the reason why it was set aside, if it was.
-        person: the column with the person's id, if it was named.
-    """
+    """A schema, what is wished of a design of it, and wishes to compare with."""
 
     schema: Plain = field(default_factory=dict)
     wish: Mapping[str, str] = field(default_factory=dict)
@@ -62,11 +52,7 @@ class Draft:
     person: str = ""
 
     def made(self) -> Schema:
-        """Return the schema.
-
-        Raises:
-            InputError: if none can be made of what was typed.
-        """
+        """Return the schema."""
         return Schema.from_plain(self.schema)
 
     def with_wish(self, **typed: str) -> "Draft":
@@ -98,11 +84,7 @@ class Draft:
 
     @classmethod
     def from_toml(cls, path: Path) -> "Draft":
-        """Read a draft.
-
-        Raises:
-            InputError: if the file is none.
-        """
+        """Read a draft."""
         try:
             return cls.from_text(path.read_text(encoding="utf-8"), path)
         except (OSError, UnicodeDecodeError) as error:
@@ -111,11 +93,7 @@ class Draft:
 
     @classmethod
     def from_text(cls, text: str, path: Path) -> "Draft":
-        """Return the draft that a text is, which a sentence calls by ``path``.
-
-        Raises:
-            InputError: if it is none.
-        """
+        """Return the draft that a text is, which a sentence calls by ``path``."""
         try:
             text.encode()  # else it was no UTF-8
             plain = tomllib.loads(text)
@@ -161,11 +139,7 @@ def digest(*of: Any) -> str:
 
 
 class OutdatedError(InputError):
-    """A change of the draft is not saved, because the file has been changed by another program.
-
-    Args:
-        mine: the draft as it would be.
-    """
+    """A change of the draft is not saved, because the file has been changed by another program."""
 
     def __init__(self, mine: Draft) -> None:
         super().__init__("the draft has been changed elsewhere; nothing was saved")
@@ -173,12 +147,7 @@ class OutdatedError(InputError):
 
 
 class Keeper:
-    """Holds the draft, its earlier and later states, and its file.
-
-    Args:
-        path: the file, written after every change, whole or not at all.
-        draft: what is in it, or will be.
-    """
+    """Holds the draft, its earlier and later states, and its file."""
 
     def __init__(self, path: Path, draft: Draft) -> None:
         self.path, self.draft = path, draft
@@ -215,16 +184,7 @@ class Keeper:
             self.draft = found
 
     def change(self, to: Callable[[Draft], Draft], *, over: bool = False) -> None:
-        """Put another draft in the place of this one.
-
-        Args:
-            to: makes it of this one.
-            over: whether it may replace a file that is no draft.
-
-        Raises:
-            InputError: if ``to`` does.
-            OutdatedError: if the file was changed by another program; see :meth:`look`.
-        """
+        """Put another draft in the place of this one."""
         new, old = to(self.draft), self.draft
         if new != old or (over and self.unread):
             self._put(new, over=over)

@@ -71,7 +71,7 @@ import tomllib
 from pathlib import Path
 
 import deniable
-from deniable.design.record import mechanism_to_plain, to_json
+from deniable.statement.record import mechanism_to_plain, to_json
 
 schema = deniable.Schema.from_plain(tomllib.loads({schema}))
 {found}
@@ -110,11 +110,7 @@ design = with_responses(schema, found, response)
 
 
 def questionnaire(schema: Schema, form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the questionnaire of a study, as plain values: its questions are the schema's.
-
-    Raises:
-        InputError: if the closing date is none.
-    """
+    """Return the questionnaire of a study, as plain values: its questions are the schema's."""
     try:
         closes = date.fromisoformat(form.get("closes", ""))
     except ValueError:

@@ -33,13 +33,7 @@ def typed_options(plain: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Reading:
-    """A table and the options under which it is read.
-
-    Args:
-        table: its path in the folder of the draft.
-        typed: the text of each control; an option left empty is the schema's, or else detected.
-        stated: the schema's ``[file]``; empty where the schema is still to be drafted.
-    """
+    """A table and the options under which it is read."""
 
     table: str
     typed: Mapping[str, str]
@@ -47,11 +41,7 @@ class Reading:
 
     @property
     def file_format(self) -> FileFormat:
-        """The options, as the commands take them.
-
-        Raises:
-            InputError: if one is impossible.
-        """
+        """The options, as the commands take them."""
         given: dict[str, Any] = {name: self.typed.get(name) or None for name in OPTIONS}
         given["header"] = {"yes": True, "no": False}.get(given["header"])
         return FileFormat(**self.stated).with_changes(FileFormat(**given))

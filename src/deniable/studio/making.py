@@ -22,17 +22,7 @@ _LONGEST_LINE = 1 << 20
 
 @dataclass
 class Job:
-    """A command that runs, or has run.
-
-    Args:
-        arguments: of ``deniable``.
-        folder: where it works.
-        output: what it makes, or is about.
-        picture: a file that it also writes, for the page alone; empty for none.
-        serves: whether its result comes while it still runs.
-        cache: the folder of such files; its path is shown nowhere.
-        of: the state of the draft that it is of; empty if it is of none.
-    """
+    """A command that runs, or has run."""
 
     arguments: Sequence[str]
     folder: Path
@@ -172,12 +162,7 @@ CHECKED = ("--check", "--json")
 
 @dataclass(frozen=True)
 class Problem:
-    """A reason why a command refuses.
-
-    Args:
-        sentence: the command's.
-        controls: the names of those that settle it, in the form of a release or a study.
-    """
+    """A reason why a command refuses."""
 
     sentence: str
     controls: Sequence[str]
@@ -188,12 +173,7 @@ _REFUSED = "deniable: "
 
 
 def problems_of(jobs: Iterable[Job], labels: Mapping[str, str]) -> list[Problem]:
-    """Return the reasons why commands or their checks refused, each once.
-
-    Args:
-        jobs: that have ended.
-        labels: of the controls, by name; they stand in the sentences in place of the options.
-    """
+    """Return the reasons why commands or their checks refused, each once."""
     said: dict[str, str] = {}
     for job in jobs:
         found = job.result() if CHECKED[0] in job.arguments else None

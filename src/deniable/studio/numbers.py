@@ -9,9 +9,6 @@ from deniable.errors import InputError
 def whole_number(typed: str, what: str) -> int:
     """Return a whole number.
 
-    Raises:
-        InputError: if something else was typed; ``what`` begins the sentence.
-
     >>> whole_number(" 10000 ", "rows")
     10000
     """
@@ -22,10 +19,6 @@ def whole_number(typed: str, what: str) -> int:
 
 def decimal_number(typed: str, what: str) -> float:
     """Return a number written with a decimal point or a decimal comma.
-
-    Raises:
-        InputError: if something else was typed, or it can be read in two ways; ``what`` begins the
-            sentence.
 
     >>> decimal_number("3,5", "ε"), decimal_number("0.25", "ε")
     (3.5, 0.25)
@@ -45,11 +38,6 @@ _SPACES = " \N{NO-BREAK SPACE}\N{THIN SPACE}\N{NARROW NO-BREAK SPACE}"
 def plain(typed: str, separators: str, *, whole: bool = False) -> str:
     """Return a number as a language writes it, with a decimal point and nothing between thousands;
     what is no such number is left as it is, and what can be read in two ways is refused later.
-
-    Args:
-        typed: a text.
-        separators: the decimal point of the language, and what it writes between thousands.
-        whole: whether only a whole number is meant, so that 10.000 is one in German.
 
     >>> plain("10.000", ",.", whole=True), plain("12 000", ".,"), plain("1.234,5", ",.")
     ('10000', '12000', '1234.5')

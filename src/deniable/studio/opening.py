@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deniable.design.methods import INDEPENDENT_METHOD, METHODS
-from deniable.design.record import read_design
 from deniable.errors import InputError
 from deniable.schema import FileFormat, Schema
+from deniable.statement.methods import INDEPENDENT_METHOD, METHODS
+from deniable.statement.record import read_design
 from deniable.studio.draft import ENDING, Draft, Keeper
 from deniable.studio.numbers import written
 from deniable.studio.place import Place
@@ -29,15 +29,7 @@ OPENED = (".toml", ".json", *TABLES)
 
 
 async def draft_of(path: Path, file_format: FileFormat = AS_FOUND) -> Draft:
-    """Return the draft that a file begins; a table's columns are marked as drafted.
-
-    Args:
-        path: the file.
-        file_format: the options under which a table is read.
-
-    Raises:
-        InputError: if it cannot be read, or is none of these.
-    """
+    """Return the draft that a file begins; a table's columns are marked as drafted."""
     name = path.name.lower()
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
@@ -88,12 +80,6 @@ def _of_mechanism(path: Path) -> Draft:
 def of_names(text: str) -> Draft:
     """Return the draft of columns that only have names yet: yes or no, until somebody knows better.
 
-    Args:
-        text: names, one per line or separated as in the first row of a table.
-
-    Raises:
-        InputError: if there is none.
-
     >>> [one["name"] for one in of_names("smokes, drinks").attributes]
     ['smokes', 'drinks']
     """
@@ -101,11 +87,7 @@ def of_names(text: str) -> Draft:
 
 
 def names_in(text: str) -> Sequence[str]:
-    """Return the names that were pasted.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Return the names that were pasted."""
     lines = text.strip().splitlines()
     if len(lines) == 1 and (separator := next((s for s in "\t;," if s in text), "")):
         lines = next(csv.reader(lines, delimiter=separator, skipinitialspace=True))
@@ -120,15 +102,7 @@ def yes_or_no(name: str) -> dict[str, Any]:
 
 
 def begun(source: Path | None) -> tuple[Keeper, Place]:
-    """Return the draft that a file begins, kept beside it, and the place of its studio.
-
-    Args:
-        source: a draft to go on with, or what :func:`draft_of` takes; without one, the draft of the
-            current folder, or an empty one.
-
-    Raises:
-        InputError: if it cannot be read, or there is another draft where this one would be kept.
-    """
+    """Return the draft that a file begins, kept beside it, and the place of its studio."""
     if source is None:
         path = Path(f"draft{ENDING}")
         draft = Draft.from_toml(path) if path.exists() else Draft()

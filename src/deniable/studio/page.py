@@ -15,10 +15,10 @@ from typing import Any
 import tomli_w
 
 from deniable.collect.page import source_hash
-from deniable.design.methods import METHODS
 from deniable.report.plots import Bar, Group, Plot
 from deniable.report.rendering import read, render
 from deniable.report.wording import epsilon_text, points_text
+from deniable.statement.methods import METHODS
 from deniable.studio.choosing import ladder, page_of_docs
 from deniable.studio.declaring import ROLES, category_lines, problem_of, role_of, undeclared
 from deniable.studio.draft import Draft, Keeper, names_of, usual
@@ -67,19 +67,7 @@ def page(
     within: str = "",
     mine: Draft | None = None,
 ) -> str:
-    """Return the page.
-
-    Args:
-        studio: what the page is of.
-        view: one of :data:`VIEWS` or :data:`CHECKS`, or ``summary``.
-        wish: as it was understood.
-        said: what the last step has to say.
-        partial: whether only the answers are exchanged.
-        computing: the digest of the wish that is being computed.
-        within: the folder that is looked into, of the view ``start``; the place of the attribute
-            that is open, of the view ``schema``.
-        mine: what somebody wanted to save in the place of a draft that was changed elsewhere.
-    """
+    """Return the page."""
     draft = studio.keeper.draft
     answer = None if wish.problems else studio.answers.known(wish.digest)
     preview = studio.preview[1] if studio.preview else Preview()

@@ -6,11 +6,7 @@ from deniable.errors import InputError
 
 
 def path_in(folder: Path, typed: str) -> Path:
-    """Return the path of a file or folder below the folder of the draft, links followed.
-
-    Raises:
-        InputError: if it lies elsewhere.
-    """
+    """Return the path of a file or folder below the folder of the draft, links followed."""
     path = _resolved(folder, typed)
     if not path.is_relative_to(folder.resolve()):
         raise InputError(
@@ -21,12 +17,7 @@ def path_in(folder: Path, typed: str) -> Path:
 
 
 def new_path(folder: Path, typed: str) -> str:
-    """Return the path, in the folder of the draft, of a folder to make.
-
-    Raises:
-        InputError: if it lies elsewhere, or has no folder to be made in. That it exists already is
-            for the command to say, which may be told to replace it.
-    """
+    """Return the path, in the folder of the draft, of a folder to make."""
     path = path_in(folder, typed)
     if not path.parent.is_dir():
         raise InputError(f"'{typed}' has no folder to be made in; make that first")
@@ -34,11 +25,7 @@ def new_path(folder: Path, typed: str) -> str:
 
 
 def kept_path(folder: Path, typed: str, *, elsewhere: bool) -> str:
-    """Return the path of a file that is made, or written on.
-
-    Raises:
-        InputError: if it lies outside the folder of the draft, and that was not confirmed.
-    """
+    """Return the path of a file that is made, or written on."""
     if not elsewhere:
         try:
             path_in(folder, typed)
@@ -48,11 +35,7 @@ def kept_path(folder: Path, typed: str, *, elsewhere: bool) -> str:
 
 
 def read_path(folder: Path, typed: str) -> str:
-    """Return the path of something that a command only reads, which may lie anywhere.
-
-    Raises:
-        InputError: if it is no path.
-    """
+    """Return the path of something that a command only reads, which may lie anywhere."""
     path = _resolved(folder, typed)
     inside = path.is_relative_to(folder.resolve())
     return _no_option(str(path.relative_to(folder.resolve()) if inside else path))

@@ -13,14 +13,7 @@ from deniable.collect.door import new_secret
 
 @dataclass(frozen=True)
 class Place:
-    """Where a studio is.
-
-    Args:
-        folder: where files are looked for, and where what is made is put.
-        cache: a folder for what is made on the way; nobody else can read it.
-        secret: in the page's address.
-        port: where it listened last; 0 if it never did.
-    """
+    """Where a studio is."""
 
     folder: Path
     cache: Path

@@ -45,13 +45,7 @@ _REPORTS = {"report.html": "release", "about.html": "ask"}
 
 
 class Studio(State):
-    """The page, of what is there.
-
-    Args:
-        keeper: the draft.
-        place: where it is.
-        ended: called when nobody has looked for an hour; None to go on for ever.
-    """
+    """The page, of what is there."""
 
     def __init__(
         self,
@@ -253,11 +247,7 @@ class Studio(State):
         self, name: str, form: dict[str, str], shown: str, request: Request
     ) -> Draft | None:
         """Return the draft that a step makes of the one that its page has shown, which has been
-        changed since; None if the step would have changed nothing.
-
-        Raises:
-            InputError: if that is not known any more, or the step does.
-        """
+        changed since; None if the step would have changed nothing."""
         base = self.keeper.earlier(shown)
         if base is None:
             if not any(control.startswith("w.") for control in form):

@@ -23,12 +23,7 @@ _JOBS = "jobs.json"
 
 
 class State:
-    """One draft, and what is computed and made for it.
-
-    Args:
-        keeper: the draft.
-        place: where it is.
-    """
+    """One draft, and what is computed and made for it."""
 
     def __init__(self, keeper: Keeper, place: Place) -> None:
         self.keeper = keeper
@@ -76,16 +71,7 @@ class State:
         return f"--mechanism={self.mechanism_file(self.understood())}" in job.arguments
 
     def begin(self, name: str, job: Job, then: Callable[[], None] = lambda: None) -> None:
-        """Begin to make something, in the place of what was made under this name.
-
-        Args:
-            name: of the view that makes it.
-            job: the command.
-            then: called when the command has ended, in whichever way.
-
-        Raises:
-            InputError: if that still runs.
-        """
+        """Begin to make something, in the place of what was made under this name."""
         if name in self.jobs and self.jobs[name].status is None:
             raise InputError("this is being made already; wait for it, or stop it")
         job.cache = self.cache

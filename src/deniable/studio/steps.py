@@ -25,13 +25,7 @@ from deniable.studio.working import Gone, in_process
 
 @dataclass(frozen=True)
 class Asked:
-    """A step that somebody takes.
-
-    Args:
-        studio: where.
-        form: what was typed.
-        gone: whether they have gone since.
-    """
+    """A step that somebody takes."""
 
     studio: State
     form: Mapping[str, str]
@@ -249,11 +243,7 @@ async def names(asked: Asked) -> str:
 
 
 async def _mechanism(asked: Asked) -> Path:
-    """Write the mechanism that is shown into the cache, and return the file.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Write the mechanism that is shown into the cache, and return the file."""
     studio = asked.studio
     wished = studio.understood()
     answer = None if wished.problems else await studio.answer(wished, asked.gone)

@@ -10,13 +10,13 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from deniable._checks import check_level, check_positive
-from deniable.design.expected_tables import checked_names, checked_shares
-from deniable.design.methods import check_number, method_named
-from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
 from deniable.laws.response import check_attenuation
+from deniable.proofs.problem import MAX_LEVEL
 from deniable.schema import Schema
-from deniable.solvers.problem import MAX_LEVEL
+from deniable.statement.caps import resolve_caps
+from deniable.statement.expected_tables import checked_names, checked_shares
+from deniable.statement.methods import check_number, method_named
 from deniable.studio.draft import Draft, Plain, digest, names_of, usual
 from deniable.studio.numbers import decimal_number, plain, whole_number, written
 
@@ -40,24 +40,7 @@ _Check = Callable[[float, str], float]
 
 @dataclass
 class Wish:
-    """What is asked of the library, as far as it could be understood.
-
-    Args:
-        schema: the document of the schema, with the levels and importances that were typed.
-        arguments: of :func:`deniable.design.design.design`.
-        rows: expected.
-        within: the half-width that is accepted, as a fraction of 1.
-        prior: how sure of something an observer is before, as a fraction of 1.
-        limit: how sure of it they may become, as a fraction of 1; 0 if that was not typed.
-        waves: releases of the same people.
-        tables: of interest, each one to three names.
-        assume: what shares are assumed, as :func:`~deniable.design.expected_tables.expected_tables`
-            takes it.
-        target: whether sampling error counts, likewise.
-        responses: the file of a response matrix, by attribute.
-        problems: what is wrong, by control.
-        unchosen: the controls that decide how much may be learnt, and are empty.
-    """
+    """What is asked of the library, as far as it could be understood."""
 
     schema: dict[str, Any]
     arguments: dict[str, Any] = field(default_factory=dict)

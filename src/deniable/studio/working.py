@@ -34,11 +34,8 @@ Gone = Callable[[], Awaitable[bool]]
 
 
 async def in_process(function: Callable[..., Any], *given: Any) -> Any:
-    """Return what a function of a module returns, computed in a process that ends with the await.
-
-    Raises:
-        InputError: if the function does, or its process was ended by somebody else.
-    """
+    """Return what a function of a module returns, computed in a process that ends with the
+    await."""
     here, there = _context.Pipe(duplex=False)
     process = _context.Process(target=_work, args=(there, function, given), daemon=True)
     loop = asyncio.get_running_loop()

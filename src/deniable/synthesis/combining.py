@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._checks import typed
-from deniable.design.stored import read_json
 from deniable.errors import InputError
 from deniable.estimate.columns import text_of
 from deniable.estimate.inference import check_between, one_of
+from deniable.statement.stored import read_json
 
 Kind = Literal["synthetic", "imputed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -47,15 +47,9 @@ UNREAD = "not to be read: rare next to the noise"
 class Combined:
     """Combined estimates.
 
-    Args:
-        terms: what is estimated, shape (q,).
-        kind: of the copies.
-        copies: how many.
-        estimates: means over the copies, shape (q,).
-        standard_errors: shape (q,).
-        degrees_of_freedom: of Student's law, shape (q,).
-        spreads: of the stated variances, standard deviation over mean, shape (q,).
-        level: of the intervals, unless another is asked for.
+    ``terms``: what is estimated, shape (q,). ``estimates``: means over the copies, shape (q,).
+    ``standard_errors``: shape (q,). ``degrees_of_freedom``: of Student's law, shape (q,).
+    ``spreads``: of the stated variances, standard deviation over mean, shape (q,).
     """
 
     terms: tuple[str, ...]
@@ -69,11 +63,7 @@ class Combined:
 
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row per estimate: ``term``, ``estimate``, ``std_error``, ``statistic``,
-        ``df``, ``p_value``, ``low``, ``high`` and ``remark``.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
-        """
+        ``df``, ``p_value``, ``low``, ``high`` and ``remark``."""
         from scipy.special import stdtr, stdtrit  # only here: loading it takes a while
 
         level = self.level if level is None else level
@@ -188,14 +178,7 @@ def read_results(
     path: str | Path,
 ) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
     """Read a CSV file with a row for every copy and estimate: columns ``copy``, ``term``,
-    ``estimate``, and ``std_error`` or ``variance``; others are passed over.
-
-    Returns:
-        Terms, estimates and variances as :func:`combine` takes them.
-
-    Raises:
-        InputError: naming file, row and column, if it is not such a file.
-    """
+    ``estimate``, and ``std_error`` or ``variance``; others are passed over."""
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             head, *rows = [row for row in csv.reader(file) if row] or [[]]
@@ -243,17 +226,7 @@ def _number(text: str, column: str, where: str) -> float:
 
 
 def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:
-    """Return what a file of results comes to.
-
-    Args:
-        path: of the results; :func:`read_results` says what is in it.
-        kind: what the copies are; by default as ``about.json`` beside it says, which also tells
-            how many they have to be.
-        level: of the intervals.
-
-    Raises:
-        InputError: if nothing says what the copies are, some are missing, or as :func:`combine`.
-    """
+    """Return what a file of results comes to."""
     terms, estimates, variances = read_results(path)
     about = path.parent / "about.json"
     if about.is_file():

@@ -32,9 +32,7 @@ def code_type(sizes: Sequence[int]) -> np.dtype[Any]:
 class Choices:
     """Several distributions over the same outcomes, to draw from.
 
-    Args:
-        weights: not negative, a distribution a row, shape (distributions, outcomes). A row without
-            any weight counts as uniform.
+    ``weights``: not negative, a distribution a row, shape (distributions, outcomes).
 
     >>> from deniable.randomness import SeededRandomness
     >>> choices = Choices(np.array([[1.0, 0.0], [0.0, 1.0]]))

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from deniable._checks import typed
 from deniable.atomic_files import refuse_foreign_folder, replaced_folder
-from deniable.design.record import to_json
-from deniable.design.stored import read_json
 from deniable.errors import InputError
 from deniable.estimate.counting import released_attributes
 from deniable.estimate.inference import one_of
@@ -24,6 +22,8 @@ from deniable.opened import Names, Plan, names_of, open_release
 from deniable.randomness import BitSource, SystemRandomness
 from deniable.release.record import verify
 from deniable.report.rendering import read, render
+from deniable.statement.record import to_json
+from deniable.statement.stored import read_json
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
 from deniable.synthesis.pairs import MOST_CELLS, PairsModel
 from deniable.synthesis.rows import ReleasedRows
@@ -48,11 +48,7 @@ _RULES = {
 
 @dataclass(frozen=True)
 class SynthesisRequest:
-    """What copies to make of a release; the arguments are those of :func:`synthesize`.
-
-    Raises:
-        InputError: if one is none of these.
-    """
+    """What copies to make of a release; the arguments are those of :func:`synthesize`."""
 
     of: tuple[str, ...] = ()
     tables: TablesModel | None = None
@@ -75,11 +71,7 @@ class SynthesisRequest:
             )
 
     def names(self, release: Release) -> tuple[str, ...]:
-        """Return the attributes.
-
-        Raises:
-            InputError: if one is released as it is, unknown, or there are fewer than two.
-        """
+        """Return the attributes."""
         schema = release.strata.schema
         names = self.of or tuple(schema.names[i] for i in schema.protected)
         for name in names:
@@ -158,11 +150,7 @@ def synthesize(
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
-    """Stop before any work if the folder exists and is not to be, or must not be, replaced.
-
-    Raises:
-        InputError: as :func:`deniable.atomic_files.refuse_foreign_folder`.
-    """
+    """Stop before any work if the folder exists and is not to be, or must not be, replaced."""
 
     def is_ours(names: set[str]) -> bool:
         return all(name in (ABOUT, PAGE) or MARK in name for name in names)
@@ -171,12 +159,7 @@ def check_output(output: Path, *, overwrite: bool) -> None:
 
 
 def claim_of(stated: Any, release: Release) -> dict[str, Any]:
-    """Return what the release's record promises, unchanged, after checking it.
-
-    Args:
-        stated: the folder or file that has the record, if there is one.
-        release: of which, without a record, ε is told.
-    """
+    """Return what the release's record promises, unchanged, after checking it."""
     if isinstance(stated, str | Path):
         path = Path(stated) / "record.json" if Path(stated).is_dir() else Path(stated)
         if path.suffix == ".json" and path.is_file():
@@ -199,20 +182,7 @@ def write_copies(
 ) -> dict[str, Any]:
     """Fit a model, draw copies and write them to a folder, all or nothing.
 
-    Args:
-        release: the released rows, to be read twice.
-        request: what copies.
-        output: the folder to make.
-        claim: what the release's record promises.
-        bits: source of randomness.
-        overwrite: whether an older folder of copies may be replaced.
-        advance: told how much is done, from 0 to 1.
-
-    Returns:
-        What ``about.json`` has.
-
-    Raises:
-        InputError: if the release cannot bear the model, or the folder cannot be made.
+    ``advance``: told how much is done, from 0 to 1.
     """
     check_output(output, overwrite=overwrite)
     names = request.names(release)
@@ -353,11 +323,7 @@ def _compared(
 
 
 def rendered(about: Mapping[str, Any]) -> str:
-    """Return the page of a folder: one HTML file that needs nothing else.
-
-    Args:
-        about: what ``about.json`` has.
-    """
+    """Return the page of a folder: one HTML file that needs nothing else."""
     disagreeing = [
         (table["attributes"], cell)
         for table in about["tables"]

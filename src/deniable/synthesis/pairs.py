@@ -34,14 +34,7 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class PairsModel:
-    """The model of all pairs of some attributes, fitted to released rows.
-
-    Args:
-        names: the attributes.
-        sizes: categories of each.
-        fit: the log-linear model.
-        seen: what it was fitted to.
-    """
+    """The model of all pairs of some attributes, fitted to released rows."""
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -52,12 +45,7 @@ class PairsModel:
 
     @classmethod
     def fitted(cls, rows: ReleasedRows, names: Sequence[str]) -> "PairsModel":
-        """Fit the model.
-
-        Raises:
-            InputError: if there are too many cells, or the release does not tell how two of the
-                attributes go together.
-        """
+        """Fit the model."""
         attributes = [v.attribute for v in rows.strata.schema.variables(names)]
         return cls.of_seen(names, [a.categories for a in attributes], lambda: rows.seen(names))
 

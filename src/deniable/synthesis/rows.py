@@ -23,11 +23,9 @@ from deniable.tables.selection import Selection, Where
 class Seen:
     """What the rows of one stratum show of some attributes.
 
-    Args:
-        mechanism: of the stratum.
-        rows: their places among all rows, shape (n,).
-        cells: the place of each in the flat table of released values, shape (n,).
-        counts: how many show each, shape of the released values.
+    ``rows``: their places among all rows, shape (n,). ``cells``: the place of each in the flat
+    table of released values, shape (n,). ``counts``: how many show each, shape of the released
+    values.
     """
 
     mechanism: Mechanism
@@ -40,13 +38,9 @@ class Seen:
 class ReleasedRows:
     """Released rows in memory.
 
-    Args:
-        strata: what randomized them.
-        codes: released codes by the attributes' positions, and the forms' (see
-            :class:`~deniable.estimate.counting.KeptRows`), shape (n,) each.
-        parts: of every stratum its value and the places of its rows.
-        chosen: which of the rows that were read these are, shape (rows read,).
-        selection: by which conditions.
+    ``codes``: released codes by the attributes' positions, and the forms' (see
+    :class:`~deniable.estimate.counting.KeptRows`), shape (n,) each. ``chosen``: which of the rows
+    that were read these are, shape (rows read,).
     """
 
     strata: Strata
@@ -57,16 +51,7 @@ class ReleasedRows:
 
     @classmethod
     def read(cls, release: Release, names: Sequence[str], where: Where) -> "ReleasedRows":
-        """Read the rows of a release.
-
-        Args:
-            release: to read.
-            names: attributes.
-            where: conditions on kept columns.
-
-        Raises:
-            InputError: if they cannot be read, or none is left.
-        """
+        """Read the rows of a release."""
         column = release.strata.column
         rows = release.read_rows(names, texts=[] if column is None else [column], where=where)
         assert rows.chosen is not None
@@ -91,11 +76,7 @@ class ReleasedRows:
         return channel, channel.released_codes({i: c[rows] for i, c in self.codes.items()})
 
     def seen(self, names: Sequence[str]) -> list[Seen]:
-        """Return what the rows show of some attributes, stratum by stratum.
-
-        Raises:
-            InputError: if a row is not of this release.
-        """
+        """Return what the rows show of some attributes, stratum by stratum."""
         found = []
         for stratum, rows in self.parts:
             channel, axes = self.shown(names, rows, stratum)
@@ -150,11 +131,6 @@ def drawn_shares(
     The draw is the fit to rows with random weights (weighted likelihood bootstrap: Newton and
     Raftery 1994). A normal law around the fit will not do: where a release says little of a rare
     category, its share comes out a hundred times too large in some copies.
-
-    Args:
-        fit: to begin with.
-        seen: what it was fitted to.
-        weights: exponential, one a row; the same for all tables of a copy.
     """
     observed = tuple(
         Observed(

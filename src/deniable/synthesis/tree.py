@@ -62,15 +62,7 @@ FittedTable = tuple[tuple[int, ...], LogLinearFit, list[Seen]]
 
 @dataclass(frozen=True)
 class DrawnTree:
-    """A tree with drawn shares.
-
-    Args:
-        parents: of every attribute the place of its parent, −1 of a root; parents stand first in
-            ``order``.
-        order: the attributes' places.
-        shares: of every attribute its shares by its parent's category, (parent's, own); of a root
-            one row.
-    """
+    """A tree with drawn shares."""
 
     parents: tuple[int, ...]
     order: tuple[int, ...]
@@ -79,16 +71,7 @@ class DrawnTree:
 
 @dataclass(frozen=True)
 class TreeModel:
-    """A tree of associations, fitted to released rows.
-
-    Args:
-        names: the attributes.
-        sizes: categories of each.
-        rows: what it was fitted to.
-        edges: parent and child, parents first.
-        tables: of every edge, and of every attribute that has none: its attributes, its saturated
-            model, and what that was fitted to.
-    """
+    """A tree of associations, fitted to released rows."""
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -100,11 +83,7 @@ class TreeModel:
 
     @classmethod
     def fitted(cls, rows: ReleasedRows, names: Sequence[str]) -> "TreeModel":
-        """Find the tree and fit it.
-
-        Raises:
-            InputError: if the release tells nothing of an attribute, or too little to fit.
-        """
+        """Find the tree and fit it."""
         names = tuple(names)
         axes = tuple(
             Axis(name, variable.attribute.categories)
@@ -169,11 +148,7 @@ class TreeModel:
 
     def imputed(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
         """Return true values of the released rows, drawn given what was released, shape (copies,
-        attributes, rows).
-
-        Raises:
-            InputError: if there are too many attributes.
-        """
+        attributes, rows)."""
         if len(self.names) > MOST_IMPUTED:
             raise InputError(
                 f"true values of released rows are drawn for at most {MOST_IMPUTED} attributes; "
@@ -195,13 +170,11 @@ class TreeModel:
 class Evidence:
     """What rows under one pattern kernel show of the true values.
 
-    Args:
-        rows: their places in the block, shape (n,).
-        factors: of every attribute how likely each of its categories makes what was released, as
-            far as a matrix says so, shape (n, categories).
-        hits: of every attribute of the kernel, by its place, which categories agree with what was
-            released, shape (n, categories).
-        kernel: logarithms of the kernel by the attributes that disagree, shape (2,)·(attributes).
+    ``rows``: their places in the block, shape (n,). ``factors``: of every attribute how likely each
+    of its categories makes what was released, as far as a matrix says so, shape (n, categories).
+    ``hits``: of every attribute of the kernel, by its place, which categories agree with what was
+    released, shape (n, categories). ``kernel``: logarithms of the kernel by the attributes that
+    disagree, shape (2,)·(attributes).
     """
 
     rows: NDArray[np.intp]
@@ -290,9 +263,8 @@ def evidence_of(
 ) -> Iterator[Evidence]:
     """Yield what released rows show, those under one kernel together.
 
-    Args:
-        channel: on all attributes of a model, each an axis.
-        axes: what the rows show along each axis of released values, shape (n,) each.
+    ``channel``: on all attributes of a model, each an axis. ``axes``: what the rows show along each
+    axis of released values, shape (n,) each.
     """
     forward = channel.forward
     if not isinstance(forward, StackedMap):
@@ -322,11 +294,7 @@ def _evidence(part: TableMap, rows: NDArray[np.intp], shown: list[NDArray[Any]])
 
 
 def _saturated(rows: ReleasedRows, axes: Sequence[Axis], places: tuple[int, ...]) -> FittedTable:
-    """Fit the saturated model of one attribute or two.
-
-    Raises:
-        InputError: if the release does not tell their table.
-    """
+    """Fit the saturated model of one attribute or two."""
     names = [axes[place].name for place in places]
     cells = Cells(tuple(axes[place] for place in places), len(places))
     seen = rows.seen(names)

@@ -23,16 +23,6 @@ _SHEET_ROWS, _SHEET_COLUMNS, _CELL_CHARACTERS = 1 << 20, 1 << 14, 32767
 def write_columns(path: Path, columns: Columns, caption: str, *, overwrite: bool = False) -> None:
     """Write columns to a file that appears when it is complete.
 
-    Args:
-        path: ending in .csv, .parquet or .xlsx.
-        columns: plain values by name, all of one length.
-        caption: what they are: in the file's metadata (Parquet) or on a second sheet (Excel).
-        overwrite: whether an existing file may be replaced.
-
-    Raises:
-        InputError: if the file exists, cannot be written or is of another kind, or Excel files are
-            asked for and xlsxwriter is not installed.
-
     >>> write_columns(Path("shares.csv"), {"sex": ["f", "m"], "estimate": [0.5, 0.5]}, "Shares")
     >>> Path("shares.csv").read_text().splitlines()[:2]
     ['"sex","estimate"', '"f",0.5']
@@ -95,11 +85,7 @@ def _write_excel(file: BinaryIO, columns: Columns, caption: str) -> None:
 
 
 def frame_of(columns: Columns, library: Literal["pandas", "polars"]) -> Any:
-    """Return columns as a dataframe.
-
-    Raises:
-        InputError: if the library is not installed.
-    """
+    """Return columns as a dataframe."""
     import narwhals as nw
 
     data = {name: list(values) for name, values in columns.items()}

@@ -30,12 +30,7 @@ def numpy_type(kind: Any) -> np.dtype[Any]:
 
 
 def from_numpy(values: NDArray[Any], null: int | None = None) -> Any:
-    """Return numbers, shape (n,), as a pyarrow array that shares their memory.
-
-    Args:
-        values: the numbers.
-        null: a number that stands for a null; None if there are no nulls.
-    """
+    """Return numbers, shape (n,), as a pyarrow array that shares their memory."""
     buffer = pa.py_buffer(np.ascontiguousarray(values))
     valid = None
     if null is not None:
@@ -44,12 +39,7 @@ def from_numpy(values: NDArray[Any], null: int | None = None) -> Any:
 
 
 def to_numpy(array: Any, null: float | None = None) -> NDArray[Any]:
-    """Return a pyarrow array of numbers or truth values, shape (n,).
-
-    Args:
-        array: the values; numbers without nulls share their memory and are read-only.
-        null: what a null becomes, in the numbers' type; None if there are no nulls.
-    """
+    """Return a pyarrow array of numbers or truth values, shape (n,)."""
     validity, data = array.buffers()
     start, count = array.offset, len(array)
     kind = numpy_type(array.type)

@@ -68,13 +68,7 @@ def _bucket(paths: Sequence[Path], bucket: int) -> Iterator[Any]:
 
 
 class Scatter:
-    """Writes randomized rows by buckets.
-
-    Args:
-        file: where to.
-        buckets: how many there are.
-        held: rows that are held before they are written.
-    """
+    """Writes randomized rows by buckets."""
 
     def __init__(self, file: BinaryIO, buckets: int, held: int) -> None:
         self._file = _Buckets(file)
@@ -89,10 +83,8 @@ class Scatter:
     ) -> None:
         """Append a batch.
 
-        Args:
-            codes: the released codes, one array of shape (n,) per attribute.
-            kept: the columns released as they are, by name.
-            places: the bucket of every row, shape (n,).
+        ``codes``: the released codes, one array of shape (n,) per attribute. ``places``: the bucket
+        of every row, shape (n,).
         """
         self._held.append((list(codes), dict(kept), places))
         self._rows += len(places)
@@ -126,12 +118,7 @@ class Scatter:
 
 def gathered(paths: Sequence[Path], bucket: int) -> tuple[list[NDArray[Any]], dict[str, Any]]:
     """Return a bucket's rows of all files: codes per attribute, and kept columns by name; no
-    columns if it has no rows.
-
-    Args:
-        paths: files of :class:`Scatter`.
-        bucket: which.
-    """
+    columns if it has no rows."""
     tables = [table for table in _bucket(paths, bucket) if table.num_rows]
     if not tables:
         return [], {}
@@ -150,11 +137,7 @@ def gathered(paths: Sequence[Path], bucket: int) -> tuple[list[NDArray[Any]], di
 
 
 class PersonTally:
-    """Counts the rows of each person of a part, and writes the counts by buckets of persons.
-
-    Args:
-        file: where to.
-    """
+    """Counts the rows of each person of a part, and writes the counts by buckets of persons."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = _Buckets(file)
@@ -162,11 +145,7 @@ class PersonTally:
         self._rows = 0
 
     def add(self, persons: Any) -> None:
-        """Count a batch's rows.
-
-        Args:
-            persons: whose row it is, a pyarrow array without nulls.
-        """
+        """Count a batch's rows."""
         if not len(persons):
             return
         counted = common_form(persons).value_counts()
@@ -193,11 +172,7 @@ class PersonTally:
 
 
 def most_rows(paths: Sequence[Path]) -> int:
-    """Return the most rows that one person has in all parts.
-
-    Args:
-        paths: files of :class:`PersonTally`.
-    """
+    """Return the most rows that one person has in all parts."""
     most = 0
     for bucket in range(PERSON_BUCKETS):
         tables = [table for table in _bucket(paths, bucket) if table.num_rows]

@@ -17,15 +17,7 @@ from deniable.tables.encode import NUMBER
 
 @dataclass(frozen=True)
 class Entry:
-    """What a codebook says of one column.
-
-    Args:
-        labels: what each value is called, by the value as text, in the codebook's order.
-        missing: the same of values that stand for a missing one.
-        missing_ranges: closed ranges of numbers that stand for a missing value.
-        question: what people were asked.
-        ordered: whether the order of the values means something.
-    """
+    """What a codebook says of one column."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -74,13 +66,6 @@ def read_codebook(path: Path) -> dict[str, Entry]:
     A CSV file has the columns name, value and label, a row for each value of each column; besides,
     if it has them, question (what people were asked) and missing (yes, where the value stands for a
     missing one). A file that begins with ``<`` is a DDI-Codebook 2.5, as archives export it.
-
-    Args:
-        path: the file.
-
-    Raises:
-        InputError: if it cannot be read, is neither, or contradicts itself: a column, a value or a
-            label that is there twice, in whatever spelling, or two questions of one column.
 
     >>> _ = Path("codebook.csv").write_text("name,value,label\\nsex,1,male\\nsex,2,female\\n")
     >>> read_codebook(Path("codebook.csv"))["sex"].labels
@@ -148,12 +133,7 @@ class _Names:
         self._spelled: dict[str, str] = {}
 
     def add(self, value: str, label: str, place: str, *, missing: bool) -> None:
-        """Add a value.
-
-        Raises:
-            InputError: if it is there already, in whatever spelling, or another that is no missing
-                one has its label.
-        """
+        """Add a value."""
         plain = number_text(float(value)) if re.match(NUMBER, value) else value
         if (other := self._spelled.setdefault(plain, value)) != value or value in self.names:
             spelled = "" if other == value else f", first as '{other}'"
@@ -250,11 +230,7 @@ def _text(element: Element, tag: str, place: str) -> str:
 
 
 def _only(texts: list[str], place: str, tag: str) -> str:
-    """Return the text of all elements of a kind that has one at most.
-
-    Raises:
-        InputError: if two have different ones, such as labels in two languages.
-    """
+    """Return the text of all elements of a kind that has one at most."""
     several = list(dict.fromkeys(filter(None, texts)))
     if len(several) > 1:
         raise InputError(

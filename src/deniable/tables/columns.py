@@ -15,19 +15,7 @@ from deniable.tables.encode import integer_fits, is_fractional, truth_values
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a released table.
-
-    Args:
-        name: its name.
-        kind: its pyarrow type.
-        position: which array of codes it shows, or None for a column released as it is.
-        labels: the text of each code; empty for a column released as it is.
-        stride: if the array holds combinations and the column is one part of them, the step by
-            which that part moves the code; None if it shows the array itself.
-        source: the column of the input whose place it takes, if that has another name.
-        empty: the code of the array for an empty cell; None if there are none.
-        added: whether it stands in no column's place.
-    """
+    """One column of a released table."""
 
     name: str
     kind: Any
@@ -45,11 +33,7 @@ class Column:
 
     def codes(self, arrays: Sequence[NDArray[Any]] | Mapping[int, NDArray[Any]]) -> NDArray[Any]:
         """Return the codes that a randomized column shows, shape (n,); of an empty cell the number
-        of the labels.
-
-        Args:
-            arrays: the released codes, one array per attribute, or those that it needs by number.
-        """
+        of the labels."""
         assert self.position is not None
         codes = arrays[self.position]
         if self.stride is None:
@@ -62,12 +46,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Forms:
-    """The column of a release that holds the number of each row's form.
-
-    Args:
-        column: its name.
-        number: how many forms there are.
-    """
+    """The column of a release that holds the number of each row's form."""
 
     column: str
     number: int
@@ -91,14 +70,7 @@ def released_columns(
     A merged attribute whose released values are its categories comes out as the columns that it was
     read from. Otherwise one column of text with its name stands in the place of the first of them.
 
-    Args:
-        columns: name and pyarrow type of the input's columns.
-        attributes: the attributes, in the order of the codes.
-        keep: columns released as they are; an attribute that is kept is released untouched.
-        output_labels: per attribute the texts of the released codes; by default its categories.
-        numeric: columns that come out as 64-bit floating-point numbers.
-        forms: the column with the number of the form, last, if the rows have forms; cells that a
-            form does not ask are empty, and a missing answer is the text of its category.
+    ``numeric``: columns that come out as 64-bit floating-point numbers.
     """
     numbers = set(numeric)
     kept = set(keep)
@@ -129,14 +101,8 @@ def text_columns(
     keep: Sequence[str] = (),
     forms: Forms | None = None,
 ) -> tuple[Column, ...]:
-    """Lay out released rows whose table is not known: every column is text, in the schema's order.
-
-    Args:
-        attributes: the attributes, in the order of the codes; all are in the codes.
-        output_labels: per attribute the texts of the released codes.
-        keep: columns that are not randomized.
-        forms: the column with the number of the form, if the rows have forms.
-    """
+    """Lay out released rows whose table is not known: every column is text, in the schema's
+    order."""
     names = [column.name for attribute in attributes for column in attribute.columns]
     text = [(name, pa.string()) for name in dict.fromkeys([*names, *keep])]
     return released_columns(text, attributes, keep, output_labels, forms=forms)
@@ -201,11 +167,7 @@ def label_values(labels: Sequence[str], kind: Any) -> list[str | int | bool | No
 
 
 class Decoder:
-    """Turns released codes back into a pyarrow column of a declared type.
-
-    Args:
-        column: a randomized column of the release.
-    """
+    """Turns released codes back into a pyarrow column of a declared type."""
 
     def __init__(self, column: Column) -> None:
         self.kind = column.kind

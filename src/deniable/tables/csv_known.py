@@ -29,19 +29,7 @@ _MOST_BYTES = 64
 
 
 class KnownRows:
-    """The distinct texts of all columns of a table, and how they are written in its rows.
-
-    Args:
-        rows: some rows, as a pyarrow table of all columns as text; nulls are empty fields.
-        lines: the same rows as bytes of the file. If a column's field is in quotes in the first of
-            them, all its fields are expected to be.
-        separator: what stands between fields.
-        before: the texts of earlier rows, which are expected to come again.
-
-    Raises:
-        ValueError: if a column has too many distinct texts, or ones that a few bytes do not tell
-            apart, or its first field is not written as it would be written here.
-    """
+    """The distinct texts of all columns of a table, and how they are written in its rows."""
 
     def __init__(
         self, rows: Any, lines: bytes, separator: str, before: "KnownRows | None" = None
@@ -83,13 +71,7 @@ class KnownRows:
 
     def batch(self, block: Any, names: Sequence[str], all_names: Sequence[str]) -> Any:
         """Return the rows of a block as a record batch of dictionary arrays; None if one of them
-        has another text.
-
-        Args:
-            block: whole lines, as a pyarrow buffer.
-            names: which columns to return.
-            all_names: what all of them are called.
-        """
+        has another text."""
         signs = np.frombuffer(block, dtype=np.uint8)
         place = np.flatnonzero(signs == ord("\n"))
         place[1:] = place[:-1] + 1
@@ -107,15 +89,7 @@ class KnownRows:
 
 
 class _KnownColumn:
-    """The distinct texts of one column.
-
-    Args:
-        fields: the texts as they are written, each with the separator or line end behind it, so
-            that none is the beginning of another.
-
-    Raises:
-        ValueError: if few bytes do not tell them apart, or one is too long.
-    """
+    """The distinct texts of one column."""
 
     def __init__(self, fields: Sequence[bytes]) -> None:
         lengths = np.array([len(field) for field in fields])

@@ -71,13 +71,6 @@ class CsvSource:
     are none; nor is a first column without a name, which holds the names or numbers of rows, as R
     and pandas write them.
 
-    Args:
-        file: an open binary file at its beginning; compressed content is recognised.
-        table: the table's name, for messages.
-        file_format: what is known of the text; the rest is found out.
-        expected: names of columns that should be there: a separator under which they are is right.
-        untouched: columns whose fields keep the blanks around them.
-
     Attributes:
         names: the columns' names, in order.
         separator: what stands between fields.
@@ -85,9 +78,6 @@ class CsvSource:
         encoding: the encoding of the text.
         dates: the form of dates, besides 2025-12-31.
         surely_named: whether the names are known to be no data.
-
-    Raises:
-        InputError: if there is no readable header, or the separator cannot be told.
     """
 
     def __init__(
@@ -150,11 +140,7 @@ class CsvSource:
         return [pa.string()] * len(columns)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches with these columns.
-
-        Raises:
-            InputError: if a row has too many or too few fields, or is not text in the encoding.
-        """
+        """Yield record batches with these columns."""
         single = len(self._row_names) + len(self.names) + self._unnamed == 1
         unnamed = [f"\0{place}" for place in range(self._unnamed)]
         ragged: list[Any] = []
@@ -395,11 +381,8 @@ class CsvSource:
 
     @contextmanager
     def _explained(self, ragged: Sequence[Any] = ()) -> Iterator[None]:
-        """Turn what a parser raises into one sentence. Their own texts quote the row: never shown.
-
-        Args:
-            ragged: rows with another number of fields: the row, fields expected, and found.
-        """
+        """Turn what a parser raises into one sentence. Their own texts quote the row: never
+        shown."""
         try:
             yield
         except InputError:

@@ -144,14 +144,7 @@ class TextOfColumns:
 
 
 class CsvText:
-    """Renders batches of a release as CSV text: UTF-8, ``\\n`` line ends, quotes where needed.
-
-    Args:
-        columns: the release's columns.
-
-    Raises:
-        InputError: if a kept column is of a type that has no text, such as a list.
-    """
+    """Renders batches of a release as CSV text: UTF-8, ``\\n`` line ends, quotes where needed."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._parts: list[Any] = []  # runs, names of kept columns, and separators
@@ -197,11 +190,7 @@ def _field(value: str | int | bool | None) -> str:
 
 
 def check_has_text(column: Column) -> None:
-    """Stop if a column is of a type without text, such as a list.
-
-    Raises:
-        InputError: naming it.
-    """
+    """Stop if a column is of a type without text, such as a list."""
     kind = column.kind
     if not is_single_valued(kind):
         raise InputError(

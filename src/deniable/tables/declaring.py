@@ -18,14 +18,7 @@ are named."""
 
 @dataclass(frozen=True)
 class Seen:
-    """What the rows of a table hold in a column.
-
-    Args:
-        values: all that occur and stand for no missing value, in order; None if there are too many.
-        codes: those that occur and stand for a missing value.
-        empty: whether cells are empty.
-        number: whether all values are numbers.
-    """
+    """What the rows of a table hold in a column."""
 
     values: Sequence[str] | None
     codes: tuple[str, ...]
@@ -122,19 +115,7 @@ def refuse_contradictions(
     *,
     show_values: bool,
 ) -> None:
-    """Stop if a table contradicts a codebook that is kept apart from it.
-
-    Args:
-        table: its name.
-        found: by column, rows by value, without values that stand for a missing one; None if there
-            are too many values.
-        codebook: what is said of columns.
-        show_values: whether values are shown.
-
-    Raises:
-        InputError: listing every column that is not there, and every one with values that the
-            codebook does not name.
-    """
+    """Stop if a table contradicts a codebook that is kept apart from it."""
     wrong = []
     if absent := [name for name in codebook if name not in found]:
         shown = ", ".join(f"'{name}'" for name in absent[:_SHOWN])

@@ -125,19 +125,6 @@ def draft_schema(
     kept, declared or dropped. What was read off the data is marked
     ``drafted``. What a codebook declares, or a survey file's labels, is taken from there and is not
     marked, unless rows hold values that it does not name: these are added, and listed.
-
-    Args:
-        source: what :func:`~deniable.tables.open_table` reads, but for standard input.
-        file_format: how a text file holds the table, as far as that is known.
-        progress: called with the fraction of the table that is done.
-        coding: of genotypes: ``additive``, how often a person has an allele, or ``carrier``,
-            whether; by default additive.
-        codebook: what is publicly known of columns, instead of what the file's labels say of them.
-        show_values: let the error show values that contradict the codebook.
-
-    Raises:
-        InputError: if the table cannot be read or has no rows, its first row holds no names, or a
-            coding is named for what is no fileset; or if it contradicts the codebook.
     """
     if is_fileset(source):
         return _draft_of_genotypes(source, progress, carrier=coding == "carrier")
@@ -155,11 +142,7 @@ def draft_with_reasons(
     show_values: bool = False,
 ) -> tuple[str, dict[str, str]]:
     """Return :func:`draft_schema` of a table that is no fileset, and for every column of the table,
-    in order, the reason why the draft does not declare it; empty if it does.
-
-    Raises:
-        InputError: as :func:`draft_schema`.
-    """
+    in order, the reason why the draft does not declare it; empty if it does."""
     if isinstance(source, str) and source == "-":
         raise InputError("a schema is drafted from a file, which is read twice; save the input")
     names = column_names(source, file_format)
@@ -342,13 +325,7 @@ def _file_table(file_format: FileFormat) -> list[str]:
 
 
 class _Column:
-    """What has been seen of a column, in memory that does not grow with the rows.
-
-    Args:
-        commas: whether numbers may have a decimal comma.
-        forms: how dates may be written.
-        known: what a codebook says of it.
-    """
+    """What has been seen of a column, in memory that does not grow with the rows."""
 
     def __init__(
         self, *, commas: bool, forms: Sequence[str] = (ISO,), known: Entry | None = None

@@ -37,17 +37,6 @@ class ColumnEncoder:
     numbers and numeric text are put into [e₀, e₁), …, the last interval closed, and a text that is
     already an interval's label is that interval. Missing are nulls, NaN and the empty text, which
     can never be a category.
-
-    Args:
-        attribute: the public domain.
-        table: the table's name, for messages.
-        show_values: whether messages may contain the offending value.
-        column_type: the type of the column, if it is already known.
-        decimal: the decimal point of numbers that are written as text.
-        dates: the form of dates that are written as text, besides 2025-12-31.
-
-    Raises:
-        InputError: if a column of that type can never hold this attribute.
     """
 
     def __init__(
@@ -91,12 +80,7 @@ class ColumnEncoder:
         """Return the codes of a pyarrow array, shape (n,), in
         :func:`~deniable.laws.patterns.code_type`.
 
-        Args:
-            column: one batch of the column.
-            first_row: number of its first row, counting data rows of the table from 1.
-
-        Raises:
-            InputError: naming table, row and column of the first value that is no category.
+        ``first_row``: number of its first row, counting data rows of the table from 1.
         """
         codes = self.look(column)
         # Codes of categories are never negative, so the smallest one tells whether all is well.
@@ -107,11 +91,7 @@ class ColumnEncoder:
 
     def look(self, column: Any) -> NDArray[Any]:
         """Return the codes of a pyarrow array, shape (n,); below 0, one of :data:`REASONS`, where a
-        value is no category.
-
-        Raises:
-            InputError: if a column of that type can never hold this attribute.
-        """
+        value is no category."""
         if self.attribute.dates or not _is_plain(column.type):
             self._check_type(column.type)
         return self._codes(column)
@@ -345,12 +325,7 @@ long as a few calls."""
 
 
 class ColumnsEncoder:
-    """Encodes the columns of a table, those that are declared alike in one call.
-
-    Args:
-        encoders: the columns', by name.
-        column_types: the types of the columns, by name.
-    """
+    """Encodes the columns of a table, those that are declared alike in one call."""
 
     def __init__(
         self, encoders: Mapping[str, ColumnEncoder], column_types: Mapping[str, Any]
@@ -367,14 +342,7 @@ class ColumnsEncoder:
 
     def look(self, batch: Any) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """Yield names of columns and their codes, shape (columns, n); below 0, one of
-        :data:`REASONS`, where a value is no category.
-
-        Args:
-            batch: a record batch of n rows.
-
-        Raises:
-            InputError: if a column of its type can never hold its attribute.
-        """
+        :data:`REASONS`, where a value is no category."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         together = max(1, _TOGETHER_CELLS // max(1, batch.num_rows))
         for alike in self._alike:
@@ -390,19 +358,7 @@ class ColumnsEncoder:
 
 
 class AttributeEncoder:
-    """Turns the columns that an attribute stands in, batch by batch, into its codes.
-
-    Args:
-        attribute: one column, or several merged into one.
-        table: the table's name, for messages.
-        show_values: whether messages may contain the offending value.
-        column_types: the types of the columns, by name.
-        decimal: the decimal point of numbers that are written as text.
-        dates: the form of dates that are written as text, besides 2025-12-31.
-
-    Raises:
-        InputError: if a column of its type can never hold what is declared for it.
-    """
+    """Turns the columns that an attribute stands in, batch by batch, into its codes."""
 
     def __init__(
         self,
@@ -430,12 +386,7 @@ class AttributeEncoder:
     def encode(self, batch: Any, first_row: int = 1) -> NDArray[Any]:
         """Return the codes of a record batch, shape (n,), the last column fastest.
 
-        Args:
-            batch: some rows of the table.
-            first_row: number of its first row, counting data rows of the table from 1.
-
-        Raises:
-            InputError: naming table, row and column of the first value that is no category.
+        ``first_row``: number of its first row, counting data rows of the table from 1.
         """
         return self.combined(
             [c.encode(batch.column(c.attribute.name), first_row) for c in self.columns]

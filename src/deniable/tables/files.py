@@ -32,10 +32,6 @@ def files_of(source: Any) -> list[Path] | None:
     Of a folder these are its tables, by name; what begins with a dot or an underscore is passed
     over, as engines put such marks beside their parts.
 
-    Raises:
-        InputError: if there is no table, one file is named twice, a folder holds other things, or
-            a database is named.
-
     >>> Path("b.csv").touch(), Path("a.csv").touch()
     (None, None)
     >>> [str(path) for path in files_of("*.csv")]
@@ -109,14 +105,7 @@ def _refuse_twice(files: Sequence[Path]) -> None:
 
 @dataclass(frozen=True)
 class Unit:
-    """Rows that are worked on together: a file, or some row groups of a Parquet file.
-
-    Args:
-        file: which of the files.
-        first_group: its first row group.
-        end_group: the one after its last; 0 of a whole file.
-        rows_before: rows of the file before it.
-    """
+    """Rows that are worked on together: a file, or some row groups of a Parquet file."""
 
     file: int
     first_group: int = 0
@@ -166,14 +155,7 @@ def _cut(number: int, path: Path) -> list[Unit]:
 
 @dataclass(frozen=True)
 class Identity:
-    """By what a file is known again: whether it has changed since it was looked at.
-
-    Args:
-        size: in bytes.
-        changed: time of the last change, in ns.
-        digest: SHA-256 of a Parquet file's footer, which has the place of every page; of another
-            file, of all of it.
-    """
+    """By what a file is known again: whether it has changed since it was looked at."""
 
     size: int
     changed: int
@@ -181,11 +163,7 @@ class Identity:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal.
-
-    Raises:
-        InputError: if it cannot be read.
-    """
+    """Return the SHA-256 of a file, in hexadecimal."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: this is a folder, a pipe or a device, and no file")
     try:
@@ -196,11 +174,7 @@ def digest_of(path: Path) -> str:
 
 
 def identity_of(path: Path) -> Identity:
-    """Return by what a file is known again.
-
-    Raises:
-        InputError: if it cannot be read.
-    """
+    """Return by what a file is known again."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())

@@ -8,12 +8,7 @@ from deniable.tables.frames import frame_can_be_read_again
 
 
 def draft_frame(frame: Any) -> tuple[str, list[str]]:
-    """Return the draft of a dataframe's schema in TOML, and the warnings that go with it.
-
-    Raises:
-        InputError: as :func:`~deniable.tables.drafting.draft_schema`; or if the table is no
-            dataframe, or the draft would declare no column.
-    """
+    """Return the draft of a dataframe's schema in TOML, and the warnings that go with it."""
     if not frame_can_be_read_again(frame):
         raise InputError(
             "a schema is drafted from a dataframe (pandas, Polars, pyarrow); for a file: "

@@ -20,17 +20,7 @@ _TABLE = "the dataframe"
 def open_frame(
     data: Any, batch_rows: int, dates: str | None = None
 ) -> "FrameSource | StreamSource":
-    """Open a table that a library holds, or can fetch.
-
-    Args:
-        data: a dataframe known to narwhals, lazy ones too, a DuckDB relation, a pyarrow dataset, or
-            an object with ``__arrow_c_stream__``.
-        batch_rows: rows at a time.
-        dates: the form of dates in columns of text, besides 2025-12-31.
-
-    Raises:
-        InputError: if it is none of them, or its columns are not named by texts.
-    """
+    """Open a table that a library holds, or can fetch."""
     if isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     if _is_frame(data):
@@ -87,13 +77,7 @@ def _not_fetched() -> InputError:
 
 
 class StreamSource:
-    """A stream of Arrow record batches.
-
-    Args:
-        stream: a ``pyarrow.RecordBatchReader``.
-        batch_rows: rows at a time.
-        dates: the form of dates in columns of text, besides 2025-12-31.
-    """
+    """A stream of Arrow record batches."""
 
     table = "the table"
     decimal = "."
@@ -111,11 +95,7 @@ class StreamSource:
         return [plain_type(self._stream.schema.field(name).type) for name in columns]
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches with these columns.
-
-        Raises:
-            InputError: if the rows cannot be fetched.
-        """
+        """Yield record batches with these columns."""
         try:
             for batch in self._stream:
                 arrays = [plain_array(batch.column(name)) for name in columns]
@@ -127,16 +107,7 @@ class StreamSource:
 
 
 class FrameSource:
-    """A dataframe in memory.
-
-    Args:
-        data: an eager dataframe known to narwhals.
-        batch_rows: rows at a time.
-        dates: the form of dates in columns of text, besides 2025-12-31.
-
-    Raises:
-        InputError: if its columns are not named by texts.
-    """
+    """A dataframe in memory."""
 
     table = _TABLE
     decimal = "."
@@ -242,10 +213,7 @@ def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray
     A pandas index and kept columns stay as they are. A pandas column of plain numbers or booleans
     that now needs a null becomes ``Int64`` or ``boolean``.
 
-    Args:
-        data: the frame that was randomized; it is not changed.
-        columns: the release's columns.
-        codes: the released codes, one array of shape (n,) per attribute.
+    ``codes``: the released codes, one array of shape (n,) per attribute.
     """
     if isinstance(data, pa.Table | pa.RecordBatch):
         arrays = [
@@ -389,12 +357,6 @@ def randomize_frame(
     What is fetched by record batches (a DuckDB relation, a dataset, a stream) comes back as a
     pyarrow table, and a lazy Polars frame as one that is not: nothing that is released is lazy
     (docs/decisions/0019-parts-without-a-key.md).
-
-    Args:
-        data: the dataframe.
-        columns: the release's columns.
-        batches: the dataframe's batches, as :func:`~deniable.tables.open_table` yields them.
-        randomize: codes in, released codes out.
     """
     if not (_is_frame(data) or isinstance(data, pa.RecordBatch)):
         released = _released_table(columns, batches, randomize)

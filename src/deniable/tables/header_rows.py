@@ -9,11 +9,7 @@ from deniable.tables.encode import is_text
 
 def refuse_header_rows(table: str, batch: Any) -> None:
     """Stop if the first rows are further header rows of a survey service: Qualtrics exports three,
-    SurveyMonkey two.
-
-    Raises:
-        InputError: naming the service and the rows.
-    """
+    SurveyMonkey two."""
     first = {
         name: column.slice(0, 2).to_pylist()
         for name, column in zip(batch.schema.names, batch.columns, strict=True)

@@ -25,13 +25,7 @@ _ERROR = re.compile(rb"""\bt\s*=\s*["']e["']|value-type\s*=\s*["']error["']""")
 
 
 def tried(kind: str, table: str, *words: str) -> str | None:
-    """Return the child's output on reading a file; None if it died or reached a limit.
-
-    Args:
-        kind: "workbook", with the name of a sheet, or "spss", with an encoding.
-        table: path of the file.
-        words: further arguments; "" for none.
-    """
+    """Return the child's output on reading a file; None if it died or reached a limit."""
     status = Path(table).stat()
     return _tried(kind, str(Path(table).absolute()), words, status.st_size, status.st_mtime_ns)
 
@@ -57,9 +51,7 @@ def rows_of(sheet: Any, errors: Sequence[tuple[int, int, str]]) -> Iterator[tupl
     """Yield the rows of a sheet that are not empty, each with its number from 1; an empty cell is
     None.
 
-    Args:
-        sheet: of python-calamine, which returns error values as empty cells.
-        errors: these, by row and column from 1.
+    ``errors``: these, by row and column from 1.
     """
     first = (sheet.start or (0, 0))[1] + 1
     of_row: dict[int, dict[int, str]] = {}

@@ -26,18 +26,6 @@ class ParquetSource:
     """A Parquet file, read page by page: a row group need not fit into the memory.
 
     A batch has at most about 64 MiB of text, and a text at most 2 MiB.
-
-    Args:
-        file: an open binary file.
-        table: the table's name, for messages.
-        batch_rows: rows at a time.
-        as_dictionary: columns that, if they are text, are handed over as codes with a dictionary,
-            as they are stored.
-        groups: the row groups to read; None for all.
-        dates: the form of dates in columns of text, besides 2025-12-31.
-
-    Raises:
-        InputError: if the file is not readable Parquet.
     """
 
     decimal = "."
@@ -79,11 +67,7 @@ class ParquetSource:
         return [self._schema.field(name).type for name in columns]
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches with these columns.
-
-        Raises:
-            InputError: if the file turns out to be damaged, or a text is too long.
-        """
+        """Yield record batches with these columns."""
 
         texts = [name for name in columns if self._is_text(name)]
         encoded = self._as_dictionary.intersection(texts)
@@ -168,11 +152,7 @@ class ParquetSource:
 
 def has_further_metadata(path: Path, known: Collection[str] = ()) -> bool:
     """Return whether a Parquet file holds key-value metadata besides the types of its columns and
-    known texts.
-
-    Raises:
-        InputError: if the file is not readable Parquet.
-    """
+    known texts."""
     try:
         about = pq.read_metadata(path)
         schema = about.schema.to_arrow_schema()

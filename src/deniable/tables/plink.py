@@ -60,17 +60,9 @@ def is_fileset(source: object) -> bool:
 class Fileset:
     """A PLINK 1 fileset, by rows as any other table, or variant by variant.
 
-    Args:
-        file: the open ``.bed`` file; its companions stand beside it.
-        table: its name.
-        expected: names of columns that are asked for: of fields of a person only these are there.
-
     Attributes:
         n_rows: how many people.
         variants: the ids of the variants, in order.
-
-    Raises:
-        InputError: if a file is missing or damaged, or the three do not belong together.
     """
 
     decimal = "."
@@ -128,11 +120,7 @@ class Fileset:
         return [pa.string() if name in self.people else pa.int8() for name in columns]
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches with these columns.
-
-        Raises:
-            InputError: if the file cannot be read.
-        """
+        """Yield record batches with these columns."""
         step = max(4, min(_MOST_ROWS, _CELLS // max(1, len(columns))) & ~3)
         for start in range(0, self.n_rows, step):
             stop = min(start + step, self.n_rows)
@@ -147,19 +135,11 @@ class Fileset:
         return from_numpy(alleles.view(np.int8), null=-1)
 
     def column(self, name: str) -> Any:
-        """Return a whole column, a pyarrow array of shape (n_rows,).
-
-        Raises:
-            InputError: if the file cannot be read.
-        """
+        """Return a whole column, a pyarrow array of shape (n_rows,)."""
         return self._rows(name, 0, self.n_rows)
 
     def bits_found(self, name: str) -> NDArray[np.bool_]:
-        """Return which of the four pairs of bits a variant has, shape (4,).
-
-        Raises:
-            InputError: if the file cannot be read.
-        """
+        """Return which of the four pairs of bits a variant has, shape (4,)."""
         packed = self._packed(name, 0, self.n_rows)
         # The last byte may be filled up with zeros, which are nobody's genotypes.
         held = np.bincount(packed[: self.n_rows // 4], minlength=256) @ _pairs_of_bytes()
@@ -169,12 +149,7 @@ class Fileset:
     def codes(self, name: str, code_of: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return a variant's codes, shape (n_rows,).
 
-        Args:
-            name: of the variant.
-            code_of: the code of each pair of bits, shape (4,).
-
-        Raises:
-            InputError: if the file cannot be read.
+        ``code_of``: the code of each pair of bits, shape (4,).
         """
         return unpacked(self._packed(name, 0, self.n_rows), code_of, self.n_rows)
 
@@ -277,15 +252,7 @@ def _texts(path: Path, words: Sequence[bytes]) -> list[str]:
 
 
 def check_people(path: Path, columns: Collection[str]) -> None:
-    """Refuse a released fileset with something in its ``.fam`` file that no column stands for.
-
-    Args:
-        path: its ``.bed`` file.
-        columns: the columns of the release.
-
-    Raises:
-        InputError: if so.
-    """
+    """Refuse a released fileset with something in its ``.fam`` file that no column stands for."""
     fam = path.with_suffix(".fam")
     row = 0
     for fields in _fields(fam, "a person"):
@@ -306,16 +273,6 @@ class FilesetWriter:
 
     Variants may be written in any order, each of them once. The lines of the ``.bim`` file are the
     input's. People are numbered, and nothing else is said of them, unless it is in the columns.
-
-    Args:
-        path: the ``.bed`` file to make.
-        source: the fileset that is randomized.
-        columns: the columns of the release.
-        overwrite: whether existing files may be replaced.
-        before_seen: called once, before anybody can see a row.
-
-    Raises:
-        InputError: if a file exists or cannot be written, or released values are no genotypes.
     """
 
     def __init__(
@@ -364,9 +321,7 @@ class FilesetWriter:
     def write(self, column: Column, codes: Mapping[int, NDArray[Any]]) -> None:
         """Write a randomized column.
 
-        Args:
-            column: of the release.
-            codes: the released codes, by the number of the attribute, shape (n,).
+        ``codes``: the released codes, by the number of the attribute, shape (n,).
         """
         shown = column.codes(codes)
         if column.name in PEOPLE:

@@ -17,18 +17,7 @@ LIKELY_ENCODING = "windows-1252"
 
 @dataclass(frozen=True)
 class Preview:
-    """The first rows of a table, as they are read under some options.
-
-    Args:
-        names: the columns' names, in order.
-        rows: the values of each row as text; None for a missing one.
-        is_text: whether the file is text, so that encoding, separator and decimal mark matter.
-        encoding: of a text file; :data:`LIKELY_ENCODING` where ``problem`` is the encoding.
-        separator: of a text file.
-        decimal: the decimal mark.
-        sheets: the names of a workbook's sheets.
-        problem: the error under these options; empty if there is none.
-    """
+    """The first rows of a table, as they are read under some options."""
 
     names: tuple[str, ...] = ()
     rows: tuple[tuple[str | None, ...], ...] = ()

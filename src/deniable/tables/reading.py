@@ -75,11 +75,8 @@ class Source(Protocol):
 class Batch:
     """Some rows of a table.
 
-    Args:
-        codes: one array of codes per attribute, in the order of the attributes, shape (n_rows,).
-        kept: the columns that are released as they are, by name, as pyarrow arrays.
-        n_rows: how many rows.
-        first_row: number of the first one, counting the table's data rows from 1.
+    ``codes``: one array of codes per attribute, in the order of the attributes, shape (n_rows,).
+    ``first_row``: number of the first one, counting the table's data rows from 1.
     """
 
     codes: list[NDArray[Any]]
@@ -92,10 +89,7 @@ class Batch:
 class Mismatch:
     """How often values of a column do not fit in one way.
 
-    Args:
-        first_row: the first row where it is so, counting from 1.
-        count: in how many rows.
-        values: some of them.
+    ``first_row``: the first row where it is so, counting from 1.
     """
 
     first_row: int
@@ -175,9 +169,6 @@ class TableReader:
         """Yield the table's rows.
 
         A thread reads ahead by a batch or two while the caller works.
-
-        Raises:
-            InputError: naming table, row and column of the first value that cannot be used.
         """
         names = [name for name, _ in self.columns]
         kinds = dict(self.columns)
@@ -209,14 +200,7 @@ class TableReader:
         ]
 
     def genotypes(self, place: int) -> NDArray[Any]:
-        """Return all rows' codes of one attribute of a fileset, shape (n,).
-
-        Args:
-            place: which attribute.
-
-        Raises:
-            InputError: as when the rows are gone through.
-        """
+        """Return all rows' codes of one attribute of a fileset, shape (n,)."""
         assert isinstance(self.source, Fileset)
         encoder = self._encoders[place]
         return encoder.combined([self._attribute_column(column) for column in encoder.columns])
@@ -249,19 +233,7 @@ class TableReader:
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
         check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
-        """Read all rows and compare them with what is declared; return how many there are.
-
-        Args:
-            filled: columns in which no row may be empty.
-            progress: called with the fraction of the table that is done, after every batch.
-            tally: by column what is called with a batch of its values that are there, a pyarrow
-                array.
-            check_kept: called with the table's name, a batch of the kept columns, and the number of
-                its first row.
-
-        Raises:
-            InputError: naming every kind of mismatch, with its count and its first row.
-        """
+        """Read all rows and compare them with what is declared; return how many there are."""
         columns = self._column_encoders
         names = [name for name, _ in self.columns]
         if isinstance(self.source, Fileset):
@@ -325,13 +297,6 @@ class SeveralTables:
 
     Attributes as of :class:`TableReader`; ``table`` is the one that is being read, and rows are
     counted within it.
-
-    Args:
-        files: the tables.
-        open_one: opens one of them.
-
-    Raises:
-        InputError: if the first one cannot be opened; the others' turn comes.
     """
 
     def __init__(self, files: Sequence[Path], open_one: Callable[[Path], TableReader]) -> None:
@@ -374,11 +339,7 @@ class SeveralTables:
             yield self._current
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield the rows of all tables.
-
-        Raises:
-            InputError: as of one table; or if the columns of two are not alike.
-        """
+        """Yield the rows of all tables."""
         for reader in self._each():
             yield from reader
 
@@ -389,11 +350,7 @@ class SeveralTables:
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
         check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
-        """Compare all rows with what is declared; return how many there are.
-
-        Raises:
-            InputError: as :meth:`TableReader.look` of the first table that does not fit.
-        """
+        """Compare all rows with what is declared; return how many there are."""
         return sum(
             r.look(filled, lambda _: progress(self.fraction), tally, check_kept)
             for r in self._each()
@@ -413,11 +370,7 @@ class SeveralTables:
 def refuse_other_columns(
     columns: Sequence[tuple[str, Any]], reader: TableReader, first: Path | str
 ) -> None:
-    """Stop if a table has other columns than the first of several, or of other types.
-
-    Raises:
-        InputError: naming the column.
-    """
+    """Stop if a table has other columns than the first of several, or of other types."""
     expected, kinds = dict(columns), dict(reader.columns)
     for name, kind in expected.items():
         if kinds[name] != kind:
@@ -441,28 +394,7 @@ def open_table(
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
 ) -> Reader:
-    """Open a table and check its columns; nothing but the header is read yet.
-
-    Args:
-        source: the path of a .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods
-            file (what it contains decides, not how it is called), or of
-            a .bed file with its .bim and .fam beside it; a list of such paths, a
-            folder of such files or a pattern for their names; "-" for CSV on standard input; an
-            open binary file with CSV; a pandas, Polars or other dataframe known to narwhals, lazy
-            ones too; a DuckDB relation; a pyarrow dataset; or anything that hands out Arrow record
-            batches.
-        attributes: which columns to encode, and how; they may be some of a schema's. Of a merged
-            one the parts' columns are read, and their codes combined.
-        keep: columns to hand over as they are.
-        other_columns: whether a table with further columns is refused, or they are left out.
-        show_values: whether error messages may contain values of the table.
-        batch_rows: rows at a time; CSV is cut by bytes instead.
-        file_format: how a text file holds the table, as far as that is known.
-
-    Raises:
-        InputError: if the table cannot be opened, a column is missing, is there twice, is of a type
-            that cannot hold its attribute, or is neither an attribute nor kept.
-    """
+    """Open a table and check its columns; nothing but the header is read yet."""
     files = files_of(source)
 
     def one(path: Any) -> TableReader:
@@ -492,11 +424,7 @@ def open_unit(
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
 ) -> TableReader:
-    """Open one table, or a unit of it; see :func:`open_table`.
-
-    Args:
-        unit: which row groups of a Parquet file to read.
-    """
+    """Open one table, or a unit of it; see :func:`open_table`."""
     expected = {*keep, *(column.name for a in attributes for column in a.columns)}
     batch_rows = min(batch_rows, max(_LEAST_ROWS, _BATCH_CELLS // max(1, len(expected))))
     file: BinaryIO | None = None
@@ -579,16 +507,7 @@ def _start(file: BinaryIO) -> bytes:
 def column_names(
     source: Any, file_format: FileFormat = AS_FOUND, asked: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return the names of all columns of a table, in order.
-
-    Args:
-        source: what :func:`open_table` reads.
-        file_format: how a text file holds the table.
-        asked: columns that are asked for; of a fileset's people there are only these.
-
-    Raises:
-        InputError: if it cannot be opened.
-    """
+    """Return the names of all columns of a table, in order."""
     people = [name for name in asked if name in PEOPLE] if is_fileset(source) else []
     with open_table(source, [], people, other_columns="drop", file_format=file_format) as reader:
         return reader.all_names

@@ -64,33 +64,14 @@ class Repeats:
 
 
 def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) -> None:
-    """Add a batch's rows to the number of rows per person.
-
-    Args:
-        persons: whose row it is, a pyarrow array.
-        rows_of: the counts so far; changed in place.
-        table: the table's name, for messages.
-        first_row: number of the batch's first row.
-
-    Raises:
-        InputError: if a row belongs to nobody.
-    """
+    """Add a batch's rows to the number of rows per person."""
     refuse_nobody(persons, table, first_row)
     for entry in persons.value_counts():
         rows_of[entry["values"].as_py()] += entry["counts"].as_py()
 
 
 def refuse_nobody(persons: Any, table: str, first_row: int) -> None:
-    """Stop if a row belongs to nobody.
-
-    Args:
-        persons: whose row it is, a pyarrow array.
-        table: the table's name, for messages.
-        first_row: number of the first row.
-
-    Raises:
-        InputError: naming the row.
-    """
+    """Stop if a row belongs to nobody."""
     if (empty := gaps_in(persons)).any():
         row = first_row + int(np.argmax(empty))
         raise InputError(
@@ -112,16 +93,7 @@ def _flat(column: Any) -> Any:
 
 def groups_of(column: Any, table: str = "", name: str = "") -> tuple[NDArray[np.int64], list[str]]:
     """Return which distinct value each row has, shape (n,), and those values as texts; a missing
-    value counts as the empty text.
-
-    Args:
-        column: a pyarrow array of any type that has single values.
-        table: the table's name, for messages.
-        name: the column's name, for messages.
-
-    Raises:
-        InputError: if the column holds lists, structures, or bytes.
-    """
+    value counts as the empty text."""
     column = common_form(_flat(column))
     if pa.types.is_dictionary(column.type):
         # A dictionary may list a value twice, or one that no row has, and hold a null itself.
@@ -192,11 +164,7 @@ def numbers_and_gaps(
 def numbers_of(
     column: Any, name: str, table: str, first_row: int, decimal: str = "."
 ) -> NDArray[np.float64]:
-    """Return a kept column as numbers, shape (n,); their decimal point in texts is ``decimal``.
-
-    Raises:
-        InputError: naming the first row that holds none.
-    """
+    """Return a kept column as numbers, shape (n,); their decimal point in texts is ``decimal``."""
     numbers, _ = numbers_and_gaps(column, decimal)
     if (lacking := ~np.isfinite(numbers)).any():
         row = first_row + int(np.argmax(lacking))

@@ -24,13 +24,7 @@ _OPERATOR = re.compile("<=|>=|!=|==|=|<|>")
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a kept column.
-
-    Args:
-        column: its name.
-        operator: ``=`` (one of the values), ``!=`` (none of them), ``<``, ``<=``, ``>`` or ``>=``.
-        values: one, or for ``=`` and ``!=`` several; an empty text is an empty cell.
-    """
+    """A condition on a kept column."""
 
     column: str
     operator: str
@@ -47,13 +41,6 @@ Where = Mapping[str, Any] | Sequence[str | Condition] | str | None
 
 def conditions_of(where: Where, columns: Collection[str]) -> tuple[Condition, ...]:
     """Return the conditions that rows have to fulfil.
-
-    Args:
-        where: as given; see :data:`Where`.
-        columns: names of kept columns, as a name may contain an operator.
-
-    Raises:
-        InputError: if one is not a condition.
 
     >>> [str(one) for one in conditions_of(["age >= 18", "town=A|B"], ("age", "town"))]
     ['age >= 18', 'town = A or B']
@@ -115,11 +102,7 @@ def places_of(
     """Return which labels are a value, shape (labels,): the same text, number, day or truth value,
     whatever blanks are around them.
 
-    Args:
-        value: as written.
-        labels: distinct values of a column, as texts.
-        decimal: the decimal point of numbers among them.
-        single: whether the column holds 32-bit floats, whose texts have digits that mean nothing.
+    ``single``: whether the column holds 32-bit floats, whose texts have digits that mean nothing.
 
     >>> places_of("3", ["3.0", "30", "3"]).tolist(), places_of("True", ["true"]).tolist()
     ([True, False, True], [True])
@@ -151,13 +134,7 @@ def value_among(value: str, labels: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows, and which people, an answer is about.
-
-    Args:
-        conditions: that the rows fulfil.
-        left_out: kept columns with the number of rows left out as they have no value there.
-        answered: attributes of which only those are counted who answered.
-    """
+    """Which rows, and which people, an answer is about."""
 
     conditions: tuple[Condition, ...] = ()
     left_out: tuple[tuple[str, int], ...] = ()
@@ -200,17 +177,7 @@ def _is_one_value(condition: Condition) -> bool:
 
 
 class Selector:
-    """Selects rows batch by batch.
-
-    Args:
-        conditions: that rows fulfil.
-        numbers: kept columns that are read as numbers; rows with a gap are left out, and anything
-            else that is not a finite number is refused.
-        texts: kept columns of which rows with a gap are left out.
-        decimal: the decimal point of numbers in texts.
-        missing: the category that an empty cell stands for, by column.
-        show_values: let error messages show the offending value.
-    """
+    """Selects rows batch by batch."""
 
     def __init__(
         self,
@@ -242,16 +209,7 @@ class Selector:
         self, batch: Batch, table: str, records: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.bool_] | None, dict[str, NDArray[np.float64]]]:
         """Return which rows of a batch are selected, shape (n,), None for all; and the columns of
-        numbers, of which the selected rows count.
-
-        Args:
-            batch: some rows.
-            table: the table's name, for messages.
-            records: how many records each row stands for; by default one.
-
-        Raises:
-            InputError: naming the first selected row with something that is not a number.
-        """
+        numbers, of which the selected rows count."""
         if not self.columns:
             return None, {}
         chosen = np.ones(batch.n_rows, dtype=bool)
@@ -308,11 +266,7 @@ class Selector:
         return equal | gaps if empty else equal
 
     def selection(self) -> Selection:
-        """Return what was selected, once all rows were read.
-
-        Raises:
-            InputError: if no row has a value that was asked for.
-        """
+        """Return what was selected, once all rows were read."""
         for condition, value in sorted(self._unseen, key=str):
             text = f"no row has the value '{value}' in '{condition.column}'"
             if condition.operator == "=":

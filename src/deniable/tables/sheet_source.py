@@ -38,18 +38,6 @@ class SheetSource:
     titles are, is left out, and told. Formulas come by the values that were stored with them.
     Columns of whole numbers, numbers, booleans, dates and moments have these types; others are
     text. An error value, such as #N/A, is the text of its name.
-
-    Args:
-        file: the open file.
-        table: its name.
-        batch_rows: rows at a time.
-        file_format: which sheet, and whether there is a row with the columns' names.
-        declared: by column, the texts that it may hold; () for a kept one. An error value that is
-            none of them is refused. A column that is not in it may hold any.
-
-    Raises:
-        InputError: if it cannot be read, has no such sheet, or has several and none is named; or if
-            the library for it is not installed.
     """
 
     decimal = "."
@@ -166,11 +154,7 @@ def _told(table: str, sheet: str, place: int) -> bool:
 
 
 def sheet_names(file: BinaryIO, table: str) -> tuple[str, ...]:
-    """Return the names of a workbook's sheets.
-
-    Raises:
-        InputError: if it cannot be read, or the library for it is not installed.
-    """
+    """Return the names of a workbook's sheets."""
     need("python_calamine", table, "workbooks")
     return tuple(_opened(file, table, None)[0].sheet_names)
 

@@ -44,9 +44,6 @@ _MOMENT = {
 def survey_program(start: bytes) -> str | None:
     """Return which program's file begins so: "spss", "stata", "sas", "xport", or None.
 
-    Args:
-        start: its first 32 bytes or more.
-
     >>> survey_program(b"$FL2@(#) SPSS DATA FILE".ljust(32))
     'spss'
     """
@@ -71,11 +68,7 @@ def is_encrypted(start: bytes) -> bool:
 
 
 def need(module: str, table: str, what: str) -> None:
-    """Stop if a library is missing that the extra `survey` has.
-
-    Raises:
-        InputError: naming the command that installs it.
-    """
+    """Stop if a library is missing that the extra `survey` has."""
     if find_spec(module) is None:
         raise InputError(
             f"{table}: {what} are read by {module}, which is not installed; "
@@ -90,19 +83,9 @@ class SurveySource:
     needless point, ``.a`` for a tagged missing value. Other numbers are 64-bit floating-point
     numbers, dates and moments have types of their own; what the file holds as missing is a null.
 
-    Args:
-        table: the file's name.
-        program: see :func:`survey_program`.
-        file_format: the encoding of texts, where the file does not say or is wrong.
-        declared: by column, the category that each text means. A value that means none is handed
-            over as the category that its label means, if it does.
-
     Attributes:
         codebook: what the file says of its columns.
         n_rows: how many rows; None if it does not say.
-
-    Raises:
-        InputError: if the file cannot be read, or the library for it is not installed.
     """
 
     decimal = "."
@@ -237,11 +220,7 @@ class SurveySource:
         return pa.date32() if _DATE[self._program].fullmatch(form) else None
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches with these columns.
-
-        Raises:
-            InputError: if the file turns out to be damaged.
-        """
+        """Yield record batches with these columns."""
         self._done = 0
         names = list(dict.fromkeys(columns))
         if not names or self.n_rows == 0:

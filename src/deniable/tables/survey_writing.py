@@ -65,14 +65,7 @@ characters."""
 
 @dataclass(frozen=True)
 class Coded:
-    """How a randomized column is written.
-
-    Args:
-        values: the number that stands for each of its texts.
-        labels: what each number is called.
-        missing: the numbers that stand for a missing value.
-        empty: the number of an empty cell; None if it stays empty.
-    """
+    """How a randomized column is written."""
 
     values: Mapping[str, float]
     labels: Mapping[float, str] = field(default_factory=dict)
@@ -83,11 +76,6 @@ class Coded:
 def coded(column: Column, attribute: Attribute | None, kind: str = "sav") -> Coded:
     """Return how a randomized column is written: by its categories, if these are numbers; else by
     numbers from 1, whose labels say which category they are.
-
-    Args:
-        column: of the release.
-        attribute: what it shows, if its texts are that attribute's categories.
-        kind: of file; in Stata's only whole numbers have labels.
 
     >>> sex = Attribute("sex", ("f", "m"), labels={"f": "female"})
     >>> coded(Column("sex", pa.string(), 0, sex.categories), sex).labels
@@ -142,12 +130,7 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schema) -> None:
-    """Stop before anything is drawn if a release cannot be written as files of these kinds.
-
-    Raises:
-        InputError: if there are too many columns, a column's name, type or category is none that
-            the program takes, or a library is missing.
-    """
+    """Stop before anything is drawn if a release cannot be written as files of these kinds."""
     for kind in kinds:
         if kind not in COPIES:
             raise InputError(f"a release is written as {', '.join(COPIES)}, not as '{kind}'")
@@ -220,17 +203,7 @@ def _is_written(kind: Any) -> bool:
 def refuse_values(
     kinds: Sequence[str], table: str, kept: Mapping[str, Any], first_row: int
 ) -> None:
-    """Stop before a row is seen if kept values are none that files of these kinds can hold.
-
-    Args:
-        kinds: of files.
-        table: name of the table, for messages.
-        kept: some rows of the kept columns, as pyarrow arrays.
-        first_row: number of the first of them.
-
-    Raises:
-        InputError: naming row and column.
-    """
+    """Stop before a row is seen if kept values are none that files of these kinds can hold."""
     for kind in set(kinds) & set(_NAMES):
         for name, column in kept.items():
             values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -295,15 +268,6 @@ def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Sche
     """Write a release's rows once more, as the kind of file that the target's name says.
 
     Of a .sav or .dta file all rows are held in memory, at 4 to 8 bytes a cell.
-
-    Args:
-        rows: the released file.
-        target: where to write; its ending is one of :data:`COPIES`.
-        columns: the columns of the release.
-        schema: its schema.
-
-    Raises:
-        InputError: if it cannot be written.
     """
     kind = target.suffix[1:]
     names = [column.name for column in columns]
@@ -331,17 +295,7 @@ def holds_rows(copy: Path, rows: Path, columns: Sequence[Column], schema: Schema
     """Return whether a file as :func:`write_copy` makes them holds a release's rows: the same
     columns, in every cell the same value, and in SPSS's and Stata's files values of the same names;
     None where they cannot be compared, for want of a library or of a common type. Memory is
-    bounded.
-
-    Args:
-        copy: the file.
-        rows: the released file.
-        columns: the columns of the release, in the file's order.
-        schema: its schema.
-
-    Raises:
-        InputError: if one of them cannot be read.
-    """
+    bounded."""
     kind, names = copy.suffix[1:], [column.name for column in columns]
     if kind in _NAMES and find_spec("pyreadstat") is None:
         return None
@@ -463,13 +417,7 @@ def metadata_texts(columns: Sequence[Column], schema: Schema) -> set[str]:
 
 
 def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
-    """Return a column as the numbers, texts, dates or moments that are written.
-
-    Args:
-        array: of the released file, in which everything is text if that is CSV.
-        kind: what the column's type was to be.
-        how: of a randomized column.
-    """
+    """Return a column as the numbers, texts, dates or moments that are written."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if how is None:

@@ -19,9 +19,7 @@ def trial_table(schema: Schema, codes: Sequence[NDArray[Any]]) -> Any:
 
     An interval is a number in it, a missing value is missing, a column that is only kept is 0.
 
-    Args:
-        schema: the columns.
-        codes: one array per attribute, shape (n,).
+    ``codes``: one array per attribute, shape (n,).
 
     >>> from deniable.schema import Schema
     >>> age = Attribute("age", bins=(0, 30, 60), missing="NA")

@@ -33,20 +33,7 @@ class _Sink(Protocol):
 
 
 class TableWriter:
-    """Writes a released table batch by batch; the file appears when the block ends well.
-
-    Args:
-        destination: a path ending in .csv, .csv.gz or .parquet; "-" for CSV on standard output; or
-            an open binary file, which gets CSV unless a format is named.
-        columns: the columns, in order; see :func:`~deniable.tables.columns.released_columns`.
-        overwrite: whether an existing file may be replaced.
-        before_seen: called once, before anybody can see a row: when a file is complete and gets its
-            name, or before the first batch goes to a stream. Nothing is seen if that fails.
-        kind: the format of an open file.
-
-    Raises:
-        InputError: if the destination exists or cannot be written, or is of an unknown kind.
-    """
+    """Writes a released table batch by batch; the file appears when the block ends well."""
 
     def __init__(
         self,
@@ -102,9 +89,7 @@ class TableWriter:
     def write(self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any] | None = None) -> None:
         """Append a batch.
 
-        Args:
-            codes: the released codes, one array of shape (n,) per attribute.
-            kept: the columns released as they are, by name.
+        ``codes``: the released codes, one array of shape (n,) per attribute.
         """
         if self._sink is None:
             raise RuntimeError("a TableWriter is used in a with block")
@@ -137,14 +122,7 @@ _DICTIONARY_BYTES = 1 << 20
 
 
 def largest_size(columns: Sequence[Column], kind: str, n_rows: int) -> int:
-    """Return how many bytes the randomized columns can take in a file, whatever is drawn.
-
-    Args:
-        columns: the columns; those that are released as they are are not counted, since their size
-            is no chance.
-        kind: the format.
-        n_rows: how many rows.
-    """
+    """Return how many bytes the randomized columns can take in a file, whatever is drawn."""
     of_row, once = 1.0, 1 << 16
     for column in columns:
         if column.position is None:
@@ -162,11 +140,7 @@ def largest_size(columns: Sequence[Column], kind: str, n_rows: int) -> int:
 
 
 def table_format(path: Path) -> str:
-    """Return "csv", "csv.gz" or "parquet" from a file's name.
-
-    Raises:
-        InputError: if it ends in none of them.
-    """
+    """Return "csv", "csv.gz" or "parquet" from a file's name."""
     name = path.name.lower()
     for kind in FORMATS:
         if name.endswith("." + kind):

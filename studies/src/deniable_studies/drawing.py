@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable.design.methods import METHODS
 from deniable.frontier.methods import METHODS as MATRIX_METHODS
 from deniable.report.method_styles import (
     BLUE,
@@ -18,6 +17,7 @@ from deniable.report.method_styles import (
     MethodStyle,
     png_and_svg,
 )
+from deniable.statement.methods import METHODS
 from deniable_studies.study import Figure
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from deniable.atomic_files import (
     replaced_folder,
     write_file,
 )
-from deniable.design.record import to_json
+from deniable.statement.record import to_json
 from deniable_studies.drawing import render
 from deniable_studies.page import index_page, study_page
 from deniable_studies.study import Findings, Setting, Study

@@ -27,10 +27,10 @@ from deniable.collect.steward import Steward
 from deniable.collect.store import Store, Submission, receipt_id
 from deniable.collect.study import Study, new_study
 from deniable.design.design import design
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SeededRandomness
 from deniable.schema import Schema
+from deniable.statement.record import mechanism_to_plain, to_json
 
 EXAMPLE = files("deniable.collect").joinpath("example")
 TODAY = date(2026, 11, 22)

@@ -13,12 +13,12 @@ from selenium.webdriver.common.keys import Keys
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes
 from deniable.collect.study import Study, new_study
-from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.matrices import with_responses
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.laws import MatrixChannel
 from deniable.schema import Attribute, Schema
+from deniable.statement.account import Design
+from deniable.statement.record import mechanism_to_plain, to_json
 from unit.collect import studies
 from unit.collect.chromium import (
     CHROMIUM,

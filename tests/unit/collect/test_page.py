@@ -14,9 +14,9 @@ from deniable.collect.page import page_bytes, policy
 from deniable.collect.scripts import PAGE, joined, read
 from deniable.collect.study import Study, new_study, study_bytes
 from deniable.design.design import design
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
+from deniable.statement.record import mechanism_to_plain, to_json
 from unit.collect.studies import TODAY, example_study
 
 

@@ -10,9 +10,9 @@ import pytest
 from deniable.collect.client import codes_of
 from deniable.collect.study import Study, check_study, new_study, read_study, study_bytes
 from deniable.design.design import design
-from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
+from deniable.statement.record import mechanism_to_plain, read_design, to_json
 from unit.collect.studies import TODAY, example_files, example_study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "2"

@@ -11,7 +11,6 @@ from deniable.collect.folder import StudyFolder
 from deniable.collect.releasing import export
 from deniable.collect.store import Outcome, Submission
 from deniable.collect.watching import Batch, Watch, leverage
-from deniable.design.expected_accuracy import expected_accuracy
 from deniable.errors import InputError
 from deniable.estimate.consistency import find_origin
 from deniable.estimate.shares import Shares
@@ -19,6 +18,7 @@ from deniable.estimate.source import open_release
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
 from deniable.randomness import SeededRandomness
+from deniable.statement.expected_accuracy import expected_accuracy
 from unit.collect.studies import TODAY, example_folder, fill, packed
 
 

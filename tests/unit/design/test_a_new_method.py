@@ -1,4 +1,4 @@
-"""A new method is a function and one entry in the table: nothing else has to know of it."""
+"""A new method is a function and one row in each of two tables."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from cli.conftest import deniable, people
-from deniable.design.method_spec import MethodSpec
-from deniable.design.methods import METHODS
+from deniable.design.methods import FUNCTIONS, Functions
 from deniable.design.solving import Solution, Task
 from deniable.laws import ProductLaw
+from deniable.statement.methods import METHODS, Method
 
 __all__ = ["deniable", "people"]
 
@@ -20,12 +20,11 @@ def half_as_much(task: Task, levels: Sequence[float]) -> Solution:
     return Solution.one(ProductLaw.from_levels(task.n_categories, [level / 2 for level in levels]))
 
 
-TOY = MethodSpec(
+TOY = Method(
     "half",
     "independent responses at half of every level",
     label="half",
     description="half of what was asked for",
-    solve=half_as_much,
 )
 
 
@@ -37,6 +36,7 @@ def test_a_method_in_the_table_is_designed_shared_inspected_and_estimated(
     assert "no method 'half'" in deniable("design", *asks).err
     assert "half of every level" not in deniable("design", "--help").out
     monkeypatch.setitem(METHODS, TOY.name, TOY)
+    monkeypatch.setitem(FUNCTIONS, TOY.name, Functions(solve=half_as_much))
 
     for command in ("design", "share"):
         assert "half: independent responses at half of every" in deniable(command, "--help").out

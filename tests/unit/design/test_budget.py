@@ -13,12 +13,12 @@ from deniable.design import budget
 from deniable.design.budget import _largest, within_budget
 from deniable.design.design import design
 from deniable.design.level_designs import LevelDesigns
-from deniable.design.methods import METHODS
 from deniable.design.solving import Task
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns import totals
+from deniable.statement.methods import METHODS
 
 
 def plan_of(schema: Schema, method: str = "balanced") -> LevelDesigns:

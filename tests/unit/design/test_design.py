@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from deniable.design.design import CURVE, cap_curve, design
-from deniable.design.record import mechanism_from_plain, mechanism_to_plain
-from deniable.design.solving import resolve_caps
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error
+from deniable.proofs.problem import SolverError
 from deniable.schema import Attribute, Schema
 from deniable.solvers.patterns import balanced, importance
-from deniable.solvers.problem import SolverError
+from deniable.statement.caps import resolve_caps
+from deniable.statement.record import mechanism_from_plain, mechanism_to_plain
 
 ANY_METHOD = ["kronecker", "lp", "heuristic"]
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deniable.design.level_designs import LevelDesigns, lower_bound
-from deniable.design.method_spec import MethodSpec
-from deniable.design.methods import METHODS
+from deniable.design.level_designs import LevelDesigns
 from deniable.design.solving import Solution, Task
 from deniable.errors import InputError
 from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.proofs.problem import MAX_LEVEL
 from deniable.schema import Attribute, Schema
-from deniable.solvers.problem import MAX_LEVEL
+from deniable.statement.bound import lower_bound
+from deniable.statement.methods import METHODS, Method
 
 # A kept attribute stands between the protected ones, so that their places and positions differ.
 SCHEMA = Schema(
@@ -26,7 +26,7 @@ SCHEMA = Schema(
 SIZES = (2, 3, 4)
 
 
-def plan(method: MethodSpec = METHODS["kronecker"], task: Task | None = None) -> LevelDesigns:
+def plan(method: Method = METHODS["kronecker"], task: Task | None = None) -> LevelDesigns:
     return LevelDesigns(SCHEMA, method, task or Task(SIZES))
 
 

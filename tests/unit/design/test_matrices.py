@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.design import record
-from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.design.matrices import (
     holds_mechanism,
@@ -21,6 +19,8 @@ from deniable.errors import InputError
 from deniable.laws import DesignedChannel, Identity, MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
+from deniable.statement import record
+from deniable.statement.account import Design
 
 AGE = Attribute("age", ("young", "old"))
 SCHEMA = Schema(

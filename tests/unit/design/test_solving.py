@@ -6,22 +6,15 @@ import numpy as np
 import pytest
 
 from deniable.design.design import cap_curve, design
-from deniable.design.methods import METHODS
-from deniable.design.solving import (
-    Task,
-    cap_text,
-    caps_of_text,
-    cost_of_balanced_caps,
-    resolve_caps,
-    solve_apart,
-    spend_balanced,
-)
+from deniable.design.methods import FUNCTIONS
+from deniable.design.solving import Task, cost_of_balanced_caps, solve_apart, spend_balanced
 from deniable.errors import InputError
 from deniable.laws import PatternTable
+from deniable.proofs.problem import SolverError
 from deniable.schema import Schema
 from deniable.solvers.patterns import balanced, optimal, totals
 from deniable.solvers.patterns.ramps.one_law import CommonLaw
-from deniable.solvers.problem import SolverError
+from deniable.statement.caps import cap_text, caps_of_text, resolve_caps
 
 
 def test_caps_mean_the_same_as_text_and_in_nats() -> None:
@@ -151,8 +144,8 @@ def test_a_total_is_divided_under_caps_in_nats(counts, total, caps, level) -> No
 def test_along_the_curve_no_looser_cap_costs_more(monkeypatch) -> None:
     made = design(Schema.anonymous([2, 3, 4]), epsilon=2.0)
     found = [1.9, 2.6, 2.7, None]  # a search that fails, and one that finds nothing
-    spec = replace(METHODS["balanced"], cost_of_caps=lambda *_: found)
-    monkeypatch.setitem(METHODS, "balanced", spec)
+    functions = replace(FUNCTIONS["balanced"], cost_of_caps=lambda *_: found)
+    monkeypatch.setitem(FUNCTIONS, "balanced", functions)
     curve = cap_curve(made, ("1.25x", "1.5x", "2x", "3x", "none"))
     assert [point.cap for point in curve] == ["1.25x", "1.5x", "2x", "3x"]
     assert [point.epsilon for point in curve] == [made.epsilon] * 4

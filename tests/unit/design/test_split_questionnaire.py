@@ -13,13 +13,14 @@ import pytest
 import deniable
 from deniable.cli.arguments import DesignOptions
 from deniable.design.design import cap_curve, design
-from deniable.design.record import mechanism_from_plain, mechanism_to_plain
-from deniable.design.split_questionnaire import WORTH_SETS, asked_shares
+from deniable.design.split_questionnaire import WORTH_SETS
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
+from deniable.statement.account import asked_shares
+from deniable.statement.record import mechanism_from_plain, mechanism_to_plain
 from unit.laws.test_forms import channel as brute_force
 from unit.laws.test_forms import drawing_forms
 

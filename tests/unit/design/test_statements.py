@@ -3,10 +3,10 @@
 import pytest
 
 from deniable.design.design import design
-from deniable.design.expected_tables import expected_tables
 from deniable.design.statements import design_statements
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
+from deniable.statement.expected_tables import expected_tables
 
 SCHEMA = Schema.anonymous((2, 3))
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.design.design import design
-from deniable.design.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 from deniable.design.strength import (
     StrengthRequest,
     choose,
@@ -31,6 +30,7 @@ from deniable.mechanism import privacy
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.strength import mechanism_strength
 from deniable.schema import Attribute, Schema
+from deniable.statement.record import design_to_plain, mechanism_from_plain, mechanism_to_plain
 
 SCHEMA = Schema.anonymous((3, 4, 5))
 CYCLE = 0.6 * np.eye(3) + 0.3 * np.roll(np.eye(3), 1, 0) + 0.1 / 3

@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from deniable import Design, Schema, design
-from deniable.design.record import mechanism_to_plain, read_design, to_json
 from deniable.engines.units import Run, Task, do_unit, share_by
 from deniable.errors import InputError, Notice
 from deniable.ledger import Ledger
@@ -21,6 +20,7 @@ from deniable.release import job
 from deniable.release.job import open_job
 from deniable.release.release import job_folder
 from deniable.release.signing import is_signed
+from deniable.statement.record import mechanism_to_plain, read_design, to_json
 from deniable.tables import open_table
 from unit.release.tables_in_parts import DESIGN, SCHEMA, content, write_parts
 

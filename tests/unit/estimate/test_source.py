@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from deniable.design.design import design
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError, Notice
 from deniable.estimate.source import Release, open_release, released_files
 from deniable.mechanism.strata import Strata
 from deniable.schema import Attribute, Schema
+from deniable.statement.record import mechanism_to_plain, to_json
 from unit.estimate.releases import by_town, mechanism, table
 
 DESIGN = design(Schema((Attribute("a", ("x", "y")),)), epsilon=1.0)

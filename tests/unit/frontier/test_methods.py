@@ -8,8 +8,8 @@ import pytest
 from deniable.errors import InputError
 from deniable.frontier.methods import METHODS, Trial
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.rows import Limits, average_limits, local_limits
 from deniable.solvers.matrices import frontier, response
-from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 
 PRIOR = [0.4, 0.3, 0.2, 0.1]
 LIMITS = [

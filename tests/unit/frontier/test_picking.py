@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.design import record
 from deniable.errors import InputError
 from deniable.frontier import folder
 from deniable.frontier.picking import pick
@@ -14,6 +13,7 @@ from deniable.frontier.tracing import Request, trace
 from deniable.laws import DesignedChannel
 from deniable.schema import Attribute, Schema
 from deniable.solvers.matrices import frontier, response
+from deniable.statement import record
 
 PRIOR = Prior(Attribute("blood", ("A", "B", "0")), (0.5, 0.3, 0.2), "a test")
 

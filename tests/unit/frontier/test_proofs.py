@@ -8,8 +8,8 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
+from deniable.proofs.rows import Limits, average_limits, local_limits
 from deniable.solvers.matrices import frontier
-from deniable.solvers.matrices.certificate import Limits, average_limits, local_limits
 
 # Where the closed form proves less than the certificate does.
 KINDS = [

@@ -8,9 +8,9 @@ from deniable.frontier.folder import _curves
 from deniable.frontier.methods import METHODS
 from deniable.frontier.priors import Prior, from_distribution
 from deniable.frontier.tracing import Frontier, Request, trace
+from deniable.proofs.rows import closed_form_bound, verify
 from deniable.schema import Attribute
 from deniable.solvers.matrices import response
-from deniable.solvers.matrices.certificate import closed_form_bound, verify
 from deniable.solvers.matrices.search import Options
 
 PRIOR = Prior(Attribute("a", tuple("wxyz")), (0.4, 0.3, 0.2, 0.1), "a test")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from deniable.frontier.wrong_priors import wrong_priors
+from deniable.proofs.rows import average_limits
 from deniable.solvers.matrices import frontier, response
-from deniable.solvers.matrices.certificate import average_limits
 from unit.solvers.matrices.priors import NORMAL_TEN
 
 

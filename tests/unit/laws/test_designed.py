@@ -8,8 +8,8 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.laws import DesignedChannel, MatrixChannel, law_from_plain
+from deniable.proofs.rows import average_limits
 from deniable.solvers.matrices import frontier, response
-from deniable.solvers.matrices.certificate import average_limits
 
 PRIOR = (0.5, 0.3, 0.2)
 POINT = frontier.solve(average_limits(PRIOR, 0.3, 0.8))

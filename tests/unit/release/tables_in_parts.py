@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable import Attribute, Schema, design
-from deniable.design.strata import read_designs
 from deniable.estimate.source import released_files
 from deniable.release.release import Options
+from deniable.statement.strata import read_designs
 from deniable.tables import open_table
 
 SCHEMA = Schema((Attribute("a", ("x", "y", "z")), Attribute("b", ("no", "yes"))), keep=("row",))

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.design.design import design
-from deniable.design.strata import read_designs
 from deniable.design.strength import StrengthRequest
 from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance
@@ -32,6 +31,7 @@ from deniable.release.curator import (
 from deniable.release.record import verify
 from deniable.release.release import Options
 from deniable.schema import Attribute, Schema
+from deniable.statement.strata import read_designs
 
 SCHEMA = Schema(
     (

@@ -10,12 +10,12 @@ import pytest
 
 from deniable.api import share
 from deniable.design.design import design
-from deniable.design.expected_accuracy import expected_accuracy
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
 from deniable.mechanism.strata import Strata
 from deniable.release.record import expected_errors, verify
 from deniable.schema import Attribute, Schema
+from deniable.statement.expected_accuracy import expected_accuracy
+from deniable.statement.record import mechanism_to_plain, to_json
 from unit.release.letters import DESIGN, ROWS, released
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from deniable.design.account import Design
 from deniable.design.design import design
-from deniable.design.level_designs import lower_bound
-from deniable.design.strata import Designs
 from deniable.laws import MatrixChannel, PatternTable, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.release.record import Released, explained, release_to_plain
 from deniable.schema import Attribute, Schema
+from deniable.statement.account import Design
+from deniable.statement.bound import lower_bound
+from deniable.statement.strata import Designs
 
 ROWS = 22_272
 

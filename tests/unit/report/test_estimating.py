@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.design.account import Design
 from deniable.estimate.inference import Inference
 from deniable.estimate.tabulate import Counts
 from deniable.report.contents import read_contents
 from deniable.report.estimating import invert, python_example, worked_example
 from deniable.report.page import render_report
+from deniable.statement.account import Design
 from unit.report.release_records import (
     independent,
     joint,

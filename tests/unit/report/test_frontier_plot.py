@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import pytest
 
 from deniable.frontier.methods import METHODS
+from deniable.proofs.rows import average_limits
 from deniable.report.frontier_plot import Curve, draw, excluded
 from deniable.solvers.matrices import frontier
-from deniable.solvers.matrices.certificate import average_limits
 
 BOUNDS = [(0.2, 1e-4), (0.3, 2e-4)]
 POINTS = [(0.2, 2e-4), (0.3, 4e-4)]

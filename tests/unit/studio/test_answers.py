@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import deniable
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
+from deniable.statement.record import mechanism_to_plain, to_json
 from deniable.studio.answers import answer, made, solve
 from deniable.studio.numbers import decimal_number, rounded_up
 from deniable.studio.wish import Wish, understood

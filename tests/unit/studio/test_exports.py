@@ -20,9 +20,9 @@ import tomli_w
 from deniable.cli import main
 from deniable.collect.questionnaire import read_questionnaire
 from deniable.design.matrices import response_from_file, with_responses
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError, Notice
 from deniable.schema import Attribute, Schema
+from deniable.statement.record import mechanism_to_plain, to_json
 from deniable.studio import answers, exports
 from deniable.studio.draft import Draft
 from deniable.studio.page import LANGUAGES, page

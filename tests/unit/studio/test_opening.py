@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import deniable
-from deniable.design.record import mechanism_to_plain, to_json
 from deniable.errors import InputError
 from deniable.schema import FileFormat
+from deniable.statement.record import mechanism_to_plain, to_json
 from deniable.studio import opening
 from deniable.studio.answers import answer
 from deniable.studio.draft import Draft, Keeper

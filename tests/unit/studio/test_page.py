@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from deniable.design.methods import METHODS
 from deniable.report.rendering import read
+from deniable.statement.methods import METHODS
 from deniable.studio import answers
 from deniable.studio.draft import Draft, Keeper
 from deniable.studio.page import (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.design.methods import METHODS
+from deniable.statement.methods import METHODS
 from deniable.studio.draft import Draft
 from deniable.studio.wish import MOST_ATTRIBUTES, from_document, tables_in, tables_text, understood
 from unit.studio.drafts import ODD, SPLIT, attribute, draft

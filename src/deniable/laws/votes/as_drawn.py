@@ -49,9 +49,7 @@ class Stated(Protocol):
 def kept_exactly(probabilities: Sequence[Fraction], law: Stated) -> bool:
     """Return whether patterns drawn with these probabilities keep every level that a law states.
 
-    Args:
-        probabilities: of every pattern before retention, flattened in C order, shape (2^k,).
-        law: what is stated.
+    ``probabilities``: of every pattern before retention, flattened in C order, shape (2^k,).
     """
     k = len(law.n_categories)
     q = np.array(probabilities, dtype=object).reshape((2,) * k)
@@ -98,10 +96,7 @@ def kept_within_rounding(
 ) -> bool:
     """Return whether drawn patterns keep the levels of the record and of each attribute alone.
 
-    Args:
-        ends: the largest and the smallest density of an output, retention included, on one scale.
-        fates: how often each attribute is kept, and changed, before retention, shapes (k,).
-        law: what is stated.
+    ``fates``: how often each attribute is kept, and changed, before retention, shapes (k,).
     """
     a = np.array(law.n_categories, dtype=np.float64)
     kept, changed = fates
@@ -127,14 +122,7 @@ def kept_within_rounding(
 def fates_after_response(
     kept: FloatArray, changed: FloatArray, n_categories: int, retention: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the densities of an attribute's two fates after its own response.
-
-    Args:
-        kept: per output, relative to the uniform law, where the attribute is kept.
-        changed: where it is changed.
-        n_categories: a.
-        retention: probability of not replacing the output.
-    """
+    """Return the densities of an attribute's two fates after its own response."""
     mean = kept / n_categories + changed * ((n_categories - 1) / n_categories)
     blur = (1.0 - retention) * mean
     return retention * kept + blur, retention * changed + blur

@@ -53,9 +53,7 @@ class Gate(Protocol):
 class Backward:
     """G_0, …, G_k of a gated sum in a given order of its attributes.
 
-    Args:
-        law: the gated sum; its retention plays no part here.
-        order: positions of all attributes, shape (k,); None for the order they have.
+    ``order``: positions of all attributes, shape (k,); None for the order they have.
     """
 
     def __init__(self, law: Gate, order: Sequence[int] | None = None) -> None:
@@ -93,12 +91,7 @@ class Backward:
 
     def parts(self, i: int, back: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return G_{i+1} after changing attribute i, and (1 − θ) G_{i+1} and θ G_{i+1} after
-        keeping it without and with dither, on the states before i.
-
-        Args:
-            i: which attribute.
-            back: G_{i+1} on its states.
-        """
+        keeping it without and with dither, on the states before i."""
         begin, size = self.moves(i)[0], self.n_states(i)
         n, theta = self.weights[i], self.dither[i]
         stay, plain = (clamped(back, begin + gain, size) for gain in (0, n))
@@ -165,9 +158,7 @@ def clamped(back: FloatArray, begin: int, size: int) -> FloatArray:
 def normalized(expectations: FloatArray, retention: FloatArray) -> FloatArray:
     """Return φ(T) = ∏_{i∈T} retention_i · E_μ[g ∏_{i∈T} h_i]/E_μ[g] for every T, shape (2,)·m.
 
-    Args:
-        expectations: as from :func:`components`.
-        retention: of the subset, shape (m,).
+    ``retention``: of the subset, shape (m,).
     """
     m = expectations.ndim
     expectations = expectations / expectations[(0,) * m]
@@ -198,9 +189,7 @@ def components(law: Gate, subset: Sequence[int]) -> FloatArray:
     so the 2^m answers together cost about 2^m m² operations, whatever the weights are. Each is off
     by at most a few (k + m) u *absolutely*, since E_μ[g ∏ |h_i|] <= E_μ[g].
 
-    Args:
-        law: the gated sum.
-        subset: positions, each once, shape (m,).
+    ``subset``: positions, each once, shape (m,).
     """
     back, m = _with_first(law, subset)
 
@@ -220,11 +209,8 @@ def densities(
     Own responses included, relative to the uniform law; the weights are those of :func:`extremes`.
     Positive numbers only, so that nothing cancels.
 
-    Args:
-        law: the gated sum; its own retention plays no part.
-        subset: positions, each once, shape (m,).
-        kept: whether the output keeps an attribute, shape (k,); of those outside the subset.
-        retention: λ of every attribute, shape (k,).
+    ``subset``: positions, each once, shape (m,). ``kept``: whether the output keeps an attribute,
+    shape (k,); of those outside the subset. ``retention``: λ of every attribute, shape (k,).
     """
     back, m = _with_first(law, subset)
     inside = set(map(int, subset))
@@ -251,15 +237,7 @@ def _split_by_fate(
     last: FloatArray,
     split: Callable[[int, FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
-    """Turn a value at every state after the first m attributes into 2^m at the beginning.
-
-    Args:
-        back: with these attributes before all others.
-        m: how many they are.
-        last: the values, on the states before attribute m.
-        split: from an attribute's place, and the values after changing and after keeping it, to
-            the two that it becomes.
-    """
+    """Turn a value at every state after the first m attributes into 2^m at the beginning."""
 
     def states_after(i: int, states: IntArray, shift: int) -> IntArray:
         return np.clip(states + shift, *back.bounds(i + 1))
@@ -294,10 +272,7 @@ def extremes(law: Gate, subset: Sequence[int], retention: FloatArray) -> tuple[f
 
     The relative error is that of G, at most (STEP_ROUNDINGS k + 8 E + 16) u on either side.
 
-    Args:
-        law: the gated sum; its own retention plays no part.
-        subset: positions, each once, at least one.
-        retention: λ of every attribute, shape (k,).
+    ``retention``: λ of every attribute, shape (k,).
     """
     back, m = _with_first(law, subset)
     most = least = back.after(m)

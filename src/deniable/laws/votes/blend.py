@@ -55,13 +55,7 @@ class VoteBlend(VoteLaw):
     Like :class:`~deniable.laws.votes.gated.GatedSum`, with more than one vote. The formulas are in
     the module's heading.
 
-    Args:
-        parts: gates over the same attributes, without retention of their own.
-        alpha: α_c > 0, shape (C,).
-        retention: probability in (0, 1] of *not* replacing the output by a uniform category, (k,).
-
-    Raises:
-        InputError: if the parts do not fit together or a number is out of its range.
+    ``alpha``: α_c > 0, shape (C,).
 
     >>> ones, zeros = np.ones(2), np.zeros(2)
     >>> one = GatedSum((2, 2), np.array([1, 0]), zeros, "vote", 0, 1, 1.0, ones)

@@ -26,9 +26,8 @@ class Choice:
     Of every state only the first sixteen bits are held: they settle a draw unless they are those of
     the probability.
 
-    Args:
-        yes, no: positive weights at every state, shape (n_states,).
-        at: returns both at one state, the same to the last bit; None to hold them.
+    ``yes, no``: positive weights at every state, shape (n_states,). ``at``: returns both at one
+    state, the same to the last bit; None to hold them.
     """
 
     def __init__(

@@ -38,10 +38,7 @@ def pair_expectations(
 ) -> tuple[FloatArray, float]:
     """Return E_ν[h(s) c_i c_j] of all pairs, (k, k), and how far off each may be.
 
-    Args:
-        sums: the law of s.
-        values: h >= 0 on its support.
-        counts: a_i, shape (k,).
+    ``counts``: a_i, shape (k,).
     """
     steps, k = sums.steps, len(counts)
     n = int((steps.weights + (steps.high > 0)).sum()) + 1

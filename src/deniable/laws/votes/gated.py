@@ -118,19 +118,10 @@ class GatedSum(VoteLaw):
     what full knowledge of the rest can reveal). It needs 3 k + 3 numbers; the formulas are in the
     module's heading.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        weights: n_i >= 0, shape (k,).
-        dither: θ_i in [0, 1), shape (k,).
-        gate: "vote" or "ramp".
-        start: where g starts to rise, in units of the sum, at least 0 and below the largest sum.
-        width: how long it rises, in units of the sum, at least 1, or less where it is a step: 0 or
-            1 at every whole sum.
-        height: E in nats, above 0 and at most `LARGEST_HEIGHT`.
-        retention: probability in (0, 1] of *not* replacing the output by a uniform category, (k,).
-
-    Raises:
-        InputError: if the shapes differ or a number is out of its range.
+    ``n_categories``: a_i, shape (k,). ``weights``: n_i >= 0, shape (k,). ``dither``: θ_i in [0, 1),
+    shape (k,). ``start``: where g starts to rise, in units of the sum, at least 0 and below the
+    largest sum. ``width``: how long it rises, in units of the sum, at least 1, or less where it is
+    a step: 0 or 1 at every whole sum. ``height``: E in nats, above 0 and at most `LARGEST_HEIGHT`.
 
     >>> ones, zeros = np.ones(3), np.zeros(3)
     >>> majority = GatedSum((2, 2, 2), ones.astype(int), zeros, "vote", 1, 1, 1.0, ones)

@@ -70,12 +70,7 @@ def path_slack(n_attributes: int, height: float) -> float:
 
 
 class SumTables:
-    """The expected gates of one gated sum, held at some attributes and worked out between.
-
-    Args:
-        law: the gated sum.
-        every: at how many attributes they are held: those with a place that is a multiple of it.
-    """
+    """The expected gates of one gated sum, held at some attributes and worked out between."""
 
     def __init__(self, law: Gate, every: int) -> None:
         self.backward = Backward(law)
@@ -182,14 +177,7 @@ def _add_clamped(target: FloatArray, mass: FloatArray, shift: int) -> None:
 
 
 class _Stage:
-    """What rows do at one attribute, under several gated sums whose states follow one another.
-
-    Args:
-        i: which attribute.
-        parts: the sums.
-        backs: G_{i+1} of each.
-        kept: whether later draws use this too: then what the parts hold is read, not `backs`.
-    """
+    """What rows do at one attribute, under several gated sums whose states follow one another."""
 
     def __init__(
         self, i: int, parts: Sequence[SumTables], backs: Sequence[FloatArray], *, kept: bool
@@ -239,10 +227,7 @@ class _Stage:
     def draw(self, state: IntArray, parts: Sequence[slice], source: BitSource) -> BoolArray:
         """Return whether the attribute is changed, and bring the rows to the next.
 
-        Args:
-            state: of every row, in the order of the parts, shape (n,).
-            parts: the rows under each.
-            source: of the bits.
+        ``state``: of every row, in the order of the parts, shape (n,). ``source``: of the bits.
         """
         changed = self._change.draw(state, source)
         kept = ~changed
@@ -273,10 +258,7 @@ class SumSampler:
     The weights are doubles, drawn by exactly, as integers times a power of two. Which sum a row
     falls to has nothing to do with its values; the bits used depend on that alone.
 
-    Args:
-        laws: the gated sums; their retention plays no part.
-        alpha: what each weighs, times its expected gate, shape (C,).
-        memory: tables of at most so many bytes are kept.
+    ``alpha``: what each weighs, times its expected gate, shape (C,).
     """
 
     def __init__(
@@ -376,10 +358,8 @@ class VoteSampler(ShiftSampler):
 
     Everything is drawn whether or not it is used, so that the work is the same for every pattern.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        retention: probability of not replacing the output, shape (k,).
-        patterns: draws patterns.
+    ``n_categories``: a_i, shape (k,). ``retention``: probability of not replacing the output, shape
+    (k,).
     """
 
     def __init__(

@@ -105,11 +105,7 @@ def tilted_sum(
 ) -> TiltedSum:
     """Build the steps of s under ν, in descending order of n_i (so that hopeless states go early).
 
-    Args:
-        uniform_keep: (k,) probability r_i of keeping attribute i under μ.
-        weights: (k,) integers n_i >= 0.
-        dither: (k,) probabilities θ_i in [0, 1).
-        tilt: ρ, in nats per unit of s.
+    ``tilt``: ρ, in nats per unit of s.
     """
     if tilt != float(np.float32(tilt)) or int(weights.sum()) > LARGEST_WEIGHT:
         raise ValueError("the tilt must have 24 bits and the weights must sum to at most 2^28")
@@ -136,12 +132,8 @@ def changed_sum(
     In ascending order of n_i, which keeps the sums of the first attributes few. An attribute whose
     change costs more than the ceiling has no step: under ν it is kept.
 
-    Args:
-        uniform_keep: (k,) probability r_i of keeping attribute i under μ.
-        costs: (k,) integers n_i >= 0.
-        dither: (k,) probabilities θ_i in [0, 1).
-        tilt: ρ >= 0, in nats per unit of s.
-        ceiling: the largest sum that is asked for, at most 2^28.
+    ``tilt``: ρ >= 0, in nats per unit of s. ``ceiling``: the largest sum that is asked for, at most
+    2^28.
     """
     if tilt != float(np.float32(tilt)) or ceiling > LARGEST_WEIGHT:
         raise ValueError("the tilt must have 24 bits and the ceiling be at most 2^28")
@@ -274,11 +266,7 @@ class SumLaw:
         return np.asarray(np.sum(blocks, axis=0))
 
     def expectations(self, values: FloatArray) -> SumExpectations:
-        """Return the expectations of functions of s, also split by each attribute's fate.
-
-        Args:
-            values: (m, n) the functions on `support`.
-        """
+        """Return the expectations of functions of s, also split by each attribute's fate."""
         k = self.steps.n_attributes
         back, back_low = np.atleast_2d(values), self._final.low
         m = len(back)

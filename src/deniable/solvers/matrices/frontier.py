@@ -31,8 +31,9 @@ from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers import highs
-from deniable.solvers.matrices.certificate import (
+from deniable.proofs.groups import alike, at_true_shares, of_like_shares
+from deniable.proofs.problem import SolverError
+from deniable.proofs.rows import (
     MAX_EXACT_CATEGORIES,
     Certificate,
     Groups,
@@ -44,11 +45,10 @@ from deniable.solvers.matrices.certificate import (
     row_kinds,
     rows_of,
 )
-from deniable.solvers.matrices.groups import alike, at_true_shares, of_like_shares
+from deniable.solvers import highs
 from deniable.solvers.matrices.mechanisms import drawn_mechanism, exact_mechanism
 from deniable.solvers.matrices.response import record_mse
 from deniable.solvers.matrices.schemes import blank_answer, blank_answer_at
-from deniable.solvers.problem import SolverError
 
 Indices = npt.NDArray[np.intp]
 
@@ -70,10 +70,6 @@ class FrontierPoint:
         record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
         near_rows: which of the kinds of rows matter; for the next point of a frontier.
-
-    Raises:
-        SolverError: if the error is below the bound by more than rounding. Then the matrix breaks
-            the limits, or the bound is wrong.
     """
 
     limits: Limits
@@ -123,19 +119,9 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     a bound that may be below the least error, and the mechanism has a larger one. The gap, however
     large, says how far they are apart.
 
-    Args:
-        limits: the prior and the required privacy.
-        near: the solution at a nearby privacy, same prior and worst posterior; it saves time and
-            never changes what is proved. Best is the next higher privacy (or lower ε), whose
-            mechanism keeps these limits too.
-
-    Raises:
-        InputError: if the program could not be solved, or up to `MAX_EXACT_CATEGORIES` not to a gap
-            from 0 to 1e-4 (limits at the very edge of what is possible).
-
     Source: docs/proofs/frontier.md.
 
-    >>> from deniable.solvers.matrices.certificate import average_limits, verify
+    >>> from deniable.proofs.rows import average_limits, verify
     >>> point = solve(average_limits([0.5, 0.3, 0.2], 0.25))
     >>> round(point.record_mse, 6), point.gap < 1e-8, point.matrix.shape
     (0.346306, True, (7, 3))

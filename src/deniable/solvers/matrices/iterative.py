@@ -34,14 +34,9 @@ def iterative_estimate(
     to 1. Every step stays a distribution and raises the likelihood (it is an EM step), but plain
     steps are short near the boundary, so that this is for studying the method on small tables.
 
-    Args:
-        matrix: M, shape (m, n).
-        frequencies: θ, observed shares of the outputs, shape (..., m).
-        tolerance: stop when no share of any table changes by more in one step.
-        max_iterations: at most so many steps.
+    ``matrix``: M, shape (m, n). ``frequencies``: θ, observed shares of the outputs, shape (..., m).
 
-    Returns:
-        The estimated shares, shape (..., n).
+    The estimated shares, shape (..., n).
 
     Source: Agrawal, Srikant and Thomas 2005; Huang and Du, equation (3), indices corrected.
 
@@ -74,16 +69,8 @@ def simulated_mse(
 ) -> SimulatedError:
     """MSE of the iterative estimate over data sets of records drawn from the prior.
 
-    Args:
-        matrix: M, shape (m, n).
-        prior: the true distribution, shape (n,).
-        n_records: N.
-        n_simulations: how many data sets, at least 2.
-        generator: draws the data sets.
-        tolerance: as in `iterative_estimate`.
-
-    Raises:
-        InputError: if there are fewer than 2 simulations or no records.
+    ``matrix``: M, shape (m, n). ``prior``: the true distribution, shape (n,). ``n_simulations``:
+    how many data sets, at least 2.
 
     Source: Huang and Du, section VI.E.
     """

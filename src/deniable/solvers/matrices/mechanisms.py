@@ -5,7 +5,7 @@ import numpy.typing as npt
 from scipy import optimize
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices.certificate import Groups, Limits, RowKinds, rows_of
+from deniable.proofs.rows import Groups, Limits, RowKinds, rows_of
 
 Indices = npt.NDArray[np.intp]
 

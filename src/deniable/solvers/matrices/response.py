@@ -13,41 +13,11 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-
-_SUM_TOLERANCE = 1e-9
-"""Decimal fractions typed by hand sum to 1 only up to rounding; more than this is a mistake."""
-
-
-def checked_prior(prior: npt.ArrayLike) -> FloatArray:
-    """Return a prior as floats that sum to 1, shape (n,), n ≥ 2.
-
-    Raises:
-        InputError: if it is not a flat list of positive numbers that sum to 1 within 1e-9.
-    """
-    try:
-        values = np.array(prior, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("prior: it must be a flat list of numbers") from None
-    if values.ndim != 1 or len(values) < 2:
-        raise InputError("prior: it must be a flat list with one number for each of 2 categories")
-    if not np.isfinite(values).all() or (values <= 0).any():
-        raise InputError(
-            f"prior: entry {int(np.argmin(values > 0)) + 1} is not above 0; leave out categories "
-            "that nobody has, or give them a small share"
-        )
-    with np.errstate(over="ignore"):
-        total = float(values.sum())
-    if abs(total - 1.0) > _SUM_TOLERANCE:
-        raise InputError(f"prior: its entries sum to {total:.9g}, not to 1")
-    return _to_sum_to_one(values, total)
+from deniable.proofs.prior import SUM_TOLERANCE, to_sum_to_one
 
 
 def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
-    """Return response matrices as floats whose columns sum to 1, shape (..., m, n).
-
-    Raises:
-        InputError: if the shape does not fit, an entry is negative or a column does not sum to 1.
-    """
+    """Return response matrices as floats whose columns sum to 1, shape (..., m, n)."""
     try:
         values = np.array(matrix, dtype=np.float64)
     except (TypeError, ValueError):
@@ -60,26 +30,18 @@ def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
         raise InputError("response matrix: every entry must be a finite number, at least 0")
     with np.errstate(over="ignore"):
         totals = values.sum(axis=-2, keepdims=True)
-    off = np.abs(totals - 1.0) > _SUM_TOLERANCE
+    off = np.abs(totals - 1.0) > SUM_TOLERANCE
     if off.any():
         column = int(np.argwhere(off)[0][-1])
         raise InputError(f"response matrix: column {column + 1} does not sum to 1")
-    return _to_sum_to_one(values, totals)
-
-
-def _to_sum_to_one(values: FloatArray, totals: FloatArray | float) -> FloatArray:
-    """Divide by totals, unless they are off 1 by no more than adding up rounds: what was divided
-    once stays as it is."""
-    rounding = 2.0**-52 * values.shape[0 if values.ndim == 1 else -2]
-    return np.asarray(np.where(np.abs(totals - 1.0) <= rounding, values, values / totals))
+    return to_sum_to_one(values, totals)
 
 
 def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     """1 − A with A = Σ_y max_x q_y(x): how often the best guess of one answer is wrong.
 
-    Args:
-        matrix: shape (..., m, n).
-        prior: shape (n,), or (..., n) for a prior of its own per matrix.
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,), or (..., n) for a prior of its own per
+    matrix.
 
     Source: Huang and Du, equation (8).
 
@@ -94,9 +56,7 @@ def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:
 def worst_posterior(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     """max_y max_x Pr[x | y]: how sure the luckiest guess can be; only outputs that occur count.
 
-    Args:
-        matrix: shape (..., m, n).
-        prior: shape (n,) or (..., n).
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n).
 
     Source: Huang and Du, equation (9); at least max_x p(x) by their Theorem 5.
     """
@@ -114,9 +74,7 @@ def record_mse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     M⁻¹ diag(r) M⁻ᵀ, the inversion estimate of equation (2). Theorem 6 as printed counts each
     covariance twice (a factor 2, and both orders of i ≠ j); this is the correct sum.
 
-    Args:
-        matrix: shape (..., m, n).
-        prior: shape (n,).
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,).
 
     Source: Huang and Du, equation (10) and Theorem 6, corrected.
 
@@ -179,12 +137,7 @@ def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     L M = 1, so the estimate is unbiased whatever the truth is; its variance is the least possible
     if the truth is `prior`. For a square matrix it is M⁻¹.
 
-    Args:
-        matrix: shape (m, n).
-        prior: the prior of the design, shape (n,).
-
-    Raises:
-        InputError: if M is singular.
+    ``matrix``: shape (m, n). ``prior``: the prior of the design, shape (n,).
     """
     occurrence = matrix @ prior
     seen = occurrence > 0
@@ -205,11 +158,9 @@ def bayes_estimate(
 ) -> npt.NDArray[np.intp]:
     """The guess x̂ for each output that scores highest on average, shape (..., m).
 
-    Args:
-        matrix: shape (..., m, n).
-        prior: shape (n,) or (..., n).
-        score: G[x̂, x], what the guess x̂ earns if x is true, shape (n, n); by default 1 if right
-            and 0 if wrong (equation (6)), for which this is the MAP estimate (Theorem 3).
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n). ``score``: G[x̂, x], what the
+    guess x̂ earns if x is true, shape (n, n); by default 1 if right and 0 if wrong (equation (6)),
+    for which this is the MAP estimate (Theorem 3).
 
     Source: Huang and Du, equations (5) to (7).
     """
@@ -219,13 +170,7 @@ def bayes_estimate(
 def accuracy(matrix: FloatArray, prior: FloatArray, score: FloatArray | None = None) -> FloatArray:
     """The average score A of the Bayes estimate, shape (...); 1 − `privacy` for the default score.
 
-    Args:
-        matrix: shape (..., m, n).
-        prior: shape (n,) or (..., n).
-        score: as in `bayes_estimate`.
-
-    Raises:
-        InputError: if the score is not a finite n x n table.
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n).
 
     Source: Huang and Du, equation (4) at its largest; by Theorem 4 no estimate, consistent or not,
     does better.
@@ -264,10 +209,8 @@ class Sensitivity:
 def sensitivity(matrix: FloatArray, prior: FloatArray, truths: FloatArray) -> Sensitivity:
     """Measure one matrix under other true distributions.
 
-    Args:
-        matrix: shape (m, n).
-        prior: the prior of the design, shape (n,).
-        truths: distributions to try, shape (t, n).
+    ``matrix``: shape (m, n). ``prior``: the prior of the design, shape (n,). ``truths``:
+    distributions to try, shape (t, n).
     """
     joint = matrix * truths[:, None, :]
     guess = bayes_estimate(matrix, prior)
@@ -284,10 +227,7 @@ def blend_to_bound(matrix: FloatArray, prior: FloatArray, bound: float) -> Float
     (1 − t) h + t (p_x − δ)/m, which is at most 0 for every h > 0 once
     t = max h/(h + (δ − p_x)/m).
 
-    Args:
-        matrix: shape (..., m, n).
-        prior: shape (n,).
-        bound: δ, at least max p.
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,).
     """
     joint = matrix * prior
     over = joint - bound * joint.sum(axis=-1, keepdims=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices.certificate import Limits
+from deniable.proofs.rows import Limits
 from deniable.solvers.matrices.response import privacy, record_mse, worst_posterior
 
 _MOST_OUTPUTS = 5_000
@@ -29,9 +29,6 @@ _SLACK = 1e-15
 def warner(n_categories: int, truth_probability: float) -> FloatArray:
     """Answer truly with probability p, otherwise with another category, shape (n, n).
 
-    Raises:
-        InputError: if p is not in [0, 1] or there are fewer than 2 categories.
-
     Source: Warner 1965; Huang and Du, section III.B.
 
     >>> warner(3, 0.5).tolist()
@@ -46,9 +43,6 @@ def warner(n_categories: int, truth_probability: float) -> FloatArray:
 def uniform_perturbation(n_categories: int, retention: float) -> FloatArray:
     """Keep the answer with probability q, otherwise replace it by a uniform draw, shape (n, n).
 
-    Raises:
-        InputError: if q is not in [0, 1] or there are fewer than 2 categories.
-
     Source: Agrawal, Srikant and Thomas 2005; Huang and Du, section III.B.
     """
     _check(n_categories, retention, "retention")
@@ -58,12 +52,7 @@ def uniform_perturbation(n_categories: int, retention: float) -> FloatArray:
 def frapp(n_categories: int, gamma: float) -> FloatArray:
     """The truth is λ times as likely as any one other category, shape (n, n).
 
-    Args:
-        n_categories: n.
-        gamma: λ ≥ 0, inf for the identity; for λ ≥ 1 the level is ε = ln λ.
-
-    Raises:
-        InputError: if λ is negative or not a number.
+    ``gamma``: λ ≥ 0, inf for the identity; for λ ≥ 1 the level is ε = ln λ.
 
     Source: Agrawal and Haritsa 2005; Huang and Du, section III.B.
     """
@@ -100,13 +89,7 @@ def subset_selection(n_categories: int, epsilon: float, subset_size: int) -> Flo
 
     The rows are the sets in lexicographic order, shape (C(n, k), n). k = 1 is k-ary response.
 
-    Args:
-        n_categories: n.
-        epsilon: level in nats, above 0 and finite.
-        subset_size: k, from 1 to n − 1.
-
-    Raises:
-        InputError: if a number is out of range, or there would be more than 5,000 outputs.
+    ``epsilon``: level in nats, above 0 and finite. ``subset_size``: k, from 1 to n − 1.
 
     Source: Ye and Barg 2018; Wang et al. 2016.
 
@@ -132,22 +115,14 @@ def subset_selection(n_categories: int, epsilon: float, subset_size: int) -> Flo
 
 
 def blank_answer(n_categories: int, truth_probability: float) -> FloatArray:
-    """Answer truly with probability t, otherwise "no answer", the last output, shape (n + 1, n).
-
-    Raises:
-        InputError: if t is not in [0, 1] or there are fewer than 2 categories.
-    """
+    """Answer truly with probability t, otherwise "no answer", the last output, shape (n + 1, n)."""
     _check(n_categories, truth_probability, "truth_probability")
     blank = np.full((1, n_categories), 1.0 - truth_probability)
     return np.concatenate([truth_probability * np.eye(n_categories), blank])
 
 
 def blank_answer_at(prior: FloatArray, least_privacy: float) -> float:
-    """The t of `blank_answer` at a given privacy: A = max p + t (1 − max p).
-
-    Raises:
-        InputError: if the privacy is above 1 − max p or below 0.
-    """
+    """The t of `blank_answer` at a given privacy: A = max p + t (1 − max p)."""
     most = float(prior.max())
     if not 0.0 <= least_privacy <= 1.0 - most:
         raise InputError(f"privacy: it must be from 0 to {1.0 - most:.6g}, one less max p")
@@ -162,13 +137,7 @@ def warner_at(
     Both A and the worst posterior grow with p on [1/n, 1], and so does the accuracy of the
     estimate: bisection, returning the end that keeps the promise.
 
-    Args:
-        prior: shape (n,).
-        least_privacy: `response.privacy` at least this.
-        most_posterior: δ, `response.worst_posterior` at most this; None for no bound.
-
-    Raises:
-        InputError: if not even the uniform answer keeps the promises.
+    ``prior``: shape (n,).
 
     >>> round(warner_at(np.array([0.5, 0.3, 0.2]), 0.25), 9)
     0.75
@@ -206,9 +175,6 @@ def best_subset_selection(limits: Limits) -> FloatArray:
     Under average privacy the matrices of one k are tT + (1 − t)U, T the truth hidden in a random
     k-subset and U a uniform subset; error, privacy and the worst posterior are monotone in t, which
     is taken as large as the limits allow.
-
-    Raises:
-        InputError: if every such matrix within the limits is singular.
     """
     n = limits.n_categories
     best: FloatArray | None = None

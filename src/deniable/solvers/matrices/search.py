@@ -22,14 +22,9 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.prior import checked_prior
 from deniable.solvers.matrices import spea2
-from deniable.solvers.matrices.response import (
-    blend_to_bound,
-    checked_prior,
-    privacy,
-    record_mse,
-    worst_posterior,
-)
+from deniable.solvers.matrices.response import blend_to_bound, privacy, record_mse, worst_posterior
 from deniable.solvers.matrices.spea2 import non_dominated
 
 
@@ -141,15 +136,7 @@ def search(
 ) -> SearchResult:
     """Run the search until a stop rule holds.
 
-    Args:
-        prior: p, shape (n,).
-        generator: draws everything; the same generator gives the same front.
-        most_posterior: δ of equation (9), above max p; None for no bound.
-        options: sizes, rates and stop rules.
-        on_generation: called after each generation.
-
-    Raises:
-        InputError: if the prior is no distribution, or δ is not above max p.
+    ``prior``: p, shape (n,).
 
     Source: Huang and Du, section V.
 
@@ -341,13 +328,7 @@ def hypervolume(privacy: FloatArray, error: FloatArray, reference: float) -> flo
 
     Errors span decades, so the area is taken on their logarithms, as they are plotted.
 
-    Args:
-        privacy: shape (m,).
-        error: shape (m,), above 0.
-        reference: points of a larger error count for nothing.
-
-    Raises:
-        InputError: if the reference is not above 0.
+    ``privacy``: shape (m,). ``error``: shape (m,), above 0.
     """
     _check(reference)
     front = non_dominated(privacy, error)
@@ -363,14 +344,8 @@ def outer_hypervolume(
 
     The least possible error rises with privacy, so the bound at one level holds up to the next.
 
-    Args:
-        levels: privacy levels, rising, the first at 0, shape (m,).
-        bounds: lower bounds at these levels, shape (m,).
-        most_privacy: 1 − max p.
-        reference: as in `hypervolume`.
-
-    Raises:
-        InputError: if the levels do not rise from 0, or the reference is not above 0.
+    ``levels``: privacy levels, rising, the first at 0, shape (m,). ``bounds``: lower bounds at
+    these levels, shape (m,).
     """
     _check(reference)
     if not len(levels) or levels[0] != 0.0 or (np.diff(levels) <= 0).any():

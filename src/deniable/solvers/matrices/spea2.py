@@ -53,10 +53,7 @@ def fitness(privacy: FloatArray, error: FloatArray, neighbour: int = 1) -> Float
     The strength S of a point is how many it dominates; its raw fitness is the sum of the strengths
     of those that dominate it; its density is 1/(σ + 2), σ the distance to the k-th nearest point.
 
-    Args:
-        privacy: shape (m,).
-        error: shape (m,).
-        neighbour: k, 1 in the paper.
+    ``privacy``: shape (m,). ``error``: shape (m,).
 
     Source: Huang and Du, section V.B and equation (11).
     """
@@ -85,11 +82,7 @@ def select(
     many, the one with the nearest neighbour is dropped, one at a time, ties decided by the second
     nearest neighbour and so on.
 
-    Args:
-        privacy: shape (m,).
-        error: shape (m,).
-        values: their `fitness`, shape (m,).
-        size: N_V.
+    ``privacy``: shape (m,). ``error``: shape (m,). ``values``: their `fitness`, shape (m,).
 
     Source: Huang and Du, section V.C and equation (12).
     """
@@ -110,9 +103,7 @@ def thin(points: FloatArray, size: int) -> npt.NDArray[np.intp]:
     changes the nearest distance of two places only. Copies (the optimal set makes many) share a
     place; each further copy is one more distance of 0, so the place with most copies comes first.
 
-    Args:
-        points: shape (m, 2), sorted so that both coordinates rise (weakly).
-        size: how many to keep.
+    ``points``: shape (m, 2), sorted so that both coordinates rise (weakly).
     """
     new = np.concatenate([[True], (np.diff(points, axis=0) != 0).any(axis=1)])
     starts = np.flatnonzero(new)

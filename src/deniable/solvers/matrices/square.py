@@ -34,8 +34,8 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.rows import Limits
 from deniable.solvers import highs
-from deniable.solvers.matrices.certificate import Limits
 from deniable.solvers.matrices.response import epsilon, privacy, record_mse, worst_posterior
 from deniable.solvers.matrices.schemes import EPSILON_MARGIN, frapp, warner, warner_at
 
@@ -71,17 +71,7 @@ def solve(
 ) -> SquareDesign:
     """Search for the square matrix with the least error.
 
-    Args:
-        limits: average privacy, with or without a worst posterior, or ε-LDP.
-        generator: draws the starts; the same generator gives the same matrix.
-        n_starts: how many, the first at Warner's matrix.
-        max_iterations: of each start.
-        tolerance: duality gap, as a fraction of the error, at which a start ends.
-
-    Raises:
-        InputError: if there is no start.
-
-    >>> from deniable.solvers.matrices.certificate import average_limits
+    >>> from deniable.proofs.rows import average_limits
     >>> limits = average_limits([0.5, 0.3, 0.2], 0.25)
     >>> round(solve(limits, np.random.default_rng(1), n_starts=4).record_mse, 4)
     0.4491
@@ -301,11 +291,7 @@ class _Iteration:
         slack_move: FloatArray,
         descent: FloatArray,
     ) -> tuple[npt.NDArray[np.bool_], FloatArray, FloatArray]:
-        """Halve the step until the barrier function f − μ Σ ln s falls along it (Armijo).
-
-        Returns:
-            Which starts have such a step, their new points, and the error there.
-        """
+        """Halve the step until the barrier function f − μ Σ ln s falls along it (Armijo)."""
         step = _reach(slack, slack_move)
         barrier = value - target * np.log(slack).sum(axis=1)
         accepted = np.zeros(len(point), dtype=bool)
@@ -403,9 +389,7 @@ def roomy(support: npt.NDArray[np.bool_], limits: Limits) -> FloatArray | None:
     """Return the matrix with zeros off the support that keeps limits of average privacy with the
     most room; None if none has any.
 
-    Args:
-        support: where entries may be above zero, shape (n, n).
-        limits: average privacy, with or without a worst posterior.
+    ``support``: where entries may be above zero, shape (n, n).
     """
     n = limits.n_categories
     assert limits.success is not None

@@ -22,8 +22,9 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.vote_law import Account
+from deniable.proofs.certificate import weighted_bound
+from deniable.proofs.problem import Problem, SolverError, caps_given_rest
 from deniable.solvers.patterns import linear, optimal
-from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.optimal import (
     MOST_IN_TABLE,
     OptimalSolution,
@@ -35,7 +36,6 @@ from deniable.solvers.patterns.optimal import (
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
-from deniable.solvers.problem import Problem, SolverError, caps_given_rest
 
 EXACT_ORBITS = 1024
 """Most orbits for which the capped linear program is tried: ten different attributes, in a second
@@ -121,19 +121,10 @@ def solve(
     hold for the law as drawn. (Which pairs the floor is looked at for:
     `VoteLaw.least_pair_ratio`.)
 
-    Args:
-        n_categories: a_i, shape (k,).
-        attribute_epsilon: ε_i in nats, above 0, shape (k,).
-        caps: for each attribute an upper bound in nats on its `epsilon_given_rest`, at least ε_i,
-            or None for no bound; None for no bounds at all.
-        pair_floor: t ≤ 1 such that every pair's φ_ij ≥ t φ_i φ_j; None for no floor.
-        start: for the same levels up to rounding, and other caps: what is known already.
-        exact: most orbits for which the linear program is solved.
-
-    Raises:
-        InputError: if the lengths differ, a number is out of its range, or a cap is below its
-            level.
-        SolverError: if no result passes its checks.
+    ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, above 0, shape (k,).
+    ``caps``: for each attribute an upper bound in nats on its `epsilon_given_rest`, at least ε_i,
+    or None for no bound; None for no bounds at all. ``pair_floor``: t ≤ 1 such that every pair's
+    φ_ij ≥ t φ_i φ_j; None for no floor.
 
     Source: docs/proofs/clipped.md.
 

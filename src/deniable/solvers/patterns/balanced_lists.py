@@ -35,12 +35,7 @@ def balanced_lists(
 
     The same arguments give the same lists.
 
-    Args:
-        n_categories: a.
-        breadths: how many steps a list may have, the most welcome first.
-
-    Returns:
-        Weights, which add up to 1, and the lists, each ascending from 0; None if none are found.
+    Weights, which add up to 1, and the lists, each ascending from 0; None if none are found.
 
     >>> shares, lists = balanced_lists(7, [3])
     >>> shares.tolist(), lists

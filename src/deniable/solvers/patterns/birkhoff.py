@@ -52,12 +52,8 @@ def decompose(weights: Sequence[Sequence[int]]) -> Decomposition:
     step goes to a smaller face of the polytope, and the first remainder lies on one of dimension at
     most (r − 1)² − 1: at most (r − 1)² + 1 permutations in all.
 
-    Args:
-        weights: integers not below 0, ``weights[y][x]`` for output y and input x, all rows and
-            columns with the same sum; shape (r, r). A matrix channel's own integers will do.
-
-    Raises:
-        InputError: if it is not square, has a negative entry, or a row or column has another sum.
+    ``weights``: integers not below 0, ``weights[y][x]`` for output y and input x, all rows and
+    columns with the same sum; shape (r, r).
 
     Source: Ruiz, "λ-randomization", Theorem 3 and Corollary 1.
 

@@ -23,11 +23,11 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import SumLaw
+from deniable.proofs.complement import MOST_WHOLE, of_whole, shared
+from deniable.proofs.problem import Problem, SolverError
 from deniable.solvers.patterns.columns import Columns
-from deniable.solvers.patterns.complement import MOST_WHOLE, of_whole, shared
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import VoteFit
-from deniable.solvers.problem import Problem, SolverError
 
 MAX_ATTRIBUTES = 64
 """Beyond, a soft vote is as near, and columns take too long."""
@@ -76,14 +76,7 @@ class BlendFit:
 def fit_blend(problem: Problem, fit: VoteFit, *, gap: float = 1e-6) -> BlendFit:
     """Mix votes, starting from the λ of the best single one.
 
-    Args:
-        problem: the levels, all above 0.
-        fit: the best single vote.
-        gap: stop when the bounds are this close, in nats.
-
-    Raises:
-        NoBlendError: if no blend meets the levels, nor would one for a smaller gap.
-        SolverError: if the master problem cannot be solved.
+    ``problem``: the levels, all above 0. ``gap``: stop when the bounds are this close, in nats.
     """
     votes = _Votes(problem, fit)
     for votes.grid in GRIDS:

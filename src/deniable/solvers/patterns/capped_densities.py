@@ -14,10 +14,8 @@ from deniable.solvers.highs import INFINITY, Program, Repeated, Rows
 class CappedDensities:
     """The densities of a record level under caps.
 
-    Args:
-        uniform: μ, the uniform law of the patterns, shape (2^m,), attribute 0 the highest bit.
-        epsilon: of the record, in nats.
-        caps: γ, in nats, at most ε, shape (m,).
+    ``uniform``: μ, the uniform law of the patterns, shape (2^m,), attribute 0 the highest bit.
+    ``epsilon``: of the record, in nats. ``caps``: γ, in nats, at most ε, shape (m,).
 
     >>> densities = CappedDensities(np.array([0.25, 0.25, 0.25, 0.25]), np.log(9), np.log([3, 3]))
     >>> densities.sloped(np.array([[9.0, 1.0, 1.0, 1.0]]), wide=True).round(6).tolist()
@@ -49,8 +47,7 @@ class CappedDensities:
         """Return the density under which a score has the largest mean, of least value 1; None if
         the program is not solved.
 
-        Args:
-            score: of the patterns, shape (2^m,).
+        ``score``: of the patterns, shape (2^m,).
         """
         if self._program is None:
             self._program = Repeated(self._prepared())

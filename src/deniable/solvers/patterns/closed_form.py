@@ -13,7 +13,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.problem import checked_problem
+from deniable.proofs.problem import checked_problem
 
 Case = Literal["I", "II", "III", "IV"]
 
@@ -39,12 +39,7 @@ class TwoAttributeSolution:
 def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> TwoAttributeSolution:
     """Give the two-attribute law with the smallest record level at exactly the requested levels.
 
-    Args:
-        n_categories: (m, n), at least 2 each.
-        attribute_epsilon: (ε₁, ε₂) in nats.
-
-    Raises:
-        InputError: if there are not two attributes, or a number is out of its range.
+    ``n_categories``: (m, n), at least 2 each. ``attribute_epsilon``: (ε₁, ε₂) in nats.
 
     Source: Yamamoto and Shibuya, section IV.B.1.
 

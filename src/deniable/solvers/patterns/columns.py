@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import SolverError
 from deniable.solvers import highs
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.restricted import allowed, bring_down, keep_masses, met
-from deniable.solvers.problem import SolverError
 
 INSIDE = 0.2
 """s, how far from the best multipliers towards the master's to price first."""
@@ -40,8 +40,7 @@ _ONE = np.ones(1)
 class Master:
     """Minimise Σ w_c subject to Σ w_c v_i/d_i ≥ 1, w ≥ 0; columns have a largest entry of one.
 
-    Args:
-        units: each row is divided by its own for the solver, shape (k,).
+    ``units``: each row is divided by its own for the solver, shape (k,).
     """
 
     def __init__(self, units: FloatArray) -> None:
@@ -98,10 +97,8 @@ class Master:
 class Columns(ABC):
     """The votes priced so far, and the master program that mixes them.
 
-    Args:
-        gain: d, shape (k,).
-        unit: a lower bound on ε in nats: w is measured in e^unit, which makes Σ w about one.
-        weights: λ ≥ 0, shape (k,), which that bound is of, or to start from.
+    ``gain``: d, shape (k,). ``unit``: a lower bound on ε in nats: w is measured in e^unit, which
+    makes Σ w about one. ``weights``: λ ≥ 0, shape (k,), which that bound is of, or to start from.
     """
 
     def __init__(self, gain: FloatArray, unit: float, weights: FloatArray) -> None:
@@ -219,12 +216,7 @@ def solve_columns(grouped: Orbits, guess: float) -> ColumnSolution:
     What is achieved is never above a level and within 1e-13 nats below it. The bounds end within
     1e-10 nats: a wider gap saves next to no time.
 
-    Args:
-        grouped: the levels, all above 0, by orbit.
-        guess: a lower bound on ε, in nats.
-
-    Raises:
-        SolverError: if no mixture of votes was found that meets the levels.
+    ``grouped``: the levels, all above 0, by orbit. ``guess``: a lower bound on ε, in nats.
     """
     votes = _Patterns(grouped, guess)
     votes.generate(1e-10)

@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
+from deniable.proofs.problem import MAX_LEVEL, checked_problem, optional_limits
 from deniable.solvers.patterns.capped_densities import CappedDensities
 from deniable.solvers.patterns.interactions import Interactions
 from deniable.solvers.patterns.votes_by_count import VotesByCount
-from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
 
 BoolArray = NDArray[np.bool_]
 
@@ -65,15 +65,11 @@ changes by up to 0.3 % either way, and that of pairs by up to 3 %."""
 class Form:
     """A form as it was found.
 
-    Args:
-        share: of the people who get it.
-        asked: positions of the attributes that it asks, ascending.
-        pattern_probability: of every pattern of changed attributes, shape (2,)·m, index 0 for kept;
-            the axes are those asked and then those drawn. Of a form that asks more of one class
-            than a table of patterns is for: the density of answers by how many are changed, shape
-            (m + 1,).
-        drawn: what is asked besides: how many of which attributes, drawn at random for every row.
-        breadths: how many categories an answer names, of every axis.
+    ``asked``: positions of the attributes that it asks, ascending. ``pattern_probability``: of
+    every pattern of changed attributes, shape (2,)·m, index 0 for kept; the axes are those asked
+    and then those drawn. Of a form that asks more of one class than a table of patterns is for: the
+    density of answers by how many are changed, shape (m + 1,). ``breadths``: how many categories an
+    answer names, of every axis.
     """
 
     share: float
@@ -87,12 +83,9 @@ class Form:
 class FormsSolution:
     """Forms and what they tell.
 
-    Args:
-        forms: the most frequent first; their shares add up to 1.
-        shares: mean variance of a cell of an attribute, times the number of rows, weighted by
-            importance.
-        pairs: the same of tables of two attributes; inf if a pair cannot be estimated.
-        of_attributes: the same of the cells of each attribute, shape (k,).
+    ``forms``: the most frequent first; their shares add up to 1. ``pairs``: the same of tables of
+    two attributes; inf if a pair cannot be estimated. ``of_attributes``: the same of the cells of
+    each attribute, shape (k,).
     """
 
     forms: tuple[Form, ...]
@@ -117,24 +110,13 @@ def solve(
 
     The same arguments give the same forms.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        epsilon: of the record, in nats.
-        importance: how much each attribute counts, shape (k,); of a pair the product counts.
-        pairs: θ, how much pair tables count against shares, 0 to 1. Below 1 shares have at most
-            1 + 3θ times the variance that they have at 0.
-        asked: most attributes that a form may ask, 1 to `MOST_ASKED`; by default `DEFAULT_ASKED`,
-            under caps `DEFAULT_ASKED_CAPPED`, and without caps and largest levels any number of
-            those that are alike.
-        at_most: largest level of single attributes alone, in nats, shape (k,), None for no limit.
-        caps: largest level of single attributes for someone who knows the rest, in nats, shape
-            (k,), None for no cap. With caps a form may ask up to `MOST_ASKED_CAPPED` attributes.
-        broad: how many categories an answer may name, besides one, shape (k,); by default one only.
-        patience: how many searches in turn may find no better form before there is none; 1 takes
-            a third to two thirds of the time, for a per cent or so more variance.
-
-    Raises:
-        InputError: if an argument is out of its range.
+    ``n_categories``: a_i, shape (k,). ``epsilon``: of the record, in nats. ``importance``: how much
+    each attribute counts, shape (k,); of a pair the product counts. ``pairs``: θ, how much pair
+    tables count against shares, 0 to 1. Below 1 shares have at most 1 + 3θ times the variance that
+    they have at 0. ``at_most``: largest level of single attributes alone, in nats, shape (k,), None
+    for no limit. ``caps``: largest level of single attributes for someone who knows the rest, in
+    nats, shape (k,), None for no cap. ``broad``: how many categories an answer may name, besides
+    one, shape (k,); by default one only.
 
     >>> found = solve((2, 5), 2.0, pairs=0.0)
     >>> sorted(form.asked for form in found.forms)
@@ -196,12 +178,7 @@ def solve(
 class _Questions:
     """What a form can ask: a class of attributes, answered by a set of so many categories. In the
     order of the classes, and of each first the question that is answered by one category; the last
-    asks nothing.
-
-    Args:
-        interactions: of the classes.
-        broad: how many categories an answer may name besides one, of every class.
-    """
+    asks nothing."""
 
     def __init__(self, interactions: Interactions, broad: Sequence[Sequence[int]]) -> None:
         self.of = interactions
@@ -606,10 +583,6 @@ def informative_breadths(n_categories: int, level: float) -> list[tuple[int, flo
 
     With r = s/a and M = e^level the information is (M − 1)² r (1 − r)/((a − 1)(1 + (M − 1) r)²).
 
-    Returns:
-        Every number of categories that tells within half a per cent of the best, the best first;
-        nothing if a single category is best.
-
     >>> breadth, gain = informative_breadths(41, 1.0)[0]
     >>> breadth, round(gain, 2)
     (11, 4.2)
@@ -637,11 +610,7 @@ def shares_of(
 ) -> FloatArray:
     """Return the shares of forms that minimise Σ κ_T/I_T, shape (n,).
 
-    Args:
-        told: I_T(c), shape (n, number of T).
-        costs: κ_T.
-        start: shares to start from.
-        tolerance: relative, of Σ κ_T/I_T.
+    ``told``: I_T(c), shape (n, number of T).
     """
     used = costs > 0
     costs, shares = costs[used], start

@@ -23,8 +23,8 @@ import numpy as np
 
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.sums import saddle_tilt
-from deniable.solvers.patterns.complement import spared
-from deniable.solvers.problem import Problem
+from deniable.proofs.complement import spared
+from deniable.proofs.problem import Problem
 
 MOST_NODES = 8192
 """Frequencies at most; a gate so steep that it needs more is not resolved."""
@@ -61,10 +61,7 @@ def usual_tilt(problem: Problem, weights: FloatArray, budget: float | None = Non
 
     Where they are below it anyway, z is near θ: a ρ of the order of 1/θ.
 
-    Args:
-        problem: the levels.
-        weights: λ ≥ 0, shape (k,).
-        budget: θ, if weights were cut.
+    ``weights``: λ ≥ 0, shape (k,).
     """
     budget = budget or float(weights @ problem.change_probability)
     live = weights < budget
@@ -97,11 +94,7 @@ def logistic_vote(
 ) -> LogisticVote:
     """Evaluate one vote.
 
-    Args:
-        problem: the levels.
-        weights: λ ≥ 0 with λ·d = 1, shape (k,).
-        softness: T > 0.
-        pairs: whether the whole curvature is asked for, and not only its diagonal.
+    ``weights``: λ ≥ 0 with λ·d = 1, shape (k,).
     """
     q = problem.change_probability
     budget = float(weights @ q)

@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem, checked_problem
 from deniable.solvers.patterns.closed_form import scaled_excess
-from deniable.solvers.problem import Problem, checked_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,8 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> He
     larger* than the requested one; `changed` says where, except for the first two attributes, which
     always get their requested level.
 
-    Args:
-        n_categories: a_i, shape (k,), k ≥ 1.
-        attribute_epsilon: requested ε_i in nats, shape (k,).
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
+    ``n_categories``: a_i, shape (k,), k ≥ 1. ``attribute_epsilon``: requested ε_i in nats, shape
+    (k,).
 
     Source: Yamamoto and Shibuya, Algorithm 3 and section IV.B.3; k = 1 is k-ary response.
 

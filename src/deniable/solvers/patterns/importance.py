@@ -38,15 +38,15 @@ from scipy.special import erfcx, xlog1py
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.columns import INSIDE
-from deniable.solvers.patterns.orbits import Orbits, orbits
-from deniable.solvers.problem import (
+from deniable.proofs.problem import (
     MAX_LEVEL,
     Problem,
     SolverError,
     checked_problem,
     optional_limits,
 )
+from deniable.solvers.patterns.columns import INSIDE
+from deniable.solvers.patterns.orbits import Orbits, orbits
 
 MAX_PATTERNS = 1 << 20
 """So many patterns, up to exchange of attributes that are alike, are summed over: at small totals
@@ -81,15 +81,9 @@ def solve(
 ) -> ImportanceSolution:
     """Find the levels of a law of record level ε that minimise Σ c_i/φ_i².
 
-    Args:
-        n_categories: a_i, shape (k,).
-        epsilon: record level in nats, above 0 and at most `MAX_LEVEL`.
-        importance: c_i > 0, shape (k,).
-        at_most: for each attribute an upper bound on ε_i in nats, or None for none; shape (k,).
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
-        SolverError: if the search does not settle.
+    ``n_categories``: a_i, shape (k,). ``epsilon``: record level in nats, above 0 and at most
+    `MAX_LEVEL`. ``importance``: c_i > 0, shape (k,). ``at_most``: for each attribute an upper bound
+    on ε_i in nats, or None for none; shape (k,).
 
     >>> solution = solve([2, 3, 5], 2.0, [1.0, 1.0, 2.0])
     >>> solution.attribute_epsilon.round(3).tolist(), round(solution.objective, 4)
@@ -185,8 +179,7 @@ def _best_mixture(
     In units of a first mixture's gains and cost: minimise w·t subject to x² t ≥ 1 (a power cone),
     Σ β = 1, β ≥ 0. The multipliers of x ≤ β·gains are λ.
 
-    Returns:
-        β, shape (C,), and λ, shape (k,).
+    Β, shape (C,), and λ, shape (k,).
     """
     n, k = gains.shape
     unit = np.minimum(gains.max(axis=0), top)
@@ -228,12 +221,7 @@ class _Oracle:
         self._orbits, self._excess = grouped, excess
 
     def ask(self, direction: FloatArray, known: FloatArray) -> FloatArray:
-        """Return the gains of the law that maximises direction·p, and what it changes, (2, m).
-
-        Args:
-            direction: λ.
-            known: gains of a law of this height, which the search starts from.
-        """
+        """Return the gains of the law that maximises direction·p, and what it changes, (2, m)."""
         r, chance = self._orbits.groups.uniform_keep, self._orbits.chance
         kept_sum = self._orbits.kept_sum(direction)
         value = float(direction @ (r + known)) * (1.0 - 1e-14)  # t is no higher than the best

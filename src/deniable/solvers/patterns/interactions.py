@@ -14,9 +14,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 class Interactions:
     """The sets T that count: single attributes first, then pairs; the last counts for nothing.
 
-    Args:
-        n_categories: of the attributes of each class, shape (k,).
-        classes: their members.
+    ``n_categories``: of the attributes of each class, shape (k,).
     """
 
     def __init__(

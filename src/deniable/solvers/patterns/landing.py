@@ -15,7 +15,7 @@ import numpy as np
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.gated import GatedSum, on_grid
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
-from deniable.solvers.problem import Problem, SolverError, checked_problem
+from deniable.proofs.problem import Problem, SolverError, checked_problem
 
 Law = TypeVar("Law", bound=VoteLaw)
 
@@ -24,15 +24,7 @@ TOLERANCE = 9e-10
 
 
 def land(problem: Problem, law: Law) -> Law:
-    """Return the law with its height and retention set so that every level is met.
-
-    Args:
-        problem: the levels.
-        law: retention all 1, whose levels are near the requested ones.
-
-    Raises:
-        SolverError: the levels cannot be met with this law.
-    """
+    """Return the law with its height and retention set so that every level is met."""
     level = problem.attribute_epsilon
     above, below = law.attribute_bounds()
     certain = float((above - below).max())
@@ -125,11 +117,7 @@ def _move_height(law: Law, target: FloatArray) -> Law:
 def vote_of(
     problem: Problem, weights: FloatArray, start: float, width: float, log_height: float
 ) -> GatedSum:
-    """Return the vote with real weights λ (integer part and dither), ln(e^E − 1) = log_height.
-
-    Raises:
-        SolverError: the height is beyond what a law can have.
-    """
+    """Return the vote with real weights λ (integer part and dither), ln(e^E − 1) = log_height."""
     n, dither = on_grid(weights)
     height = max(log_height, 0.0) + math.log1p(math.exp(-abs(log_height)))
     if not 0 < height <= LARGEST_HEIGHT:

@@ -34,7 +34,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.problem import MAX_LEVEL, checked_problem
+from deniable.proofs.problem import MAX_LEVEL, checked_problem
 
 _POINTS = 3000
 """Ranges of sizes m, and laws p among which prices are chosen: 1,000 prove 0.1 % less of Adult."""
@@ -48,13 +48,8 @@ def least_share_variance(
     The mean is over the cells of an attribute, and over attributes by their importance, at the
     uniform truth; n rows have an n-th of it.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        epsilon: of the record, in nats.
-        importance: how much each attribute counts, shape (k,).
-
-    Raises:
-        InputError: if an argument is out of its range.
+    ``n_categories``: a_i, shape (k,). ``epsilon``: of the record, in nats. ``importance``: how much
+    each attribute counts, shape (k,).
 
     >>> round(least_share_variance((2, 2), 1.0), 3), least_share_variance((2, 2), 2.0) < 1
     (2.07, True)
@@ -84,15 +79,7 @@ def _least(kinds: tuple[tuple[tuple[int, float], int], ...], epsilon: float) -> 
 def _entropy_bound(
     n: FloatArray, paid: FloatArray, members: FloatArray, epsilon: float, unit: float
 ) -> float:
-    """Return the best entropy bound that is found.
-
-    Args:
-        n: categories of each kind of attribute.
-        paid: κ (a − 1) of one attribute of each kind.
-        members: attributes of each kind.
-        epsilon: of the record.
-        unit: of D: about what is to be proved.
-    """
+    """Return the best entropy bound that is found."""
     sizes = np.stack(_answers(epsilon), axis=1)  # X_m and K_m
     # From where KL still has eight digits to where p is 1 in doubles.
     logits = np.geomspace(1e-4, 60.0, _POINTS)
@@ -129,10 +116,8 @@ def _entropy_bound(
 def _multipliers(lines: FloatArray, sizes: FloatArray, members: FloatArray) -> FloatArray:
     """Return λ and ν that maximise D, neither of them 0.
 
-    Args:
-        lines: constants and factors of λ and ν, of each law and kind, shape (laws, kinds, 3).
-        sizes: the factors of both for every size, shape (sizes, 2).
-        members: attributes of each kind.
+    ``lines``: constants and factors of λ and ν, of each law and kind, shape (laws, kinds, 3).
+    ``sizes``: the factors of both for every size, shape (sizes, 2).
     """
     from scipy.optimize import linprog  # only here: loading it takes a tenth of a second
     from scipy.sparse import bmat, eye, vstack

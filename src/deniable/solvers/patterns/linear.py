@@ -20,11 +20,11 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns import certificate
+from deniable.proofs import certificate
+from deniable.proofs.problem import Problem, SolverError, caps_given_rest, checked_problem
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.restricted import solve_restricted
-from deniable.solvers.problem import Problem, SolverError, caps_given_rest, checked_problem
 
 MAX_ATTRIBUTES = 20
 """The table of pattern probabilities has 2^k entries."""
@@ -68,20 +68,13 @@ def solve(
     Every law here is monotone: changing one more attribute never makes an output likelier. What is
     achieved is never above a requested ε_i (beyond an ulp or so of p_i) and within 1e−11 below.
 
-    Args:
-        n_categories: a_i, shape (k,), k at most `MAX_ATTRIBUTES`.
-        attribute_epsilon: ε_i in nats, shape (k,).
-        given_rest_cap: for each attribute an upper bound in nats on its `epsilon_given_rest`,
-            at least ε_i, or None for no bound: X_S ≤ e^cap X_{S∪i} for every S without i.
-        pair_floor: t such that every pair's attenuation satisfies φ_ij ≥ t φ_i φ_j.
-        max_gap: how far the result may lie above the bound proved for it, as a fraction of ε. The
-            law keeps levels, caps and floor either way; at levels of many nats rounding spoils
-            the proof before it spoils the law.
-
-    Raises:
-        InputError: if a number is out of its range, k is too large, or no law obeys the cap and
-            the floor together.
-        SolverError: if the result does not pass its checks.
+    ``n_categories``: a_i, shape (k,), k at most `MAX_ATTRIBUTES`. ``attribute_epsilon``: ε_i in
+    nats, shape (k,). ``given_rest_cap``: for each attribute an upper bound in nats on its
+    `epsilon_given_rest`, at least ε_i, or None for no bound: X_S ≤ e^cap X_{S∪i} for every S
+    without i. ``pair_floor``: t such that every pair's attenuation satisfies φ_ij ≥ t φ_i φ_j.
+    ``max_gap``: how far the result may lie above the bound proved for it, as a fraction of ε. The
+    law keeps levels, caps and floor either way; at levels of many nats rounding spoils the proof
+    before it spoils the law.
 
     Source: Yamamoto and Shibuya (ISCC 2024), section IV.A; caps and floors:
     docs/proofs/restricted.md, Theorem 4.
@@ -143,13 +136,6 @@ def drawn(
 
     Of two attributes that tell next to nothing a rounding of 10^−16 in their table is a part of
     φ_i φ_j that counts: the program is given more room above the floor.
-
-    Args:
-        n_categories, attribute_epsilon, given_rest_cap, pair_floor, max_gap: as for :func:`solve`.
-
-    Raises:
-        InputError, SolverError: as :func:`solve`; a `SolverError` also where the floor is
-            missed.
 
     >>> law, solution = drawn([3, 3, 2], [1e-5, 1e-5, 0.5], pair_floor=0.9)
     >>> law.keeps_pair_floor(0.9)

@@ -25,8 +25,9 @@ from deniable.laws.rounding import next_above
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sums import saddle_tilt
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, Account, VoteLaw
+from deniable.proofs.certificate import best_known_bound, weighted_bound
+from deniable.proofs.problem import Problem, SolverError, checked_problem
 from deniable.solvers.patterns import blends
-from deniable.solvers.patterns.certificate import best_known_bound, weighted_bound
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
 from deniable.solvers.patterns.orbits import Orbits, orbits
@@ -37,7 +38,6 @@ from deniable.solvers.patterns.votes_dual import (
     fit_vote,
     follow_vote,
 )
-from deniable.solvers.problem import Problem, SolverError, checked_problem
 
 MOST_IN_TABLE = 16
 """Most attributes for which the law is a table of all 2^k patterns: 65,536 probabilities are drawn
@@ -124,16 +124,8 @@ def solve(
 
     What is achieved is never above a requested ε_i and within 1e−9 nats below it.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        attribute_epsilon: ε_i in nats, above 0, shape (k,).
-        gap: distance of the bounds, in nats, at which the search may stop early.
-        blocks: whether independent blocks are searched for, where no single law is near the
-            optimum: not beside a law that is known, for which a proof is asked.
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
-        SolverError: if no result passes its checks.
+    ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, above 0, shape (k,).
+    ``gap``: distance of the bounds, in nats, at which the search may stop early.
 
     Source: docs/proofs/optimal.md.
 
@@ -281,11 +273,7 @@ def table_part(n_categories: Sequence[int], orbits: Orbits, density: FloatArray)
 
 
 def positive_levels(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:
-    """Check the request of a search that needs every level above 0.
-
-    Raises:
-        InputError: if the lengths differ or a number is out of its range.
-    """
+    """Check the request of a search that needs every level above 0."""
     problem = checked_problem(n_categories, attribute_epsilon)
     if not problem.attribute_epsilon.all():
         i = int(np.argmin(problem.attribute_epsilon))
@@ -330,10 +318,7 @@ def _in_blocks(problem: Problem, bound: float, gap: float) -> list[Part]:
     Similar levels together cost less than dealt out: 58.8 against 65.6 nats for 30 attributes with
     levels from 0.001 to 12 whose optimum is at least 53.3.
 
-    Args:
-        problem: the levels.
-        bound: what no single law is below, or about that, in nats.
-        gap: of the whole, see :func:`solve`.
+    ``bound``: what no single law is below, or about that, in nats.
     """
     level = problem.attribute_epsilon
     order = np.argsort(level, kind="stable")

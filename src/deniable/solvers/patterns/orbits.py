@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.solvers.problem import Problem
+from deniable.proofs.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +147,10 @@ def alike(
 ) -> tuple[Problem, IntArray, IntArray]:
     """Group attributes with equal categories and levels, and equal entries of `also` if given.
 
-    Args:
-        problem: k attributes.
-        also: another property by which attributes differ, such as a cap, shape (k,).
+    ``also``: another property by which attributes differ, such as a cap, shape (k,).
 
-    Returns:
-        An attribute of each of the m groups, in the order of their first ones, how many each has,
-        shape (m,), and the group of each attribute, shape (k,).
+    An attribute of each of the m groups, in the order of their first ones, how many each has, shape
+    (m,), and the group of each attribute, shape (k,).
     """
     keys = list(
         zip(

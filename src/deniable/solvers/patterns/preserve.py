@@ -25,7 +25,7 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.problem import checked_problem
+from deniable.proofs.problem import checked_problem
 
 _GAP, _STEPS = 1e-11, 100
 """The gap in nats at which the search ends, and steps at most; 200 attributes take 15."""
@@ -54,15 +54,7 @@ def solve(
 ) -> PreservingSolution:
     """Choose λ by minimising Σ ε_i under λ_a λ_b ≥ c_ab.
 
-    Args:
-        n_categories: a_i, at least 2 each, shape (k,).
-        fractions: c_ab, by pairs of positions: how much of their covariance has to survive.
-        fixed: λ of attributes that are not to be chosen.
-
-    Raises:
-        InputError: if a fraction or λ is not between 0 and 1, a pair names one attribute twice or
-            one that does not exist, an attribute is in no pair and not fixed, or fixed λ make a
-            demand impossible.
+    ``n_categories``: a_i, at least 2 each, shape (k,).
 
     Source: Ruiz, "λ-randomization", equation (9).
 

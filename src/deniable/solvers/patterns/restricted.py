@@ -25,9 +25,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import MAX_LEVEL, Problem
 from deniable.solvers import highs
 from deniable.solvers.patterns.orbits import Orbits
-from deniable.solvers.problem import MAX_LEVEL, Problem
 
 _ROUNDOFF = 2.0**-53
 _AIM = 2e-9
@@ -85,11 +85,9 @@ def solve_restricted(
 
     The columns are scaled by a guess to be about one.
 
-    Args:
-        orbits: the problem by orbits; every level above 0.
-        guess: a rough value of the optimal ε in nats; tight caps may raise the optimum far above.
-        caps: γ per group in nats, above the group's level; +∞ for none; shape (m,).
-        pair_floor: t; None for no floor.
+    ``orbits``: the problem by orbits; every level above 0. ``guess``: a rough value of the optimal
+    ε in nats; tight caps may raise the optimum far above. ``caps``: γ per group in nats, above the
+    group's level; +∞ for none; shape (m,).
     """
     m = len(orbits.size)
     caps = np.full(m, np.inf) if caps is None else caps
@@ -314,9 +312,7 @@ def bring_down(orbits: Orbits, excess: FloatArray) -> FloatArray:
     probabilities alone, raises no ratio of probabilities, keeps a falling law falling, and
     multiplies the attenuation of a pair as it does the product of its attributes' attenuations.
 
-    Args:
-        orbits: the problem.
-        excess: f/f_{all} − 1 of every orbit, shape (n,).
+    ``excess``: f/f_{all} − 1 of every orbit, shape (n,).
     """
     shape = tuple((orbits.size + 1).tolist())
     for group, n in enumerate(orbits.size.tolist()):

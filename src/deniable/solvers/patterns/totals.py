@@ -15,6 +15,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.certificate import weighted_bound
+from deniable.proofs.problem import Problem, SolverError, checked_problem, optional_limits
 from deniable.solvers.patterns import balanced
 from deniable.solvers.patterns.balanced import (
     EXACT_IN_A_SEARCH,
@@ -25,7 +27,6 @@ from deniable.solvers.patterns.balanced import (
     compared,
     unrestricted,
 )
-from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.optimal import (
     MOST_IN_TABLE,
@@ -38,7 +39,6 @@ from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.mixture import ROUNDS, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import MOST_MIXED, CommonLaw, keep_floor
-from deniable.solvers.problem import Problem, SolverError, checked_problem, optional_limits
 
 UNSPENT = 1e-7
 """Part of a total that may be left: levels are known to 1e-9 nats."""
@@ -87,21 +87,10 @@ def spend(
 ) -> Spent:
     """Find the largest levels in these ratios whose law costs no more than a total.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        total: of the record, in nats.
-        ratios: proportions of the levels, shape (k,), in nats at scale 1.
-        at_most: largest ε_i, infinite for none, shape (k,).
-        multiple: the cap on `epsilon_given_rest` as a multiple of ε_i, above 1; infinite for none.
-        pair_floor: as for :func:`~deniable.solvers.patterns.balanced.solve`.
-        limits: caps in nats, None for none; with the multiple, the smaller holds. Shape (k,).
-        scale: about where the optimum without cap and floor would spend the total, if known.
-        fair: for few attributes, raise the floor to where no table of two attributes is left less
-            than independent responses of the same total would leave.
-
-    Raises:
-        InputError: if a number is out of its range.
-        SolverError: if no result passes its checks.
+    ``n_categories``: a_i, shape (k,). ``total``: of the record, in nats. ``ratios``: proportions of
+    the levels, shape (k,), in nats at scale 1. ``at_most``: largest ε_i, infinite for none, shape
+    (k,). ``multiple``: the cap on `epsilon_given_rest` as a multiple of ε_i, above 1; infinite for
+    none. ``limits``: caps in nats, None for none; with the multiple, the smaller holds.
 
     >>> spent = spend([5] * 6, 3.0, [1.0] * 6, [math.inf] * 6, 2.0, 0.5)
     >>> spent.levels.round(4).tolist()[:2], 0 <= 3.0 - spent.solution.epsilon < 1e-6
@@ -161,11 +150,7 @@ class _TotalSearch:
         return math.exp(low)
 
     def best(self, scale: float) -> Spent:
-        """Return the levels at the largest scale that was found, and their laws.
-
-        Args:
-            scale: where the search begins.
-        """
+        """Return the levels at the largest scale that was found, and their laws."""
         scale = min(scale, float((self._at_most / self._ratios).max()))  # beyond, none rises
         product = self._independent()
         if math.fsum(self._alone.tolist()) > self._total > float(self._at_most.max()):
@@ -217,9 +202,7 @@ class _TotalSearch:
         """Return the largest scale found at which levels cost no more than the total, and what was
         found there, by secants of ln ε over ln scale; None if there is none.
 
-        Args:
-            scale: where to begin.
-            look: from levels to their ε in nats and what has it; None where nothing is found.
+        ``look``: from levels to their ε in nats and what has it; None where nothing is found.
         """
         best, low, high = None, -math.inf, math.inf
         at, last = math.log(scale), None
@@ -247,13 +230,7 @@ class _TotalSearch:
     def _drawn(
         self, scale: float, look: Callable[[FloatArray], Part | None], method: Method
     ) -> _Reached | None:
-        """Return the law at the largest levels that cost no more than the total.
-
-        Args:
-            scale: where to begin.
-            look: returns the law at levels.
-            method: how it was found.
-        """
+        """Return the law at the largest levels that cost no more than the total."""
 
         def drawn(levels: FloatArray) -> _Found[_Reached]:
             part = look(levels)
@@ -319,12 +296,7 @@ class _TotalSearch:
 
     def _by_mixture(self, scale: float, near: Fit) -> _Reached | None:
         """Return what mixtures of ramps buy: first of ramps about single ones, then of those that
-        the linear program asks for at the scale which these reach.
-
-        Args:
-            scale: where to begin, below what will be reached: caps grow with the levels.
-            near: a ramp for something similar.
-        """
+        the linear program asks for at the scale which these reach."""
 
         def mixture(levels: FloatArray) -> _Found[None]:
             found = self._common(levels).mixture(pool)

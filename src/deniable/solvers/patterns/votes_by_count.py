@@ -17,11 +17,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 class VotesByCount:
     """Forms that ask more of one class than a table of patterns is for.
 
-    Args:
-        n_categories: of the attributes of each class.
-        members: how many attributes each class has.
-        epsilon: of the record, in nats.
-        fewer: so many questions, or fewer, are left to tables of patterns.
+    ``epsilon``: of the record, in nats.
 
     >>> votes = VotesByCount([2], [50], 8.0, 9)
     >>> place = int(np.argmax(votes.single))

@@ -36,7 +36,8 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import MOST_STATES, GatedSum
 from deniable.laws.votes.sums import SumLaw, saddle_tilt, tilted_sum
-from deniable.solvers.patterns.complement import shared, spared
+from deniable.proofs.complement import shared, spared
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.fourier import (
     LogisticVote,
     logistic_vote,
@@ -44,7 +45,6 @@ from deniable.solvers.patterns.fourier import (
     usual_tilt,
 )
 from deniable.solvers.patterns.landing import vote_of
-from deniable.solvers.problem import Problem
 
 LARGEST_NEWTON = 1500
 """Attributes up to which a whole curvature (k² numbers, k³ operations) is affordable."""
@@ -105,11 +105,7 @@ class VoteGrid:
     more: float
 
     def law(self, problem: Problem, log_height: float) -> GatedSum | VoteBlend:
-        """Return the law of height E, ln(e^E − 1) given.
-
-        Raises:
-            SolverError: the height is beyond what a law can have.
-        """
+        """Return the law of height E, ln(e^E − 1) given."""
         parts = [
             vote_of(problem, self.on_grid, self.middle - width / 2, width, log_height)
             for width in self.widths.tolist()
@@ -166,21 +162,12 @@ class VoteFit:
         return self.upper_bound - self.lower_bound
 
     def law(self, problem: Problem) -> GatedSum | VoteBlend:
-        """Return the law, before its height is set exactly.
-
-        Raises:
-            SolverError: the height is beyond what a law can have.
-        """
+        """Return the law, before its height is set exactly."""
         return self.vote.law(problem, self.log_height)
 
 
 class VoteSearch:
-    """Evaluates soft votes, and remembers the best bounds.
-
-    Args:
-        problem: the levels.
-        resolution: standard deviation of z in units of the grid.
-    """
+    """Evaluates soft votes, and remembers the best bounds."""
 
     def __init__(self, problem: Problem, resolution: float) -> None:
         self.problem = problem
@@ -234,11 +221,7 @@ class VoteSearch:
     ) -> VotePoint:
         """Evaluate a vote on the grid.
 
-        Args:
-            weights: λ ≥ 0, with λ·d = 1, shape (k,).
-            softness: T of the logistic gate that is meant; 0 for a gate one unit wide.
-            unit: of the grid, on the scale of λ; by default as fine as `resolution` asks for, and
-                as coarse as may be for a gate that is wide.
+        ``weights``: λ ≥ 0, with λ·d = 1, shape (k,).
         """
         problem = self.problem
         keep, change = problem.keep_probability, problem.change_probability
@@ -382,9 +365,6 @@ class VoteSearch:
 
         Ends where the bounds are within `gap`, frequencies run out, or the gate is about as narrow
         as a unit of the grid.
-
-        Returns:
-            The votes that were resolved, one for every T.
         """
         weights = self.normed(self.lower_bound_weights)
         softness = 0.7 / usual_tilt(self.problem, weights)
@@ -437,10 +417,8 @@ class VoteSearch:
 def fit_vote(problem: Problem, *, gap: float = 1e-7, resolution: float | None = None) -> VoteFit:
     """Fit one soft vote by the fixed point.
 
-    Args:
-        problem: the levels, all above 0.
-        gap: the distance of the bounds, in nats, at which to stop early.
-        resolution: standard deviation of z in units of the grid.
+    ``problem``: the levels, all above 0. ``gap``: the distance of the bounds, in nats, at which to
+    stop early.
     """
     k, level = problem.n_attributes, problem.attribute_epsilon
     search = VoteSearch(problem, resolution or default_resolution(k))
@@ -458,10 +436,8 @@ def fit_vote(problem: Problem, *, gap: float = 1e-7, resolution: float | None = 
 def follow_vote(problem: Problem, fit: VoteFit, *, gap: float = 1e-7) -> VoteFit:
     """Fit one soft vote by Newton steps, up to `LARGEST_NEWTON` attributes.
 
-    Args:
-        problem: the levels, all above 0.
-        fit: what the fixed point ended at.
-        gap: the distance of the bounds, in nats, at which to stop early.
+    ``problem``: the levels, all above 0. ``gap``: the distance of the bounds, in nats, at which to
+    stop early.
     """
     search = VoteSearch(problem, default_resolution(problem.n_attributes))
     search.lower_bound, search.lower_bound_weights = fit.lower_bound, fit.lower_bound_weights

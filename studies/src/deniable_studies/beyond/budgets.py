@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from deniable.design.account import Design
 from deniable.design.design import design
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Schema
 from deniable.solvers.patterns.least_variance import least_share_variance
+from deniable.statement.account import Design
 from deniable_studies.beyond.baselines import (
     RSFD,
     RSFD_STATED,

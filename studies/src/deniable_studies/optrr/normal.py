@@ -8,8 +8,8 @@ from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
 from deniable.frontier.priors import from_distribution
+from deniable.proofs.rows import average_limits
 from deniable.solvers.matrices import response, square
-from deniable.solvers.matrices.certificate import average_limits
 from deniable_studies.optrr.fronts import (
     Case,
     Comparison,

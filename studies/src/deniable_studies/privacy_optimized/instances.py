@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import linregress
 
-from deniable.design.account import EXACT_WITHIN
 from deniable.design.design import design
 from deniable.schema import Schema
+from deniable.statement.account import EXACT_WITHIN
 from deniable_studies.drawing import grid, legend, letter, scatter_method
 from deniable_studies.study import Rows, Setting
 

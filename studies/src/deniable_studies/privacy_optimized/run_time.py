@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from deniable.design.account import EXACT_WITHIN
 from deniable.design.level_designs import LevelDesigns
-from deniable.design.method_spec import Solve
-from deniable.design.methods import method_named
+from deniable.design.methods import FUNCTIONS, Solve
 from deniable.design.solving import Solution, Task
 from deniable.schema import Schema
 from deniable.solvers.patterns import closed_form, heuristic
+from deniable.statement.account import EXACT_WITHIN
+from deniable.statement.methods import method_named
 from deniable_studies.drawing import STYLES, letter, plot_method
 from deniable_studies.study import Judged, Rows, Setting, Study, Values
 from deniable_studies.text import read_text
@@ -304,7 +304,7 @@ def task_of(method: str, counts: Sequence[int]) -> Task:
 
 def solve_of(method: str) -> Solve:
     """Return the function that turns levels into a law."""
-    solve = method_named(method).solve
+    solve = FUNCTIONS[method].solve
     assert solve is not None
     return solve
 

@@ -6,13 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deniable.solvers.matrices.certificate import (
-    Limits,
-    average_limits,
-    local_limits,
-    row_kinds,
-    rows_of,
-)
+from deniable.proofs.rows import Limits, average_limits, local_limits, row_kinds, rows_of
 
 Array = NDArray[np.float64]
 

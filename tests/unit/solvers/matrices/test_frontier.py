@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.proofs.problem import SolverError
+from deniable.proofs.rows import Limits, average_limits, closed_form_bound, local_limits, verify
 from deniable.solvers.matrices import frontier, response, schemes
-from deniable.solvers.matrices.certificate import (
-    Limits,
-    average_limits,
-    closed_form_bound,
-    local_limits,
-    verify,
-)
-from deniable.solvers.problem import SolverError
 from unit.solvers.matrices.priors import (
     NORMAL_TEN,
     SKEWED,

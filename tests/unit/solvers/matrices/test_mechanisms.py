@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from deniable.proofs.rows import RowKinds, average_limits, local_limits, row_kinds
 from deniable.solvers.matrices import mechanisms
-from deniable.solvers.matrices.certificate import RowKinds, average_limits, local_limits, row_kinds
 from unit.solvers.matrices.priors import within
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.proofs.rows import average_limits
 from deniable.solvers.matrices import response, schemes
-from deniable.solvers.matrices.certificate import average_limits
 from unit.solvers.matrices.priors import NORMAL_TEN, SKEWED, subset_selection_record_mse, within
 
 

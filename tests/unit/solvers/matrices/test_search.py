@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.proofs.rows import average_limits, closed_form_bound
 from deniable.solvers.matrices import response, schemes, search, spea2
-from deniable.solvers.matrices.certificate import average_limits, closed_form_bound
 from deniable.solvers.matrices.search import (
     Generation,
     Matrices,

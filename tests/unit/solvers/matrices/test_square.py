@@ -5,8 +5,8 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.rows import average_limits, local_limits
 from deniable.solvers.matrices import frontier, response, schemes, square
-from deniable.solvers.matrices.certificate import average_limits, local_limits
 from deniable.solvers.matrices.square import roomy
 from unit.solvers.matrices.priors import NORMAL_TEN, SKEWED, within
 

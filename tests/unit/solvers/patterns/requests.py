@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from deniable.solvers.patterns.certificate import best_known_bound
+from deniable.proofs.certificate import best_known_bound
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.columns import ColumnSolution, solve_columns
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.problem import Problem
 
 
 def request(seed: int, k: int) -> tuple[list[int], list[float]]:

@@ -14,8 +14,8 @@ from deniable.laws.patterns import FloatArray
 from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
+from deniable.proofs.problem import SolverError
 from deniable.solvers.patterns import balanced, linear, optimal
-from deniable.solvers.problem import SolverError
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import request
 

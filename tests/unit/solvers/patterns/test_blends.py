@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes.blend import VoteBlend
+from deniable.proofs.problem import Problem, SolverError, checked_problem
 from deniable.solvers.patterns import blends, columns
 from deniable.solvers.patterns.blends import _settled, fit_blend
 from deniable.solvers.patterns.landing import vote_of
 from deniable.solvers.patterns.votes_dual import fit_vote
-from deniable.solvers.problem import Problem, SolverError, checked_problem
 from unit.solvers.patterns.requests import by_columns
 
 

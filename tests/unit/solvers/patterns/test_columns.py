@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from deniable.proofs.problem import SolverError, checked_problem
 from deniable.solvers.patterns.columns import solve_columns
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.restricted import keep_masses
-from deniable.solvers.problem import SolverError, checked_problem
 from unit.solvers.patterns.programs import least_excess
 from unit.solvers.patterns.requests import by_columns
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns.fourier import logistic_vote, usual_tilt
-from deniable.solvers.problem import checked_problem
 from unit.laws.votes import whole_law as oracle
 
 

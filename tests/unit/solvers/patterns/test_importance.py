@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
+from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns import importance, optimal
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.problem import checked_problem
 
 ADULT = np.array([7, 16, 7, 14, 6, 5, 2, 41, 2])
 

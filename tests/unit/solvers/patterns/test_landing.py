@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from deniable.proofs.problem import SolverError, checked_problem
 from deniable.solvers.patterns.landing import TOLERANCE, land, vote_of
-from deniable.solvers.problem import SolverError, checked_problem
 
 
 def test_a_vote_near_its_levels_is_brought_onto_them() -> None:

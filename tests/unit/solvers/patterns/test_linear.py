@@ -11,13 +11,14 @@ import pytest
 from scipy import optimize
 
 from deniable.errors import InputError
+from deniable.proofs import certificate
+from deniable.proofs.problem import SolverError
 from deniable.solvers import highs
-from deniable.solvers.patterns import certificate, closed_form, linear
+from deniable.solvers.patterns import closed_form, linear
 from deniable.solvers.patterns.columns import ColumnSolution
 from deniable.solvers.patterns.linear import LinearSolution
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.restricted import Restricted
-from deniable.solvers.problem import SolverError
 from unit.solvers.patterns.programs import least_excess
 
 Instance = tuple[list[int], list[float]]

@@ -14,16 +14,11 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.product import ProductLaw
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
-from deniable.solvers.patterns import (
-    certificate,
-    closed_form,
-    heuristic,
-    linear,
-    optimal,
-)
+from deniable.proofs import certificate
+from deniable.proofs.problem import Problem, SolverError, checked_problem
+from deniable.solvers.patterns import closed_form, heuristic, linear, optimal
 from deniable.solvers.patterns.blends import BlendFit, NoBlendError
 from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote, follow_vote
-from deniable.solvers.problem import Problem, SolverError, checked_problem
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import by_columns
 

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.restricted import bring_down, keep_masses
-from deniable.solvers.problem import checked_problem
 
 COUNTS = [3, 2, 3, 5, 2, 3]
 LEVELS = [1.0, 0.5, 1.0, 2.0, 0.5, 0.25]

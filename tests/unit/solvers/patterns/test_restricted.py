@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable.proofs.certificate import best_known_bound
+from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns import restricted
-from deniable.solvers.patterns.certificate import best_known_bound
 from deniable.solvers.patterns.orbits import Orbits, orbits
 from deniable.solvers.patterns.restricted import keep_masses, solve_restricted
-from deniable.solvers.problem import checked_problem
 from unit.solvers.patterns.programs import least_excess
 
 KINDS = [(1.3, None), (2.0, None), (None, 0.6), (1.5, 0.9), (None, None), (None, 1.05)]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes.gated import GatedSum
+from deniable.proofs.certificate import weighted_bound
+from deniable.proofs.problem import Problem, checked_problem
 from deniable.solvers.patterns import votes_dual
-from deniable.solvers.patterns.certificate import weighted_bound
 from deniable.solvers.patterns.fourier import logistic_vote, usual_tilt
 from deniable.solvers.patterns.landing import land
 from deniable.solvers.patterns.votes_dual import (
@@ -19,7 +20,6 @@ from deniable.solvers.patterns.votes_dual import (
     follow_vote,
     linear_gates,
 )
-from deniable.solvers.problem import Problem, checked_problem
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import by_columns
 

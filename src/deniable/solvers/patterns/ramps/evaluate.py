@@ -190,9 +190,8 @@ class RampResponse(Protocol):
 class RampSums(ABC):
     """What ramps deliver, by sums of terms.
 
-    Args:
-        n_categories: a_i of each group, shape (m,).
-        size: how many attributes each group has, shape (m,).
+    ``n_categories``: a_i of each group, shape (m,). ``size``: how many attributes each group has,
+    shape (m,).
     """
 
     def __init__(self, n_categories: FloatArray, size: FloatArray) -> None:

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers import highs
 from deniable.solvers.patterns.ramps.evaluate import Delivered, FourierSums, Prices, Ramp, Worth
-from deniable.solvers.problem import Problem
 
 ROUNDS = 16
 """Of column generation. 24 attributes under a floor of 0.9 end 0.4 % above what 64 rounds find."""
@@ -67,10 +67,7 @@ class Mixture:
 class Pool:
     """Ramps to mix, and what each delivers, whatever levels are asked for.
 
-    Args:
-        sums: by which ramps are evaluated.
-        about: about the record's ε, in nats.
-        exactly: from a ramp to what it delivers as it is drawn.
+    ``about``: about the record's ε, in nats.
     """
 
     def __init__(
@@ -106,9 +103,7 @@ class Pool:
         """Add the uniform and the product law, with which any levels and floors are met, and the
         steepest ramp under the caps, with which larger levels are.
 
-        Args:
-            level, caps: in nats, shapes (m,).
-            change: requested chances of change, shape (m,).
+        ``level, caps``: in nats, shapes (m,). ``change``: requested chances of change, shape (m,).
         """
         # A ramp with slopes of 1e-7 of the levels stands for the uniform law.
         self.add(Ramp(part * level, 0.0, math.inf) for part in (1e-7, 1.0))
@@ -136,10 +131,6 @@ class Pool:
         """Return the mixture of least ε that meets levels and keeps a floor; None if none is found.
 
         What it uses is evaluated as it is drawn, until it uses nothing else; at last it may not.
-
-        Args:
-            problem: the levels of the groups.
-            floor: t, or None.
         """
         for tries in range(8):
             among = np.arange(len(self.ramps)) if tries < 5 else np.array(sorted(self._exact))
@@ -167,11 +158,7 @@ class Pool:
     ) -> None:
         """Add ramps that the program's multipliers ask for.
 
-        Args:
-            problem: the levels of the groups.
-            floor: t, or None.
-            caps: γ in nats, shape (m,).
-            rounds: how often.
+        ``caps``: γ in nats, shape (m,).
         """
         m, smooth, steepest = problem.n_attributes, None, below_caps(caps)
         costs = list[float]()

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.ramps.evaluate import Ramp, RampResponse
-from deniable.solvers.problem import Problem
 
 _STALLED = 5
 """Steps in a row that may pass without the miss falling by a third. Without it tight caps take 1.6
@@ -59,13 +59,8 @@ class Fit:
 class RampFit:
     """Newton steps to ramps for given levels and caps.
 
-    Args:
-        sums: over the patterns of the groups.
-        problem: the groups' levels.
-        caps: γ in nats, infinite for none, shape (m,).
-        tolerance: the miss at which a fit has settled.
-        stalled: the miss up to which one is taken whose steps come no nearer.
-        relative: whether a level below one nat may miss only such a part of itself.
+    ``caps``: γ in nats, infinite for none, shape (m,). ``relative``: whether a level below one nat
+    may miss only such a part of itself.
     """
 
     def __init__(
@@ -91,13 +86,8 @@ class RampFit:
     ) -> Fit | None:
         """Return the ramp with this top whose steepest slope reaches this share of its cap.
 
-        Args:
-            slopes, height: where the steps start.
-            top: of the ramp, in nats; None for one that falls from the first change on.
-            share: of the caps, above 0.
-
-        Returns:
-            None if the steps do not settle.
+        ``top``: of the ramp, in nats; None for one that falls from the first change on. ``share``:
+        of the caps, above 0.
         """
         now = best = _Point(self, slopes, height, top, share)
         since_better = 0

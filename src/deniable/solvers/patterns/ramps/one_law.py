@@ -13,6 +13,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.law import PatternLaw
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.optimal import MOST_IN_TABLE, Part
 from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
@@ -20,7 +21,6 @@ from deniable.solvers.patterns.ramps.mixture import ROUNDS, Mixture, Pool
 from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.quantize import Sums, Tables
 from deniable.solvers.patterns.ramps.search import RampSearch
-from deniable.solvers.problem import Problem
 
 AIM = 4e-10
 """How far below the request levels are aimed at, in nats: what is drawn must not end above it."""
@@ -48,11 +48,8 @@ def keep_floor(laws: Iterable[PatternLaw], floor: float | None) -> bool:
 class CommonLaw:
     """The search for one law of all attributes.
 
-    Args:
-        problem: the levels, of attributes that all have room below their caps; shape (k,).
-        caps: γ in nats, shape (k,).
-        floor: t, or None.
-        height: about the record's ε, in nats.
+    ``problem``: the levels, of attributes that all have room below their caps; shape (k,).
+    ``caps``: γ in nats, shape (k,). ``height``: about the record's ε, in nats.
     """
 
     def __init__(
@@ -74,11 +71,7 @@ class CommonLaw:
             self._drawn = Tables(grouped)
 
     def best(self, near: Fit | None = None) -> Fit | None:
-        """Return the best single ramp found, whatever the floor; None if there is none.
-
-        Args:
-            near: one for something similar.
-        """
+        """Return the best single ramp found, whatever the floor; None if there is none."""
         return self._search.best(near)
 
     def keeps_floor(self, fit: Fit) -> bool:
@@ -102,12 +95,7 @@ class CommonLaw:
 
     def single(self, fit: Fit, *, sure: bool = True) -> Part | None:
         """Return the law of a ramp as drawn, its top moved up for the floor if need be; None if
-        none passes its checks.
-
-        Args:
-            fit: the ramp.
-            sure: whether the floor is looked at in the law as drawn too.
-        """
+        none passes its checks."""
         now: Fit | None = fit
         if self._floor is not None and not self.keeps_floor(fit):
             now = self._search.keeping(self._floor + self._margin, fit)

@@ -16,6 +16,7 @@ from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import LEAST_DITHER, MOST_STATES, GatedSum
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.optimal import Part, table_part
 from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.ramps.evaluate import (
@@ -27,7 +28,6 @@ from deniable.solvers.patterns.ramps.evaluate import (
 )
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
 from deniable.solvers.patterns.votes_dual import default_resolution
-from deniable.solvers.problem import Problem
 
 LANDED_TO = 2e-10
 """How near its level, in nats, a law as drawn comes; levels are aimed at twice that lower."""
@@ -44,11 +44,7 @@ _BEYOND_BOTTOM = 1.003
 
 
 class Tables:
-    """Laws as tables of all patterns.
-
-    Args:
-        orbits: of patterns.
-    """
+    """Laws as tables of all patterns."""
 
     def __init__(self, orbits: Orbits) -> None:
         self._sums = PatternSums(orbits)
@@ -58,9 +54,7 @@ class Tables:
     def single(self, problem: Problem, caps: FloatArray, fit: Fit) -> Part | None:
         """Return the law of a ramp that meets every level as it is drawn; None if none settles.
 
-        Args:
-            problem, caps: levels and γ of the groups, in nats, shape (m,).
-            fit: the ramp in real numbers.
+        ``problem, caps``: levels and γ of the groups, in nats, shape (m,).
         """
         settled = RampFit(self._sums, problem, caps, 1e-12, 1e-11).again(fit)
         return None if settled is None else self.mixed([settled.ramp], np.ones(1))
@@ -79,9 +73,6 @@ def gated(n_categories: Sequence[int], ramp: Ramp, unit: float) -> GatedSum:
 
     A slope between two multiples of the unit is a mixture of both that falls by just as much, so
     that no cap is exceeded: ln(1 − θ + θ e^unit) = rest.
-
-    Raises:
-        InputError: if the ramp is steeper or higher than a law can be.
     """
     bottom = ramp.start + ramp.height
     slopes = np.minimum(ramp.slopes, _BEYOND_BOTTOM * bottom)
@@ -108,9 +99,7 @@ def gated(n_categories: Sequence[int], ramp: Ramp, unit: float) -> GatedSum:
 class Sums:
     """Laws as gated sums and blends of these.
 
-    Args:
-        n_categories: a_i, shape (k,).
-        group_of: the group of each attribute, shape (k,).
+    ``n_categories``: a_i, shape (k,). ``group_of``: the group of each attribute, shape (k,).
     """
 
     def __init__(self, n_categories: Sequence[int], group_of: IntArray) -> None:
@@ -157,11 +146,7 @@ class Sums:
         return self.law(ramp, (ramp.start + ramp.height) / UNITS_OF_PART)
 
     def mixed(self, ramps: Sequence[Ramp], shares: FloatArray) -> Part:
-        """Return the mixture of ramps with these shares: see `Tables.mixed`.
-
-        Raises:
-            InputError: if there are too many, or shares too far apart, for one law.
-        """
+        """Return the mixture of ramps with these shares: see `Tables.mixed`."""
         used = np.flatnonzero(shares > 1e-25)  # a smaller share is below rounding in every sum
         parts = tuple(self._part(ramps[place]) for place in used.tolist())
         logs = np.log(shares[used]) - 0.5 * np.array([part.height for part in parts])

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem
 from deniable.solvers.patterns.ramps.evaluate import RampSums
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
-from deniable.solvers.problem import Problem
 
 RAISED = 1.4
 """Times the top in a step up: between ramps that are mixed, for a floor on pairs, and under tight
@@ -30,11 +30,8 @@ _STRIDE = 0.12
 class RampSearch:
     """The search for the best ramp.
 
-    Args:
-        sums: over the patterns of the groups.
-        problem: the groups' levels.
-        caps: γ in nats, infinite for none, shape (m,).
-        height: about the record's ε, in nats, where the search starts.
+    ``caps``: γ in nats, infinite for none, shape (m,). ``height``: about the record's ε, in nats,
+    where the search starts.
     """
 
     def __init__(self, sums: RampSums, problem: Problem, caps: FloatArray, height: float) -> None:
@@ -43,11 +40,7 @@ class RampSearch:
         self._level, self._caps, self._height = problem.attribute_epsilon, caps, height
 
     def best(self, near: Fit | None = None) -> Fit | None:
-        """Return the best ramp found under the caps; None if there is none.
-
-        Args:
-            near: a ramp for something similar, from which to start.
-        """
+        """Return the best ramp found under the caps; None if there is none."""
         found = None
         if near is not None and len(near.ramp.slopes) == len(self._level):
             found = self._from(near, near.top, 1.0) or self._followed(near)
@@ -74,12 +67,7 @@ class RampSearch:
         yield from list(_settled(self._from_zero(fit)))[:1]
 
     def keeping(self, floor: float, fit: Fit) -> Fit | None:
-        """Return a ramp that keeps a floor on pairs, by moving the top up; None if none settles.
-
-        Args:
-            floor: t.
-            fit: the best ramp without it.
-        """
+        """Return a ramp that keeps a floor on pairs, by moving the top up; None if none settles."""
         low, kept = fit, None
         for raised in self.raised(fit):
             if self.least_ratio(raised) >= floor:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import (
     FourierSums,
@@ -14,7 +15,6 @@ from deniable.solvers.patterns.ramps.evaluate import (
     Ramp,
     RampSums,
 )
-from deniable.solvers.problem import checked_problem
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 
 RAMPS = {

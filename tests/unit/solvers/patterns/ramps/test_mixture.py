@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from deniable.laws.patterns import FloatArray
+from deniable.proofs.problem import Problem, checked_problem
 from deniable.solvers.patterns import linear
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import Delivered, FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.mixture import Mixture, Pool, below_caps
 from deniable.solvers.patterns.ramps.search import RampSearch
-from deniable.solvers.problem import Problem, checked_problem
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 from unit.solvers.patterns.requests import request
 

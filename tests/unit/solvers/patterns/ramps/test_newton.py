@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from deniable.proofs.problem import Problem, checked_problem
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import PatternSums
 from deniable.solvers.patterns.ramps.newton import Fit, RampFit
-from deniable.solvers.problem import Problem, checked_problem
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 from unit.solvers.patterns.requests import request
 

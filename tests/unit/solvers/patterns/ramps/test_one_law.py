@@ -6,9 +6,9 @@ import pytest
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
+from deniable.proofs.problem import Problem, checked_problem
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
-from deniable.solvers.problem import Problem, checked_problem
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 
 

@@ -8,11 +8,11 @@ import pytest
 from deniable.errors import InputError
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.blend import VoteBlend
+from deniable.proofs.problem import checked_problem
 from deniable.solvers.patterns.orbits import alike, orbits
 from deniable.solvers.patterns.ramps import quantize
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.search import RampSearch
-from deniable.solvers.problem import checked_problem
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 from unit.solvers.patterns.requests import request

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from deniable.proofs.problem import Problem, checked_problem
 from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums
 from deniable.solvers.patterns.ramps.newton import RampFit
 from deniable.solvers.patterns.ramps.search import RampSearch
-from deniable.solvers.problem import Problem, checked_problem
 from unit.solvers.patterns.requests import request
 
 

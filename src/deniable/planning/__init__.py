@@ -1,0 +1,1 @@
+"""Numbers of rows and levels that a wanted accuracy needs."""

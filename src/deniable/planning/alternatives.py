@@ -1,0 +1,39 @@
+"""The method forms instead of a design of which something cannot be read."""
+
+from collections.abc import Callable
+from typing import Any
+
+from deniable.errors import InputError
+from deniable.statement.account import Design
+from deniable.statement.expected_accuracy import expected_accuracy
+
+Again = Callable[[str], Design]
+"""Designs by another method, as the first was asked for."""
+
+
+def forms_instead(design: Design, n_records: int, again: Again | None) -> list[dict[str, Any]]:
+    """Return how much of each attribute can be read under method forms at the same ε, as plain
+    values (:meth:`deniable.mechanism.readability.Readability.to_plain`); nothing if more cannot be
+    read, or all can be read as it is.
+
+    Examples:
+        >>> import deniable
+        >>> schema = deniable.Schema.anonymous((2, 2, 2, 2, 40))
+        >>> made = deniable.design(schema, epsilon=4)
+        >>> again = lambda method: deniable.design(schema, epsilon=4, method=method)
+        >>> [one["readable"] for one in forms_instead(made, 6000, again)]
+        [2, 2, 2, 2, 40]
+    """
+    now = expected_accuracy(design.account).to_plain(n_records)["attributes"]
+    if again is None or design.mechanism.forms or all(one["readable"] for one in now):
+        return []
+    try:
+        made = again("forms")
+    except InputError:  # fewer than two attributes, or a request that forms cannot meet
+        return []
+    then: list[dict[str, Any]] = expected_accuracy(made.account).to_plain(n_records)["attributes"]
+    return then if _cells(then) > _cells(now) else []
+
+
+def _cells(tables: list[dict[str, Any]]) -> int:
+    return sum(bool(one["readable"]) for one in tables)

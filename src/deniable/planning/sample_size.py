@@ -1,0 +1,338 @@
+"""The sample size of a study, or the half-width or ε of one: of the three the third from two.
+
+The half-widths of shares fall as ε rises. The search starts between what independent randomization
+gives: the largest level that the half-width asks of one attribute, and the sum of these levels.
+Who randomizes attributes together needs something between the two.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR
+from pathlib import Path
+from typing import Any
+
+from deniable._checks import typed
+from deniable.design.design import design, schema_of
+from deniable.errors import InputError
+from deniable.mechanism.prediction import Target
+from deniable.mechanism.readability import (
+    HALF_WIDTH_ERRORS,
+    LARGEST_READABLE,
+    READABLE_ERRORS,
+    RULE,
+    Readability,
+)
+from deniable.numerals import count_text, number_text, significant
+from deniable.proofs.problem import MAX_LEVEL
+from deniable.schema import Schema
+from deniable.statement.account import Design
+from deniable.statement.expected_tables import Assumed, expected_tables, sampling_half_width
+
+_DESIGNS = 24
+"""Designs after which a search ends with the smallest total that it has found."""
+_HALVED = 6
+"""After so many designs a total is looked for in the middle."""
+_PER_DECADE = 900
+"""Totals of three digits between a power of ten and the next."""
+
+Progress = Callable[[float | None], None]
+Make = Callable[[float], Design]
+"""Designs for a total in nats."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A design, and what can be read of tables with the rows that it is for."""
+
+    design: Design
+    tables: tuple[Readability, ...]
+    within: float | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there will be, or are needed."""
+        return self.tables[0].n_records
+
+    @property
+    def deciding(self) -> Readability:
+        """The table with the largest half-width, which decides."""
+        return max(self.tables, key=_width)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return ε of the record in nats, the method, the rows and the tables
+        (:meth:`deniable.mechanism.readability.Readability.to_plain`) as plain values."""
+        return {
+            "epsilon": self.design.epsilon,
+            "method": self.design.method,
+            "rows": self.rows,
+            "within": self.within,
+            "deciding": list(self.deciding.attributes),
+            "tables": [table.to_plain() for table in self.tables],
+        }
+
+
+@typed
+def plan(
+    schema: Schema | str | Path,
+    *,
+    rows: int | None = None,
+    error: float | None = None,
+    within: float | None = None,
+    epsilon: float | None = None,
+    tables: Sequence[str | Sequence[str]] = (),
+    assume: Assumed = "uniform",
+    target: Target = "table",
+    method: str | None = None,
+    progress: Progress = lambda _fraction: None,
+    make: Make | None = None,
+) -> Plan:
+    """Find what a purpose takes: of rows, exactness and ε give two, and get the third.
+
+    The smallest ε is one of three digits: that design meets the wish, and the one with the next
+    smaller total of three digits was tried and does not. Where a method's errors do not fall
+    steadily with ε, a still smaller total may meet it too.
+
+    Args:
+        schema: the attributes, or the file that declares them; levels must not be written in it.
+        rows: how many rows there will be.
+        error: largest standard error of a share, as a fraction of 1: 0.02 is two points. The same
+            as ``within``, divided by 1.96.
+        within: largest half-width of an interval of 95 %, as a fraction of 1.
+        epsilon: total for the whole record, in nats.
+        tables: that are to be this exact, as for :func:`deniable.expected_tables`; by default every
+            attribute by itself.
+        assume: what the true tables are, as in ``expected_tables``.
+        target: whether sampling error counts: not if the rows are everybody (``table``), but in a
+            survey of a larger ``population``.
+        method: as in :func:`deniable.design.design.design`.
+        progress: called after every design that was tried.
+        make: designs for a total in nats, if that takes more than a method.
+
+    Returns:
+        The design, and what can be read: ``.design.epsilon``, ``.rows``, ``.tables``.
+
+    Raises:
+        InputError: if not two are given, one of them is impossible, sampling alone is less exact,
+            or no total is found.
+
+    Examples:
+        >>> import deniable
+        >>> schema = deniable.Schema.anonymous((5, 5, 3))
+        >>> print(deniable.plan(schema, epsilon=3, within=0.04, method="kronecker").rows)
+        5489
+        >>> planned = deniable.plan(schema, rows=10_000, within=0.04, method="kronecker")
+        >>> round(planned.design.epsilon, 2), planned.deciding.half_width <= 0.04
+        (2.36, True)
+    """
+    within = _wished(error, within)
+    if sum(given is None for given in (rows, within, epsilon)) != 1:
+        raise InputError(
+            "give two of `rows`, `within` (or `error`) and `epsilon`; the third is what is found"
+        )
+    if rows is not None and rows < 1:
+        raise InputError("the number of rows must be at least 1")
+    schema = schema_of(schema)
+    named = tables or [(schema.names[i],) for i in schema.protected]
+    make = make or (lambda total: design(schema, epsilon=total, method=method))
+    if epsilon is None:
+        assert rows is not None
+        assert within is not None
+        return _smallest(schema, named, rows, within, make, assume, target, progress)
+    made = make(epsilon)
+    if rows is None:
+        assert within is not None
+        needed = [t.rows_for(within) for t in expected_tables(made, named, 1, assume, target)]
+        if None in needed:
+            raise InputError("the randomization leaves nothing of a table to estimate")
+        rows = max(each for each in needed if each is not None)
+    return Plan(made, expected_tables(made, named, rows, assume, target), within)
+
+
+def _wished(error: float | None, within: float | None) -> float | None:
+    """Return the wished half-width, as a fraction of 1."""
+    if error is not None and within is not None:
+        raise InputError("`within` is 1.96 times `error`; give one of them")
+    for name, given in (("standard error", error), ("half-width", within)):
+        if given is not None and not 0 < given < 1:
+            raise InputError(f"a wished {name} is between 0 and 1 (100 points), not {given:g}")
+    return within if error is None else HALF_WIDTH_ERRORS * error
+
+
+@typed
+def smallest_epsilon(
+    schema: Schema | str | Path,
+    tables: Sequence[str | Sequence[str]],
+    n_records: int,
+    within: float,
+    *,
+    make: Make | None = None,
+    assume: Assumed = "uniform",
+    target: Target = "table",
+    progress: Progress = lambda _fraction: None,
+) -> Plan:
+    """Return the smallest ε of the record at which every table is this exact, as :func:`plan` does.
+
+    Args:
+        schema: the attributes, or the file that declares them; levels must not be written in it.
+        tables: as in :func:`deniable.statement.expected_tables.expected_tables`, at least one.
+        n_records: rows there will be.
+        within: largest half-width of an interval of 95 %, as a fraction of 1: 0.02 is two points.
+        make: designs for a total in nats; by default by the default method.
+        assume: what the true tables are, as in ``expected_tables``.
+        target: whether sampling error counts, as in ``expected_tables``.
+        progress: called after every design that was tried.
+
+    Raises:
+        InputError: if a table cannot be asked for, no total is enough for it, or nothing of it can
+            be read then.
+
+    Examples:
+        >>> import deniable
+        >>> schema = deniable.Schema.anonymous((2, 3))
+        >>> found = deniable.smallest_epsilon(schema, ["a1", "a2"], 1000, 0.05)
+        >>> found.deciding.attributes, round(found.deciding.half_width, 3), len(found.tables)
+        (('a1',), 0.05, 2)
+    """
+    if not tables:
+        raise InputError("name at least one table that is to be this exact")
+    planned = plan(
+        schema,
+        rows=n_records,
+        within=within,
+        tables=tables,
+        assume=assume,
+        target=target,
+        progress=progress,
+        make=make,
+    )
+    refuse_unreadable(planned)
+    return planned
+
+
+def refuse_unreadable(planned: Plan) -> None:
+    """Refuse a plan for tables of which one cannot be read at all."""
+    for table in planned.tables:
+        if not table.readable and table.half_width is not None:
+            largest = HALF_WIDTH_ERRORS / READABLE_ERRORS * min(LARGEST_READABLE, 1 / table.cells)
+            limit = significant(100 * largest, 2, ROUND_FLOOR)
+            raise InputError(
+                f"within {number_text(100 * table.half_width, 2)} points nothing of the table of "
+                f"{', '.join(table.attributes)} could be read, 0 of {table.cells} cells: {RULE}; "
+                f"ask for {limit} points or less, or for tables with fewer cells"
+            )
+
+
+def _smallest(
+    schema: Schema,
+    tables: Sequence[str | Sequence[str]],
+    rows: int,
+    within: float,
+    make: Make,
+    assume: Assumed,
+    target: Target,
+    progress: Progress,
+) -> Plan:
+    """Return the plan with the smallest total of three digits."""
+    if target == "population":
+        alone = max(sampling_half_width(schema, table, rows, assume) for table in tables)
+        if alone >= within:
+            raise InputError(
+                f"no ε is enough: drawing {rows:,} people from a population gives intervals of "
+                f"± {100 * alone:.3g} points by itself, and {100 * within:g} were asked for; "
+                "ask for more rows or a larger half-width"
+            )
+    expected: tuple[Readability, ...] = ()
+
+    def off(made: Design) -> float:
+        nonlocal expected
+        expected = expected_tables(made, tables, rows, assume, target)
+        return _log(max(map(_width, expected)) / within)
+
+    variance = rows * (within / HALF_WIDTH_ERRORS) ** 2
+    levels = [_level(schema.n_categories[i], variance) for i in schema.protected]
+    made = _search(make, off, math.sqrt(max(levels) * math.fsum(levels)), progress)
+    if made is None:
+        worst = max(expected, key=_width)
+        least = (
+            "has no bound"
+            if worst.half_width is None
+            else f"is {number_text(100 * worst.half_width, 2)}"
+        )
+        raise InputError(
+            f"no total was found at which {count_text(rows, 'row')} give the table of "
+            f"{', '.join(worst.attributes)} a half-width of {100 * within:g} points: the last that "
+            f"was tried {least}; ask for more rows, a larger half-width or other tables"
+        )
+    return Plan(made, expected_tables(made, tables, rows, assume, target), within)
+
+
+def _width(table: Readability) -> float:
+    return math.inf if table.half_width is None else table.half_width
+
+
+def _log(ratio: float) -> float:
+    """Return the logarithm, within bounds also where something is wiped out, or exact."""
+    return math.log(min(max(ratio, 1e-150), 1e22))
+
+
+def _total(place: int) -> float:
+    """Return a total of three digits by its place among them.
+
+    >>> [_total(place) for place in (0, 1, 899, 900, 2600)]
+    [0.01, 0.0101, 0.0999, 0.1, 9.0]
+    """
+    decade, digits = divmod(place, _PER_DECADE)
+    return float(f"{digits + 100}e{decade - 4}")
+
+
+def _place(total: float) -> int:
+    """Return the place of the smallest total of three digits that is no less.
+
+    >>> _place(0.01), _place(8.991), _place(9.0)
+    (0, 2600, 2600)
+    """
+    decade = math.floor(math.log10(total))
+    digits = math.ceil(round(total / 10.0 ** (decade - 2), 9))
+    return (decade + 2) * _PER_DECADE + digits - 100
+
+
+_LAST = _place(MAX_LEVEL)
+
+
+def _search(
+    make: Make, off: Callable[[Design], float], start: float, progress: Progress
+) -> Design | None:
+    """Return the design of the smallest total of three digits at which something is small enough;
+    None if none is found."""
+    low, high, found = -1, _LAST + 1, None  # places, and the design at the upper one
+    # What is followed is `off` over log ε, which falls nearly along a line.
+    slope, before = -1.0, None
+    place = min(max(_place(start), 0), _LAST)
+    for tried in range(_DESIGNS):
+        at = math.log(_total(place))
+        made = make(_total(place))
+        progress((tried + 1) / _DESIGNS)
+        now = off(made)
+        if now > 0:
+            low = place
+        else:
+            high, found = place, made
+        if high - low <= 1:
+            break
+        if before is not None:
+            slope = min(max((now - before[1]) / (at - before[0]), -4.0), -0.25)
+        before = (at, now)
+        place = _place(math.exp(at + min(max(-now / slope, -1.5), 1.5)))
+        if tried >= _HALVED and found is not None:
+            place = (low + high) // 2
+        place = min(max(place, low + 1), high - 1)
+    return found
+
+
+def _level(n_categories: int, variance: float) -> float:
+    """Return ε of independent randomization at which one record adds this much variance."""
+    # (a − 1)(1/φ² − 1)/a² = v and φ = (e^ε − 1)/(e^ε − 1 + a): with t = 1/φ² − 1, e^ε − 1 is
+    # a φ/(1 − φ) = a (√(1 + t) + 1)/t.
+    t = max(variance * n_categories**2 / (n_categories - 1), 1e-200)
+    return math.log1p(n_categories * (math.sqrt(1 + t) + 1) / t)

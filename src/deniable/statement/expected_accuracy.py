@@ -1,0 +1,203 @@
+"""How accurate shares from a release will be: their expected errors against their size.
+
+Nothing is known of the true shares before there are data. So a share is taken to be as large as if
+the categories were equally frequent, one of a, and a cell of two attributes one of a·b; under a
+pattern law the mean square error of an attribute's shares does not depend on the truth anyway. With
+φ the attenuations, what one record adds to it is
+
+    one attribute    (a − 1)(1/φ² − 1)/a²
+    two              ((a − 1)(1/φ_a² − 1) + (b − 1)(1/φ_b² − 1)
+                      + (a − 1)(b − 1)(1/φ_ab² − 1))/(a·b)²
+
+(:func:`deniable.mechanism.prediction.expected_error`, which is asked for response matrices). Under
+forms φ² is what they tell together, Σ w_c φ_c² (docs/proofs/forms.md, Theorem 2). The standard
+error of a share goes with one over the root of the number of rows.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import InputError
+from deniable.laws import PatternLaw
+from deniable.laws.votes.vote_law import VoteLaw
+from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.prediction import Target, expected_error
+from deniable.mechanism.privacy import finite_or_none
+from deniable.mechanism.published import channel_of
+from deniable.mechanism.readability import Readability, is_readable
+from deniable.schema import Schema
+from deniable.statement.account import PAIRS_UP_TO, Account
+from deniable.statement.strata import Designs
+
+
+class Shares(NamedTuple):
+    """The shares of one attribute, or the cells of several.
+
+    Args:
+        attributes: their names.
+        cells: how many shares there are.
+        variance: of one of them from one record; inf if the randomization has wiped them out.
+    """
+
+    attributes: tuple[str, ...]
+    cells: int
+    variance: float
+
+    def readability(self, n_records: int, target: Target = "table") -> Readability:
+        """Return how much can be read from so many rows, if all cells are equally frequent."""
+        sampled = (self.cells - 1) / self.cells**2 if target == "population" else 0.0
+        error = math.sqrt((self.variance + sampled) / n_records)
+        readable = self.cells if is_readable(1 / self.cells, error) else 0
+        return Readability(
+            *(self.attributes, self.cells, readable),
+            *(finite_or_none(error), n_records, target),
+        )
+
+
+@dataclass(frozen=True)
+class ExpectedAccuracy:
+    """What can be expected of estimates, whatever the number of rows."""
+
+    shares: tuple[Shares, ...]
+    pairs: tuple[Shares, ...] | None
+
+    def to_plain(self, n_records: int, target: Target = "table") -> dict[str, Any]:
+        """Return as plain values how much can be read from so many rows: ``attributes``, and of how
+        many tables of two attributes at least half of the cells (``pairs``; None if not known)."""
+        if n_records < 1:
+            raise InputError("the number of rows must be at least 1")
+        pairs = None
+        if self.pairs:
+            found = [one.readability(n_records, target).is_readable for one in self.pairs]
+            pairs = {"tables": len(found), "readable": sum(found)}
+        shares = [one.readability(n_records, target).to_plain() for one in self.shares]
+        return {"attributes": shares, "pairs": pairs}
+
+
+@dataclass(frozen=True)
+class EvenTables:
+    """Tables of a design's attributes, or of parts of merged ones, if all cells are equally
+    frequent: what one record adds to a cell.
+
+    >>> from deniable import Schema, design
+    >>> tables = EvenTables(design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker").account)
+    >>> round(tables.of("a1").variance, 4), round(tables.of("a1", "a2").variance, 4)
+    (0.9207, 1.7683)
+    """
+
+    account: Account
+
+    @cached_property
+    def singles(self) -> dict[str, float | None]:
+        """φ by attribute, or what forms tell together; None where there is none for all rows."""
+        strength = self.account.strength
+        left = dict(zip(self._schema.names, strength.attenuation, strict=True))
+        asked = self._mechanism.positions_under_forms
+        if (told := self._told) is not None:
+            left |= zip((self._schema.names[i] for i in asked), np.diagonal(told), strict=True)
+        return left
+
+    @property
+    def _mechanism(self) -> Mechanism:
+        return self.account.design.mechanism
+
+    @property
+    def _schema(self) -> Schema:
+        return self._mechanism.schema
+
+    @cached_property
+    def _told(self) -> NDArray[np.float64] | None:
+        """What forms tell of attributes and of pairs, shape (asked, asked), as a φ."""
+        forms = self._mechanism.forms
+        return None if forms is None else np.sqrt(forms.pair_information())
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """The block of each attribute, and the attribute's place in it."""
+        return {
+            self._schema.names[position]: (number, place)
+            for number, block in enumerate(self._mechanism.blocks)
+            for place, position in enumerate(block.attributes)
+        }
+
+    def _pair(self, first: str, second: str) -> float | None:
+        """Return φ of two attributes that have one each, or what forms tell of them."""
+        (block, i), (other, j) = self._places[first], self._places[second]
+        law, law_of_other = (self._mechanism.blocks[number].law for number in (block, other))
+        if isinstance(law, PatternLaw) and law is law_of_other:
+            if isinstance(law, VoteLaw):  # of all pairs at once
+                return float(law.bounded_pair_attenuations()[0][i, j])
+            return float(law.eigenvalues((i, j))[1, 1])
+        if self._told is None or self._mechanism.forms not in (law, law_of_other):
+            return float(self.singles[first] or 0.0) * float(self.singles[second] or 0.0)
+        return float(self._told[i, j]) if block == other else None
+
+    def of(self, *names: str) -> Shares:
+        """Return the cells of a table."""
+        singles = [self.singles.get(name) for name in names]
+        pair = None
+        if len(names) == 2 and names[0] != names[1] and None not in singles:
+            pair = self._pair(*names)
+        left = [*singles, pair] if len(names) == 2 else singles
+        if len(names) > 2 or None in left:
+            channel = channel_of(self._mechanism, names)
+            cells = math.prod(channel.n_categories)
+            try:
+                return Shares(names, cells, expected_error(channel, 1).mean_variance)
+            except InputError:  # wiped out
+                return Shares(names, cells, math.inf)
+        sizes = [self._schema.n_categories[self._schema.position(name)] for name in names]
+        cells = math.prod(sizes)
+        if not all(left):
+            return Shares(names, cells, math.inf)
+        free = [size - 1 for size in sizes]
+        components = zip([*free, math.prod(free)] if pair else free, left, strict=True)
+        added = math.fsum(size * (float(phi or 1.0) ** -2 - 1) for size, phi in components)
+        return Shares(names, cells, max(added, 0.0) / cells**2)
+
+
+def expected_accuracy(account: Account) -> ExpectedAccuracy:
+    """Return how accurate estimates from a release by a design will be.
+
+    >>> from deniable import Schema, design
+    >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")
+    >>> one = expected_accuracy(made.account).shares[0].readability(1000)
+    >>> one.readable, round(one.half_width, 3), one.readable_from
+    (2, 0.059, 369)
+    """
+    mechanism = account.design.mechanism
+    names, tables = mechanism.schema.names, EvenTables(account)
+    protected = [names[i] for i in mechanism.schema.protected]
+    asked = [names[i] for i in mechanism.positions_under_forms]
+    paired = asked or [name for name in protected if tables.singles[name] is not None]
+    return ExpectedAccuracy(
+        tuple(tables.of(name) for name in protected),
+        tuple(tables.of(*pair) for pair in combinations(paired, 2))
+        if len(protected) <= PAIRS_UP_TO
+        else None,
+    )
+
+
+def expected_accuracy_of_strata(designs: Designs) -> ExpectedAccuracy:
+    """Return the expected accuracy of designs of strata together, per row of the whole table:
+    their errors are independent, and count by the strata's fractions of the rows."""
+    by_stratum = [
+        (name, expected_accuracy(design.account)) for name, design in designs.designs.items()
+    ]
+    if len(by_stratum) == 1:
+        return by_stratum[0][1]
+    rows = sum(designs.sizes.values())
+    shares = []
+    for together in zip(*(each.shares for _, each in by_stratum), strict=True):
+        variance = math.fsum(
+            designs.sizes[name] / rows * one.variance
+            for (name, _), one in zip(by_stratum, together, strict=True)
+        )
+        shares.append(together[0]._replace(variance=variance))
+    return ExpectedAccuracy(tuple(shares), None)

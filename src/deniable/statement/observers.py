@@ -1,0 +1,61 @@
+"""The four observers of a release, with the numbers that the report's "Who sees what" shows."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from deniable.mechanism.privacy import finite_or_none
+from deniable.statement.account import Design
+
+
+@dataclass(frozen=True)
+class Observer:
+    """What somebody can learn.
+
+    ``least``: ε in nats of the best protected attribute, or set of columns; None if unbounded.
+    """
+
+    key: Literal["anyone", "one_column", "knows_the_rest", "some_columns"]
+    least: float | None
+    largest: float | None
+    at_most: bool = False
+
+    @property
+    def factor(self) -> float | None:
+        """e^ε: how many times the odds of anything can change; None if unbounded, or too large for
+        a number."""
+        if self.largest is None or self.largest > math.log(1e300):
+            return None
+        return math.exp(self.largest)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self) | {"factor": self.factor}
+
+
+def observers(design: Design) -> tuple[Observer, ...]:
+    """Return what the four observers can learn from a release by a design.
+
+    >>> from deniable import Schema, design
+    >>> made = design(Schema.anonymous((2, 3)), attribute_epsilon=[1, 2], method="kronecker")
+    >>> [(one.key, one.least, one.largest) for one in observers(made)][:2]
+    [('anyone', 3.0, 3.0), ('one_column', 1.0, 2.0)]
+    """
+    mechanism = design.mechanism
+    protected = mechanism.schema.protected
+    alone = [mechanism.attribute_epsilon[i] for i in protected]
+    given_rest = [mechanism.epsilon_given_rest[i] for i in protected]
+    whole = finite_or_none(mechanism.epsilon)
+    least = finite_or_none(min(alone))
+    return (
+        Observer("anyone", whole, whole),
+        Observer("one_column", least, finite_or_none(max(alone))),
+        Observer(
+            "knows_the_rest",
+            finite_or_none(min(given_rest)),
+            finite_or_none(max(given_rest)),
+            any(mechanism.given_rest_at_most[i] for i in protected),
+        ),
+        # ε of a set of columns is at least that of each of them, and at most the record's.
+        Observer("some_columns", least, whole, at_most=True),
+    )

@@ -1,0 +1,98 @@
+"""The expected errors of a design are those that estimates turn out to have."""
+
+import math
+
+import numpy as np
+import pytest
+
+from deniable.design.design import design
+from deniable.errors import InputError
+from deniable.mechanism.channel import Channel
+from deniable.mechanism.prediction import expected_error
+from deniable.mechanism.published import channel_of
+from deniable.schema import Schema
+from deniable.statement.expected_accuracy import (
+    ExpectedAccuracy,
+    Shares,
+    expected_accuracy,
+    expected_accuracy_of_strata,
+)
+from deniable.statement.strata import Designs
+from unit.dense import dense_inverse
+
+SCHEMA = Schema.anonymous((2, 3, 5))
+
+
+@pytest.mark.parametrize("method", ["kronecker", "balanced", "optimal"])
+def test_variances_are_those_of_the_dense_inverse_for_even_shares(method: str) -> None:
+    made = design(SCHEMA, epsilon=3, method=method)
+    found = expected_accuracy(made.account)
+    assert [one.attributes for one in found.shares] == [("a1",), ("a2",), ("a3",)]
+    assert found.pairs is not None
+    for one in (*found.shares, *found.pairs):
+        inverse = dense_inverse(made.mechanism, one.attributes)
+        cells = len(inverse)
+        # Even shares are released evenly: Var of cell x from one record is Σ_y L(x,y)²/N − 1/N.
+        expected = np.mean(np.sum(inverse**2, axis=1)) / cells - 1 / cells
+        assert one.variance == pytest.approx(expected)
+        assert one.cells == cells
+        predicted = expected_error(Channel(made.mechanism, one.attributes), 1).mean_variance
+        assert one.variance == pytest.approx(predicted)
+
+
+def test_a_large_domain_does_not_outvote_the_others() -> None:
+    """Failed before: the median over all cells said of 18, 2, 430 and 13 categories that nothing
+    can be read."""
+    made = design(Schema.anonymous((18, 2, 430, 13)), epsilon=6)
+    plain = expected_accuracy(made.account).to_plain(120_000)
+    assert [(one["readable"], one["cells"]) for one in plain["attributes"]] == [
+        *((18, 18), (2, 2), (0, 430), (13, 13)),
+    ]
+    assert plain["pairs"]["tables"] == 6
+
+
+def test_from_the_rows_that_are_told_on_all_is_readable() -> None:
+    one = Shares(("b",), 10, 4.0)
+    needed = one.readability(1).readable_from
+    assert needed == 1600  # 2 √(4/n) ≤ 1/10
+    assert one.readability(needed).readable == 10
+    assert one.readability(needed - 1).readable == 0
+
+
+def test_what_is_wiped_out_needs_no_number_of_rows() -> None:
+    found = ExpectedAccuracy((Shares(("a",), 2, math.inf),), None)
+    (plain,) = found.to_plain(10)["attributes"]
+    assert plain["readable_from"] is plain["standard_error"] is plain["half_width"] is None
+    assert plain["readable"] == 0
+    with pytest.raises(InputError, match="at least 1"):
+        found.to_plain(0)
+
+
+def test_errors_of_strata_add_up_by_their_rows() -> None:
+    schema = Schema(SCHEMA.attributes, keep=("s",))
+    weak, strong = (design(schema, epsilon=e, method="kronecker") for e in (6, 2))
+    both = expected_accuracy_of_strata(Designs({"x": weak, "y": strong}, "s", {"x": 300, "y": 100}))
+    first, second = (
+        expected_accuracy(weak.account).shares[0],
+        expected_accuracy(strong.account).shares[0],
+    )
+    # (n_x/n)² v_x/n_x + (n_y/n)² v_y/n_y
+    expected = (0.75**2 / 300 * first.variance + 0.25**2 / 100 * second.variance) ** 0.5
+    assert both.shares[0].readability(400).standard_error == pytest.approx(expected)
+    assert both.pairs is None
+
+
+def test_what_forms_are_worth_is_what_their_channel_predicts_of_shares_and_pairs() -> None:
+    made = design(Schema.anonymous((16, 5, 3)), epsilon=1, method="forms")
+    assert made.mechanism.forms
+    assert made.mechanism.forms.sets
+    found = expected_accuracy(made.account)
+    assert found.pairs is not None
+    assert [one.attributes for one in found.pairs] == [("a1", "a2"), ("a1", "a3"), ("a2", "a3")]
+    for one in (*found.shares, *found.pairs):
+        predicted = expected_error(channel_of(made.mechanism, one.attributes), 1).mean_variance
+        assert one.variance == pytest.approx(predicted)
+    alone = design(Schema.anonymous((16, 5, 3)), epsilon=1, method="forms", pairs=0)
+    plain = expected_accuracy(alone.account).to_plain(1000)
+    assert plain["pairs"] == {"tables": 3, "readable": 0}
+    assert all(one["half_width"] is not None for one in plain["attributes"])
