@@ -47,29 +47,29 @@ def test_the_file_lists_every_claim_of_every_study_with_a_verdict() -> None:
 def test_the_page_counts_the_verdicts_and_lists_every_claim_that_was_not_reproduced() -> None:
     page = PAGE.read_text(encoding="utf-8")
     part = page.split(table.BEGIN)[1].split(table.END)[0]
-    summary, *studies = part.split("\n### ")
-    counted = {row[0].split("`")[1]: [int(cell) for cell in row[2:]] for row in rows(summary)}
-    shown = {each.split("\n")[0]: rows(each) for each in studies}
-    assert list(shown) == list(counted) == [study.name for study in STUDIES]
-    for name, cells in shown.items():
-        of_study = [row for row in listed() if row["study"] == name]
-        verdicts = [row["verdict"] for row in of_study]
-        assert counted[name] == [verdicts.count(verdict) for verdict in Verdict]
-        wanted = [
-            [row["claim"], row["source"], row["verdict"]]
-            for row in of_study
-            if row["verdict"] != Verdict.REPRODUCED
-        ]
-        assert [[cell.replace("\\|", "|") for cell in row] for row in cells] == wanted
+    summary, failed = part.split("| study | claim |")
+    counted = {row[0].strip("`"): [int(cell) for cell in row[2:]] for row in rows(summary)}
+    assert list(counted) == [study.name for study in STUDIES]
+    for name, counts in counted.items():
+        verdicts = [row["verdict"] for row in listed() if row["study"] == name]
+        assert counts == [verdicts.count(verdict) for verdict in Verdict]
+    wanted = [
+        [f"`{row['study']}`", row["claim"], row["verdict"]]
+        for row in listed()
+        if row["verdict"] != Verdict.REPRODUCED
+    ]
+    shown = rows("| study | claim |" + failed)
+    assert [[cell.replace("\\|", "|") for cell in row] for row in shown] == wanted
 
 
 def test_a_table_counts_verdicts_and_says_which_runs_were_quick() -> None:
     text = table.table_text([TEXT], {"made-up": run()})
     assert text.startswith("Full runs, seed 3.")
-    assert rows(text.split("###")[0])[0][1:] == ["A study", "0", "0", "1", "0", "0"]
-    assert rows(text.split("###")[1]) == [["\\|x\\| is 1", "nobody", "not reproduced"]]
-    all_reproduced = table.table_text([TEXT], {"made-up": run("reproduced")})
-    assert all_reproduced.endswith("### made-up\n\nEvery claim reproduced.")
+    summary, failed = text.split("\n\n| study | claim |")
+    assert rows(summary)[0][1:] == ["A study", "0", "0", "1", "0", "0"]
+    assert rows("| study | claim |" + failed) == [["`made-up`", "\\|x\\| is 1", "not reproduced"]]
+    reproduced = table.table_text([TEXT], {"made-up": run("reproduced")})
+    assert rows("| study | claim |" + reproduced.split("| study | claim |")[1]) == []
     quick = table.table_text([TEXT], {"made-up": run(quick=True)})
     assert quick.startswith("Runs, seed 3. Quick ones")
 

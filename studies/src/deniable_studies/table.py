@@ -84,26 +84,24 @@ def csv_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
 
 
 def table_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
-    """Return counts of verdicts per study, then the claims of each that were not reproduced."""
+    """Return a table of counts per study, and one of the claims that were not reproduced."""
     quick = [text.name for text in texts if runs[text.name]["quick"]]
     seeds = sorted({runs[text.name]["seed"] for text in texts})
     head = f"{'Full runs' if not quick else 'Runs'}, seed {', '.join(map(str, seeds))}."
     if quick:
         head += f" Quick ones, whose verdicts can differ from the full ones: {', '.join(quick)}."
     lines = [head, "", *_head("study", "subject", *(v.short for v in Verdict))]
-    details = []
+    failed = []
     for text in texts:
         verdicts = verdicts_of(text, runs[text.name])
         counts = [str(list(verdicts.values()).count(verdict)) for verdict in Verdict]
-        lines.append(_row(f"[`{text.name}`](#{text.name})", text.title, *counts))
-        rows = [
-            _row(claim.statement, claim.source, verdicts[claim.statement])
-            for claim in text.claim
-            if verdicts[claim.statement] != Verdict.REPRODUCED
+        lines.append(_row(f"`{text.name}`", text.title, *counts))
+        failed += [
+            _row(f"`{text.name}`", statement, verdict)
+            for statement, verdict in verdicts.items()
+            if verdict != Verdict.REPRODUCED
         ]
-        table = [*_head("claim", "source", "verdict"), *rows]
-        details += ["", f"### {text.name}", "", *(table if rows else ["Every claim reproduced."])]
-    return "\n".join([*lines, *details])
+    return "\n".join([*lines, "", *_head("study", "claim", "verdict"), *failed])
 
 
 def _head(*cells: str) -> list[str]:
