@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from unit.solvers.matrices.test_certificate import random_limits, shrunk_into
 
 from deniable.errors import InputError
 from deniable.proofs.problem import SolverError
@@ -19,7 +20,6 @@ from unit.solvers.matrices.priors import (
     subset_selection_record_mse,
     within,
 )
-from unit.solvers.matrices.test_certificate import random_limits, shrunk_into
 
 EVERY_KIND = [
     average_limits([0.7, 0.3], 0.2),
