@@ -51,14 +51,15 @@ ROOMS: dict[str, set[str]] = {
         "ledger": "numerals atomic_files errors mechanism randomness strict_json",
         # of report its figures: a result draws itself from its plain rows
         "estimate": (
-            "readable numerals errors laws mechanism notebook report schema statement tables"
+            "_checks readable numerals errors laws mechanism notebook report schema statement "
+            "tables"
         ),
         "planning": (
             "readable numerals _checks design errors estimate laws mechanism proofs schema "
             "statement"
         ),
         # counts and channels to regressions
-        "models": "numerals errors estimate mechanism report schema",
+        "models": "_checks numerals errors estimate mechanism report schema",
         "frontier": (
             "numerals atomic_files errors estimate laws mechanism proofs report schema "
             "solvers.matrices statement strict_json tables"
@@ -84,7 +85,7 @@ ROOMS: dict[str, set[str]] = {
         # rows from a model
         "synthesis": (
             "_checks atomic_files errors estimate mechanism models opened randomness release "
-            "report statement tables"
+            "report schema statement tables"
         ),
         "api": (
             "design engines errors estimate laws ledger mechanism models opened planning "

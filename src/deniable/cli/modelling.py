@@ -77,7 +77,7 @@ def model(
     from deniable.cli.estimating import drawn, write_plot
     from deniable.estimate.columns import caption_of
     from deniable.estimate.known import read_margins
-    from deniable.models.question import ModelQuestion
+    from deniable.models.question import ModelQuery
     from deniable.tables.answers import write_columns
 
     if formula is None and source is not None and "~" in source:
@@ -87,7 +87,7 @@ def model(
     if odds_ratios and predict:
         raise InputError("ask for odds ratios or for predictions, not for both at once")
     rows = rows or RowOptions()
-    question = ModelQuestion(
+    question = ModelQuery(
         formula,
         collapse=options.pairs(collapse, "--collapse"),
         prior=prior,

@@ -57,13 +57,10 @@ from deniable.tables import (
     released_columns,
 )
 from deniable.tables.arrays import taken
-from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
 from deniable.tables.plink import holds_genotypes
 from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import Repeats, concatenated, count_rows
-from deniable.tables.sheet_source import SheetSource
-from deniable.tables.survey_source import SurveySource
 from deniable.tables.survey_writing import COPIES, refuse_copies, refuse_values, write_copy
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
@@ -570,11 +567,9 @@ def refuse_person(options: Options, layout: Layout) -> None:
 def format_like(reader: Reader) -> Literal["csv", "csv.gz", "parquet"]:
     """Return the format of the released rows: the input's; Parquet for dataframes, whose types a
     text file would lose; CSV for survey files and workbooks."""
-    if isinstance(reader.source, SurveySource | SheetSource):
-        return "csv"
-    if not isinstance(reader.source, CsvSource):
-        return "parquet"
-    return "csv.gz" if reader.table.lower().endswith(".gz") else "csv"
+    if reader.source.released_as == "csv" and reader.table.lower().endswith(".gz"):
+        return "csv.gz"
+    return reader.source.released_as
 
 
 def _shuffled(

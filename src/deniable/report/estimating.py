@@ -91,4 +91,4 @@ def python_example(contents: Contents, names: list[str]) -> str:
         source = "'.'"
     else:
         source = f"{contents.release.file!r}, deniable.read_design('.')"
-    return f"import deniable\nprint(deniable.estimate({source}, of={names!r}).table())"
+    return f"import deniable\nprint(deniable.open({source}).shares({names!r}).table())"

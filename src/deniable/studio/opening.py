@@ -19,12 +19,10 @@ from deniable.studio.place import Place
 from deniable.studio.wish import from_document
 from deniable.studio.working import in_process
 from deniable.tables.drafting import draft_with_reasons
+from deniable.tables.formats import TABLE_ENDINGS
 from deniable.tables.reading import AS_FOUND
 
-TABLES = (".csv", ".csv.gz", ".parquet", ".xlsx", ".ods", ".sav", ".dta", ".sas7bdat", ".xpt")
-"""How the names of files end that are tables."""
-
-OPENED = (".toml", ".json", *TABLES)
+OPENED = (".toml", ".json", *TABLE_ENDINGS)
 """How the names of files end that a draft can begin with."""
 
 
@@ -40,10 +38,10 @@ async def draft_of(path: Path, file_format: FileFormat = AS_FOUND) -> Draft:
         return from_document(tomllib.loads(path.read_text(encoding="utf-8")))
     if name.endswith(".json"):
         return _of_mechanism(path)
-    if not name.endswith(TABLES):
+    if not name.endswith(TABLE_ENDINGS):
         raise InputError(
             f"{path}: this is no schema or draft (.toml), no mechanism (.json) and no table "
-            f"({', '.join(TABLES)})"
+            f"({', '.join(TABLE_ENDINGS)})"
         )
     text, reasons = await in_process(draft_with_reasons, str(path), file_format)
     plain = tomllib.loads(text)
@@ -113,7 +111,7 @@ def begun(source: Path | None) -> tuple[Keeper, Place]:
         try:
             draft = asyncio.run(draft_of(source))
         except InputError:
-            if not (source.is_file() and source.name.lower().endswith(TABLES)):
+            if not (source.is_file() and source.name.lower().endswith(TABLE_ENDINGS)):
                 raise
             draft = Draft(table=source.name)  # the page asks how it is to be read
         before = Draft.from_toml(path) if path.exists() else draft

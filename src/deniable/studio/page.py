@@ -25,12 +25,13 @@ from deniable.studio.draft import Draft, Keeper, names_of, usual
 from deniable.studio.importing import ENCODINGS, reading_in
 from deniable.studio.making import notes_of, problems_of, usual_ledger
 from deniable.studio.numbers import shown
-from deniable.studio.opening import OPENED, TABLES
+from deniable.studio.opening import OPENED
 from deniable.studio.paths import path_in
 from deniable.studio.sentences import texts, translated
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import SCALES, Wish, typed
 from deniable.tables.date_texts import FORMS
+from deniable.tables.formats import TABLE_ENDINGS
 from deniable.tables.preview import Preview
 
 VIEWS = ("start", "schema", "design", "release", "study", "ask")
@@ -206,7 +207,7 @@ def offered_in(folder: Path) -> dict[str, list[str]]:
                     if entry.is_dir(follow_symlinks=False):
                         if len(folders) < 200 and len(within.parts) < 3:
                             folders.append(place / name)
-                    elif name.lower().endswith(TABLES):
+                    elif name.lower().endswith(TABLE_ENDINGS):
                         offered["tables"].append(str(within / name))
     return offered
 

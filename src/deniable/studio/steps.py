@@ -21,6 +21,7 @@ from deniable.studio.sentences import texts
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import tables_text, taken
 from deniable.studio.working import Gone, in_process
+from deniable.tables.formats import TABLE_ENDINGS
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ async def open_file(asked: Asked) -> str:
     try:
         draft = await opening.draft_of(path, Reading(which, asked.form, {}).file_format)
     except InputError:
-        if path.is_file() and path.name.lower().endswith(opening.TABLES):
+        if path.is_file() and path.name.lower().endswith(TABLE_ENDINGS):
             studio.unread = {**asked.form, "which": which}
         raise
     if draft.table:

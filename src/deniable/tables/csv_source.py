@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -79,6 +79,8 @@ class CsvSource:
         dates: the form of dates, besides 2025-12-31.
         surely_named: whether the names are known to be no data.
     """
+
+    released_as: Literal["csv", "parquet"] = "csv"
 
     def __init__(
         self,

@@ -12,12 +12,7 @@ import pyarrow as pa
 
 from deniable._checks import refuse_database
 from deniable.errors import InputError
-
-TABLES = (
-    *(".csv", ".csv.gz", ".parquet", ".sav", ".zsav", ".dta", ".sas7bdat", ".xpt"),
-    *(".xlsx", ".ods"),
-)
-"""How files in a folder end that hold tables."""
+from deniable.tables.formats import TABLE_ENDINGS
 
 UNIT_CELLS = 1 << 26
 """Row groups of a Parquet file go together until they have so many cells: seconds of work."""
@@ -74,10 +69,14 @@ def _in_folder(folder: Path) -> list[Path]:
         entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
     except OSError as error:
         raise InputError(f"{folder}: the folder cannot be read ({error.strerror})") from None
-    other = [e.name for e in entries if not e.is_file() or not e.name.lower().endswith(TABLES)]
+    other = [
+        e.name for e in entries if not e.is_file() or not e.name.lower().endswith(TABLE_ENDINGS)
+    ]
     tables = [entry for entry in entries if entry.name not in other]
     if not tables:
-        raise InputError(f"{folder}: this is a folder without tables ({', '.join(TABLES)}) in it")
+        raise InputError(
+            f"{folder}: this is a folder without tables ({', '.join(TABLE_ENDINGS)}) in it"
+        )
     if other:
         raise InputError(
             f"{folder}: '{other[0]}' in it is no table; move it, or name the tables by a pattern "

@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -82,6 +82,7 @@ class StreamSource:
     table = "the table"
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
     fraction = None
 
     def __init__(self, stream: Any, batch_rows: int, dates: str | None = None) -> None:
@@ -112,6 +113,7 @@ class FrameSource:
     table = _TABLE
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
 
     def __init__(self, data: Any, batch_rows: int, dates: str | None = None) -> None:
         self.dates = dates

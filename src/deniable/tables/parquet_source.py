@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ class ParquetSource:
 
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
 
     def __init__(
         self,

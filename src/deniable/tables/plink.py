@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +68,7 @@ class Fileset:
     decimal = "."
     dates: str | None = None
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
 
     def __init__(self, file: BinaryIO, table: str, expected: Collection[str] = ()) -> None:
         self.table = table

@@ -4,12 +4,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,16 +24,10 @@ from deniable.tables.csv_source import CsvSource
 from deniable.tables.declaring import quoted
 from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
 from deniable.tables.files import Unit, files_of
+from deniable.tables.formats import Opening, Source, open_source
 from deniable.tables.header_rows import refuse_header_rows
 from deniable.tables.look_ahead import read_ahead
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
-from deniable.tables.sheet_source import SHEET_FILES, SheetSource, is_workbook
-from deniable.tables.survey_source import (
-    SURVEY_FILES,
-    SurveySource,
-    is_encrypted,
-    survey_program,
-)
 
 BATCH_ROWS = 1 << 16
 """Rows at a time from Parquet and dataframes, and where rows in random order are written."""
@@ -46,29 +40,6 @@ AS_FOUND = FileFormat()
 
 AS_RELEASED = FileFormat(separator=",", header=True)
 """How a release is written, whatever the original table was like."""
-
-
-class Source(Protocol):
-    """A table of some kind.
-
-    Attributes:
-        table: its name, for messages.
-        names: its columns' names, in order.
-        decimal: the decimal point of numbers that are written as text.
-        dates: the form of dates that are written as text, besides 2025-12-31.
-        surely_named: whether the names are known to be names, and not the first person's values.
-    """
-
-    table: str
-    names: tuple[str, ...]
-    decimal: str
-    dates: str | None
-    surely_named: bool
-
-    @property
-    def fraction(self) -> float | None: ...
-    def column_types(self, columns: Sequence[str]) -> list[Any]: ...
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -443,7 +414,6 @@ def open_unit(
             if is_fileset(source):
                 opened = Fileset(file, table, expected)
             else:
-                # Of these texts may come as codes with a dictionary, or by their labels.
                 encoded = [
                     column
                     for attribute in attributes
@@ -451,8 +421,8 @@ def open_unit(
                     if column.name not in keep
                 ]
                 groups = None if unit is None else unit.groups
-                opened = _opened(
-                    file, table, batch_rows, file_format, encoded, expected, keep, groups
+                opened = open_source(
+                    Opening(file, table, batch_rows, file_format, encoded, expected, keep, groups)
                 )
         before = 0 if unit is None else unit.rows_before
         return TableReader(opened, file, attributes, keep, other_columns, show_values, before)
@@ -460,48 +430,6 @@ def open_unit(
         if file is not None and file is not sys.stdin.buffer:
             file.close()
         raise
-
-
-def _opened(
-    file: BinaryIO,
-    table: str,
-    batch_rows: int,
-    file_format: FileFormat,
-    encoded: Sequence[Attribute],
-    expected: Collection[str],
-    keep: Collection[str],
-    groups: range | None,
-) -> Source:
-    """Return a table in an open file; what it begins with says of which kind."""
-    if _is_parquet(file, table):
-        from deniable.tables.parquet_source import ParquetSource
-
-        text = [column.name for column in encoded if column.bins is None]
-        return ParquetSource(file, table, batch_rows, text, groups, file_format.dates)
-    start = _start(file)
-    if (program := survey_program(start)) is not None:
-        declared = {column.name: column.names_of_categories() for column in encoded}
-        return SurveySource(table, program, file_format, declared)
-    if is_workbook(start):
-        # A draft, which declares nothing, shows the error values that it finds.
-        texts = dict.fromkeys(expected if encoded else (), ()) | {
-            column.name: (*column.categories, *column.missing_codes) for column in encoded
-        }
-        return SheetSource(file, table, batch_rows, file_format, texts)
-    if is_encrypted(start):
-        raise InputError(f"{table}: the file is encrypted; save it without a password")
-    if table.lower().endswith((*SURVEY_FILES, *SHEET_FILES)):
-        kind = Path(table).suffix
-        raise InputError(f"{table}: this is no {kind} file, whatever its name says, or is damaged")
-    return CsvSource(file, table, file_format, expected, keep)
-
-
-def _start(file: BinaryIO) -> bytes:
-    if not file.seekable():
-        return b""
-    start = file.read(64)
-    file.seek(0)
-    return start
 
 
 def column_names(
@@ -525,18 +453,6 @@ def _open_file(source: str | os.PathLike[str]) -> tuple[BinaryIO, str]:
         raise InputError(f"{path}: this is a folder; name a file in it") from None
     except OSError as error:
         raise InputError(f"{path}: the file cannot be read ({error.strerror})") from None
-
-
-def _is_parquet(file: BinaryIO, table: str) -> bool:
-    if not file.seekable():
-        return False
-    magic = file.read(4)
-    file.seek(0)
-    if magic == b"PAR1":
-        return True
-    if table.lower().endswith(".parquet"):
-        raise InputError(f"{table}: this is not a Parquet file, whatever its name says")
-    return False
 
 
 _SHOWN_VALUES = 5

@@ -4,7 +4,7 @@ import datetime
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
 
@@ -14,9 +14,6 @@ from deniable.schema import BLANKS, FileFormat
 from deniable.tables.encode import truth_values
 from deniable.tables.limited import MEMORY, rows_of, tried
 from deniable.tables.survey_source import need
-
-SHEET_FILES = (".xlsx", ".xlsm", ".ods")
-"""How workbooks end."""
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 """How an encrypted workbook begins, and one of Excel before 2007."""
@@ -41,6 +38,7 @@ class SheetSource:
     """
 
     decimal = "."
+    released_as: Literal["csv", "parquet"] = "csv"
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,6 @@ from deniable.numerals import count_text
 from deniable.schema import BLANKS, FileFormat
 from deniable.tables.codebook import Entry, number_text
 from deniable.tables.limited import tried
-
-SURVEY_FILES = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
-"""How such files end."""
 
 _CELLS, _MOST_ROWS, _ROW_BYTES = 1 << 21, 1 << 18, 1 << 26
 """Cells, rows, and bytes of text, that are read at a time. A piece further back in the file takes
@@ -90,6 +87,7 @@ class SurveySource:
 
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "csv"
 
     def __init__(
         self,

@@ -293,7 +293,7 @@ def test_names_that_may_be_somebodys_values_are_not_shown_where_they_are_alike(t
 
 
 def test_what_is_not_a_table_is_refused(tmp_path):
-    assert "not a Parquet file" in refusal(written(tmp_path, CSV, "t.parquet"))
+    assert "this is no Parquet file" in refusal(written(tmp_path, CSV, "t.parquet"))
     assert "not readable as Parquet" in refusal(written(tmp_path, b"PAR1" + b"x" * 99))
     assert "Excel" in refusal(written(tmp_path, b"PK\x03\x04" + b"x" * 99 + b"\n", "t.xlsx"))
     assert "no such file" in refusal(tmp_path / "nowhere.csv")

@@ -111,7 +111,7 @@ def test_what_is_no_workbook_is_refused(tmp_path):
         (good[:500], "no Excel or OpenDocument workbook"),
         (b"PK\x03\x04" + bytes(200), "no Excel or OpenDocument workbook"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(2000), "encrypted"),
-        (b"a,b\n1,2\n", "this is no .xlsx file"),
+        (b"a,b\n1,2\n", "this is no Excel or OpenDocument file"),
     ]:
         bad.write_bytes(content)
         assert said in refusal(bad)

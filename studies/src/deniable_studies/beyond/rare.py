@@ -20,7 +20,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis
-from deniable.models.question import ModelQuestion
+from deniable.models.question import ModelQuery
 from deniable.models.smoothing import Smooth
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
@@ -110,7 +110,7 @@ def ask(mechanism: Mechanism, random: np.random.Generator, seed: int) -> Said:
     for response in ("kind", "ill"):
         of, counts = drawn(mechanism, (response, "sex"), random)
         axes = [Axis(name, CATEGORIES[name]) for name in (response, "sex")]
-        question = ModelQuestion(f"{response} ~ sex")
+        question = ModelQuery(f"{response} ~ sex")
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(of) - np.log(of[:1])
             truth = np.stack([logs[1:, 0], logs[1:, 1] - logs[1:, 0]], axis=1).ravel()

@@ -10,6 +10,7 @@ from deniable.errors import InputError
 from deniable.proofs.problem import SolverError
 from deniable.proofs.rows import Limits, average_limits, closed_form_bound, local_limits, verify
 from deniable.solvers.matrices import frontier, response, schemes
+from unit.proofs.test_rows import random_limits, shrunk_into
 from unit.solvers.matrices.priors import (
     NORMAL_TEN,
     SKEWED,
