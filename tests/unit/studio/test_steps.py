@@ -316,7 +316,7 @@ def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Stu
     assert "Read the report" in asked(again, "/release").text
     assert asked(again, "/files/report.html").status == 200
     told = asked(again, "/study").text
-    assert "The studio ended while this ran" in told
+    assert "the studio was closed during this job" in told
     assert "serve study" in told
     assert "Try it on this machine" in told
     assert (again.cache / "jobs.json").stat().st_mode & 0o77 == 0
