@@ -237,7 +237,7 @@ def test_a_study_is_not_randomized_again(deniable, study):
     more = ["--schema", "example/schema.toml", "--epsilon", "1", "--output", "r"]
     refused = deniable("share", "study", *more)
     assert refused.status == 2
-    assert "randomized already; deniable collect export" in refused.err
+    assert "already randomized; deniable collect export" in refused.err
 
 
 def test_what_serves_beyond_this_machine_needs_both_parts_of_a_certificate(deniable, study):

@@ -142,7 +142,7 @@ def test_mistakes_are_one_sentence(deniable, parts):
          "these rows are not divided"),
         (["share", "--resume", "--output", "x"], "no release of that name that was begun"),
         (["work", "x"], "no release of that name that was begun"),
-        (["estimate", "people/*.xyz", "--mechanism", "m.json", "--of", "sex"], "no file has such"),
+        (["estimate", "people/*.xyz", "--mechanism", "m.json", "--of", "sex"], "no file matches"),
     ]:  # fmt: skip
         result = deniable(*words)
         assert (result.status, result.out) == (2, "")
