@@ -138,8 +138,8 @@ class _Names:
         if (other := self._spelled.setdefault(plain, value)) != value or value in self.names:
             spelled = "" if other == value else f", first as '{other}'"
             raise InputError(
-                f"{place}: value '{value}' of '{self._column}' is repeated{spelled}; remove one of "
-                "the rows"
+                f"{place}: value '{value}' of '{self._column}' is repeated{spelled}; remove one "
+                "of the rows"
             )
         named = self.labels if missing else self.names
         if label and label in named.values():

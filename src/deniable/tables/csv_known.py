@@ -98,15 +98,15 @@ class _KnownColumn:
         for row, field in enumerate(fields):
             signs[row, : len(field)] = list(field)
         self._places: list[tuple[int, NDArray[np.uint8]]] = []
-        told_apart = np.eye(len(fields), dtype=bool)
+        separated = np.eye(len(fields), dtype=bool)
         ranks = np.zeros((len(fields), 0), dtype=np.int64)
         sizes: list[int] = []
-        while not told_apart.all():
+        while not separated.all():
             # Two fields differ at a place if both have a byte there and the bytes differ.
             first, second = signs[:, None], signs[None]
             apart = (first != second) & (first >= 0) & (second >= 0)
-            best = int((apart & ~told_apart[:, :, None]).sum(axis=(0, 1)).argmax())
-            told_apart |= apart[:, :, best]
+            best = int((apart & ~separated[:, :, None]).sum(axis=(0, 1)).argmax())
+            separated |= apart[:, :, best]
             kinds = np.unique(signs[signs[:, best] >= 0, best])
             steps = np.zeros(256, dtype=np.uint8)
             if math.prod(sizes) * len(kinds) > len(steps):

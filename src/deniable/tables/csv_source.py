@@ -329,9 +329,8 @@ class CsvSource:
             if single and (wide > 2 or numbers or set(fields[0]) <= set(expected)):
                 return True
             raise InputError(
-                f"{self.table}: every row has {wide} words and no separator; "
-                "set `schema.file.separator` to ' ' if single blanks separate them (replace "
-                "several "
+                f"{self.table}: every row has {wide} words and no separator; set "
+                "`schema.file.separator` to ' ' if single blanks separate them (replace several "
                 "by one), or to , if the table has one column"
             )
         return False

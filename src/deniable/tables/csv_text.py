@@ -195,8 +195,7 @@ def check_has_text(column: Column) -> None:
     if not is_single_valued(kind):
         raise InputError(
             f"column '{column.name}' of type {kind} cannot be written as CSV; write Parquet, or "
-            "drop "
-            "the column"
+            "drop the column"
         )
 
 

@@ -590,8 +590,8 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     if codes:
         if numbers := [code for code in codes if code in missing]:
             lines.append(
-                f"# {' and '.join(numbers)}: far from all other numbers, taken for missing like an "
-                "empty field"
+                f"# {' and '.join(numbers)}: far from all other numbers, taken for missing like "
+                "an empty field"
             )
         lines.append(f"missing_codes = [{', '.join(map(quoted, codes))}]")
     return lines

@@ -71,8 +71,8 @@ def _is_lazy(data: Any) -> bool:
 
 def _not_fetched() -> InputError:
     return InputError(
-        "the table: fetching its rows failed; fetch them with the library that holds it to see its "
-        "error"
+        "the table: fetching its rows failed; fetch them with the library that holds it to see "
+        "its error"
     )
 
 

@@ -293,8 +293,7 @@ class FilesetWriter:
         if any(column.added for column in columns):
             raise InputError(
                 f"{path}: rows with forms have empty cells, which a .bed file cannot hold; name "
-                "the "
-                "output .parquet or .csv"
+                "the output .parquet or .csv"
             )
         for column in columns:
             if column.name in PEOPLE:

@@ -55,8 +55,7 @@ def conditions_of(where: Where, columns: Collection[str]) -> tuple[Condition, ..
     except TypeError:
         raise InputError(
             "`where` is a condition such as 'age>=18', a list of them, or a dictionary of values "
-            "by "
-            "column, {'region': 'south'}"
+            "by column, {'region': 'south'}"
         ) from None
     columns_of_values = [each.column for each in found if each.operator == "="]
     for name in columns_of_values:
