@@ -1,4 +1,4 @@
-"""Answers out: columns of plain values to a CSV, Parquet or Excel file, or to a dataframe."""
+"""Results to a CSV, Parquet or Excel file, or to a dataframe."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ from deniable.atomic_files import atomic_output
 from deniable.errors import InputError
 
 KINDS = ("csv", "parquet", "xlsx")
-"""What an answer can be written as, as the names of files end."""
+"""Endings of the files that :func:`write_columns` writes."""
 
 Columns = Mapping[str, Sequence[Any]]
 
 
 _SHEET_ROWS, _SHEET_COLUMNS, _CELL_CHARACTERS = 1 << 20, 1 << 14, 32767
-"""What a sheet of Excel holds; its library leaves out, or cuts, what is more."""
+"""Limits of an Excel sheet, beyond which its library drops or cuts data."""
 
 
 def write_columns(path: Path, columns: Columns, caption: str, *, overwrite: bool = False) -> None:
@@ -29,7 +29,7 @@ def write_columns(path: Path, columns: Columns, caption: str, *, overwrite: bool
     """
     kind = path.suffix.removeprefix(".").lower()
     if kind not in KINDS:
-        raise InputError(f"{path}: answers are written to a file ending in .csv, .parquet or .xlsx")
+        raise InputError(f"{path}: name the result .csv, .parquet or .xlsx")
     with atomic_output(path, overwrite=overwrite) as file:
         if kind == "xlsx":
             _write_excel(file, columns, caption)
@@ -48,7 +48,7 @@ def _write_excel(file: BinaryIO, columns: Columns, caption: str) -> None:
         import xlsxwriter
     except ImportError:
         raise InputError(
-            "Excel files need the package xlsxwriter: pip install 'deniable[excel]'; or write .csv"
+            "Excel files need xlsxwriter: pip install 'deniable[excel]'; or write .csv"
         ) from None
     rows = max((len(values) for values in columns.values()), default=0)
     texts = (value for values in columns.values() for value in values if isinstance(value, str))
@@ -58,11 +58,10 @@ def _write_excel(file: BinaryIO, columns: Columns, caption: str) -> None:
         or any(len(text) > _CELL_CHARACTERS for text in texts)
     ):
         raise InputError(
-            f"a sheet has {_SHEET_ROWS:,} rows, {_SHEET_COLUMNS:,} columns and "
-            f"{_CELL_CHARACTERS:,} characters in a cell at most, and the answer more; write .csv "
-            "or .parquet"
+            f"the result exceeds an Excel sheet ({_SHEET_ROWS:,} rows, {_SHEET_COLUMNS:,} columns, "
+            f"{_CELL_CHARACTERS:,} characters in a cell); write .csv or .parquet"
         )
-    # Text is text: no value becomes a formula, a link or a number on the way.
+    # Texts must not become formulas, links or numbers.
     options = {
         "strings_to_formulas": False,
         "strings_to_urls": False,

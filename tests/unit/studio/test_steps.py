@@ -159,10 +159,10 @@ def test_a_release_is_what_share_makes(made: Studio, folder: Path) -> None:
         ({"output": ""}, "name the table with the people"),
         ({}, "exists already"),
         ({"output": "other", "table": "nobody.csv"}, "nobody.csv: there is no such file"),
-        ({"output": "other", "also": "sav"}, "a name that no .sav file can have"),
+        ({"output": "other", "also": "sav"}, "no valid name for a .sav file"),
         (
             {"output": "other", "sign": "locked"},
-            "give it in the environment variable DENIABLE_SIGN_PASSPHRASE",
+            "set the environment variable DENIABLE_SIGN_PASSPHRASE",
         ),
     ],
 )
