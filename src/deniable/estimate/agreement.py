@@ -117,7 +117,12 @@ class Agreement(Question[FormAgreement]):
             or a group is formed by a randomized attribute.
     """
 
+    of_all: ClassVar[bool] = True
+
+    of: Sequence[str] = ()
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.weights is not None:
             raise InputError("the test whether forms agree takes no weights; leave them out")
 

@@ -127,14 +127,18 @@ class Comparison(Question[Difference]):
 
     takes_answered: ClassVar[bool] = True
 
+    lists: ClassVar[tuple[str, ...]] = ("values",)
+
     column: str
-    values: tuple[str, str]
+    values: Sequence[str]
     mean: bool = False
     scores: Scores = None
     target: Target = "table"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if len(self.values) != 2:
+            raise InputError("`values` names two values of the column that is compared")
         if self.values[0] == self.values[1]:
             raise InputError(f"'{self.values[0]}' is compared with itself; name two values")
         if self.mean and (len(self.of) != 1 or self.column in self.of):

@@ -116,7 +116,7 @@ def test_the_estimates_stand_beside_their_leverage_and_strata_count_by_their_row
 def test_under_forms_the_answer_has_both_kinds_of_liars() -> None:
     plan = deniable.design(Schema.anonymous((3, 4)), epsilon=2, method="forms")
     table = pa.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
-    found = deniable.leverage(deniable.randomize(table, plan), plan, of="a1")
+    found = deniable.open(deniable.randomize(table, plan), plan).leverage("a1")[0]
     assert found.table()[0]["moved_chosen"] > found.table()[0]["moved"]
     assert "can choose a form" in found.remarks()[0]
 
