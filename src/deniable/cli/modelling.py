@@ -78,7 +78,7 @@ def model(
     from deniable.estimate.columns import caption_of
     from deniable.estimate.known import read_margins
     from deniable.models.question import ModelQuery
-    from deniable.tables.answers import write_columns
+    from deniable.tables.answers import Columns
 
     if formula is None and source is not None and "~" in source:
         source, formula = None, source
@@ -120,9 +120,8 @@ def model(
             for each, table in zip(models, tables, strict=True)
             for row in table
         ]
-        names = dict.fromkeys(name for row in rows_of_all for name in row)
-        columns = {name: [row.get(name) for row in rows_of_all] for name in names}
-        write_columns(output, columns, caption_of(models[0], level), overwrite=force)
+        columns = Columns.of_rows(rows_of_all)
+        columns.write(output, caption_of(models[0], level), overwrite=force)
         console.note(f"The answer is in {output}")
     write_plot(plot, picture, force=force)
 
