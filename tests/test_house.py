@@ -27,6 +27,7 @@ ROOMS: dict[str, set[str]] = {
         "randomness": "",
         "notebook": "",
         "numerals": "",
+        "readable": "",
         "atomic_files": "errors",
         "schema": "numerals _checks errors notebook",
         # of randomness its protocol, not its bits
@@ -37,12 +38,12 @@ ROOMS: dict[str, set[str]] = {
         "solvers": "laws",
         "solvers.patterns": "errors laws proofs solvers",
         "solvers.matrices": "errors laws proofs solvers",
-        "mechanism": "numerals errors laws randomness schema",
+        "mechanism": "readable numerals errors laws randomness schema",
         "tables": "numerals _checks atomic_files errors laws schema",
         # a function of the record: it reads no law and no data
-        "report": "numerals errors schema",
+        "report": "readable numerals errors schema",
         # a stored mechanism: no search, no solver
-        "statement": "_checks errors laws mechanism notebook proofs schema strict_json",
+        "statement": "readable _checks errors laws mechanism notebook proofs schema strict_json",
         "design": (
             "numerals _checks errors laws mechanism proofs schema solvers.patterns statement "
             "strict_json"
@@ -50,10 +51,12 @@ ROOMS: dict[str, set[str]] = {
         "ledger": "numerals atomic_files errors mechanism randomness strict_json",
         # of report its figures: a result draws itself from its plain rows
         "estimate": (
-            "_checks numerals errors laws mechanism notebook report schema statement tables"
+            "_checks readable numerals errors laws mechanism notebook report schema statement "
+            "tables"
         ),
         "planning": (
-            "numerals _checks design errors estimate laws mechanism proofs schema statement"
+            "readable numerals _checks design errors estimate laws mechanism proofs schema "
+            "statement"
         ),
         # counts and channels to regressions
         "models": "_checks numerals errors estimate mechanism report schema",
@@ -89,8 +92,8 @@ ROOMS: dict[str, set[str]] = {
             "randomness release schema solvers.patterns statement synthesis tables"
         ),
         "cli": (
-            "numerals atomic_files audit collect design engines errors estimate frontier laws "
-            "ledger mechanism models planning randomness release report schema "
+            "readable numerals atomic_files audit collect design engines errors estimate frontier "
+            "laws ledger mechanism models planning randomness release report schema "
             "solvers.matrices statement strict_json studio synthesis tables"
         ),
         "__init__": "api",

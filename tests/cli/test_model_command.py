@@ -55,14 +55,19 @@ def test_rows_and_people_are_left_out_and_said(release: str, deniable: Any, tmp_
     done = deniable(*MODEL, "gaps", "hours ~ a + b", *question)
     assert done.status == 0, done.err
     assert "Only rows where weight >= 1 and town = A or B." in done.out
-    assert "Left out: 1 row where 'hours' is empty. Only those who answered a." in done.out
+    assert (
+        "Left out: 1 row where 'hours' is empty. Only respondents with an answer to a." in done.out
+    )
     plain = json.loads(deniable(*MODEL, "gaps", "y ~ a", *question, "--json").out)
     assert (plain["where"], plain["answered"]) == (["weight >= 1", "town = A or B"], ["a"])
     shares = deniable("estimate", "gaps", "--of", "a,y", "--weights", "hours", "--answered")
     assert shares.status == 0, shares.err
-    assert "Left out: 1 row where 'hours' is empty. Only those who answered a." in shares.out
+    assert (
+        "Left out: 1 row where 'hours' is empty. Only respondents with an answer to a."
+        in shares.out
+    )
     test = deniable("estimate", "independence", "gaps", "--of", "a,y", "--answered")
-    assert (test.status, "Only those who answered a." in test.out) == (0, True), test.err
+    assert (test.status, "Only respondents with an answer to a." in test.out) == (0, True), test.err
     test = deniable("estimate", "independence", "gaps", "--of", "a,town", "--answered", "--json")
     assert (test.status, test.json["degrees_of_freedom"]) == (0, 4), test.err
     refused = deniable("estimate", "trend", "gaps", "--of", "a", "--status", "y", "--answered")

@@ -72,7 +72,7 @@ def test_carriers_are_two_categories_and_come_out_as_a_table(deniable: Any, coho
     (cohort / "t.csv").write_text("a,b\n1,2\n2,1\n")
     refused = deniable("schema", "init", "t.csv", "--coding", "carrier")
     assert refused.status == 2
-    assert "a coding is for the genotypes of a PLINK .bed" in refused.err
+    assert "a coding needs the genotypes of a PLINK .bed" in refused.err
 
 
 def test_forms_are_compared_and_liars_measured(deniable: Any, cohort: Path) -> None:

@@ -94,7 +94,7 @@ def test_dates_written_as_text_are_read_as_the_schema_says_in_file_and_frame(
     silent = deniable.design(
         deniable.Schema.from_plain(plain), attribute_epsilon=levels, method=method
     )
-    with pytest.raises(deniable.InputError, match=r"say how dates are written: .*in the schema's"):
+    with pytest.raises(deniable.InputError, match=r"give the form of dates with .*in the schema's"):
         deniable.randomize(pandas.DataFrame(days), silent)
     schema = deniable.Schema.from_plain({**plain, "file": {"dates": "31.12.2025"}})
     told = deniable.design(schema, attribute_epsilon=levels, method=method)

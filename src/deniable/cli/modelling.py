@@ -27,7 +27,7 @@ def run_model(
     """Print the models of a release, and write them to files."""
     from deniable.cli.queries import drawn, write_plot
     from deniable.estimate.columns import caption_of
-    from deniable.tables.answers import write_columns
+    from deniable.tables.answers import Columns
 
     models, level = query.ask(release), query.level
     if plot is not None and len(models) > 1:
@@ -48,9 +48,8 @@ def run_model(
             for each, table in zip(models, tables, strict=True)
             for row in table
         ]
-        names = dict.fromkeys(name for row in rows_of_all for name in row)
-        columns = {name: [row.get(name) for row in rows_of_all] for name in names}
-        write_columns(output, columns, caption_of(models[0], level), overwrite=force)
+        columns = Columns.of_rows(rows_of_all)
+        columns.write(output, caption_of(models[0], level), overwrite=force)
         console.note(f"The answer is in {output}")
     if plot is not None:
         write_plot(plot, picture, force=force)

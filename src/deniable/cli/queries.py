@@ -337,10 +337,9 @@ def write_answers(
 ) -> None:
     """Write answers as one table."""
     from deniable.estimate.columns import caption_of_all, columns_of
-    from deniable.tables.answers import write_columns
 
     columns = columns_of(answers, level, wide=wide)
-    write_columns(output, columns, caption_of_all(answers, level), overwrite=force)
+    columns.write(output, caption_of_all(answers, level), overwrite=force)
     console.note(f"The answer is in {output}")
 
 

@@ -26,7 +26,7 @@ docs/intervals.md.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,9 @@ STEPS_ALLOWED = 1.2
 
 _ROUNDING = 1e-12
 """Variances of one record below this, as a part of its second moment, are zero."""
+
+_BLOCK = 1 << 14
+"""Cells of a block."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,24 @@ class ShareVariance:
         )
 
     def interval(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of each cell's interval, between 0 and 1.
+        """Return the limits of each cell's interval, between 0 and 1, from unbiased estimates.
 
-        ``estimates``: the unbiased ones, the shape of the table. ``level``: between 0 and 1.
+        Works through the table in blocks, whose intermediate values fit into the cache.
         """
+        limits = np.empty(estimates.shape), np.empty(estimates.shape)
+        arrays = (estimates, self.nobody, self.everybody, self.step, *limits)
+        with np.nditer(
+            arrays,
+            ["external_loop", "buffered"],
+            [("readonly",)] * 4 + [("writeonly",)] * 2,
+            buffersize=_BLOCK,
+        ) as blocks:
+            for some, nobody, everybody, step, low, high in blocks:
+                block = replace(self, nobody=nobody, everybody=everybody, step=step)
+                low[...], high[...] = block._limits(some, level)
+        return limits
+
+    def _limits(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
         low, high = self.score_interval(estimates, normal_quantile(level))
         allowed = level**STEPS_ALLOWED
         quantile = normal_quantile(allowed)
@@ -118,15 +135,18 @@ def share_variance(inference: Inference) -> ShareVariance:
     channel, tabulation = part.channel, part.tabulation
     if isinstance(channel, PublishedChannel):
         return _under_forms(inference, part, channel)
-    own = np.broadcast_to(_own_moments(channel), inference.values.shape)
+    own = _own_moments(channel)
     squared, cubed = channel.inverse.squared(), channel.inverse.cubed()
     nearest = project_to_simplex(inference.values)
     expected = channel.forward.apply(nearest)
     second, third = squared.apply(expected), cubed.apply(expected)
+    covariance = third  # in place: these tables may be large
     if inference.target == "table":
-        sampling, covariance, variance = 0.0, third - own * nearest, second - nearest
+        sampling, variance = 0.0, second - nearest
+        covariance -= own * nearest
     else:
-        sampling, covariance, variance = 1.0, third - second * nearest, second - nearest**2
+        sampling, variance = 1.0, second - nearest**2
+        covariance -= second * nearest
     least, most = cell_variance_range(channel)
     step = np.asarray(_length(channel.inverse.row_range(), sampling))
     # Where nothing varies at that table all are in the cell, or nobody, as far as is known.
@@ -136,10 +156,13 @@ def share_variance(inference: Inference) -> ShareVariance:
         # In a cell of which no row can come there is nobody, as released columns tell.
         known = ~varies & (channel.forward.transposed().apply(tabulation.frequencies) == 0)
         still, step = np.where(known, 1.0, still), np.where(known, 0.0, step)
-    slope = np.where(varies, covariance / np.where(varies, variance, 1.0), still)
-    nobody = squared.apply(tabulation.frequencies) - slope * inference.values
-    nobody = np.maximum(nobody, least)
-    everybody = np.maximum(nobody + slope - 1.0, least)
+    slope = np.divide(covariance, variance, out=still, where=varies)
+    nobody = squared.apply(tabulation.frequencies)
+    nobody -= slope * inference.values
+    np.maximum(nobody, least, out=nobody)
+    slope += nobody
+    slope -= 1.0
+    everybody = np.maximum(slope, least, out=slope)
     return ShareVariance(nobody, everybody, sampling, tabulation.total, step)
 
 

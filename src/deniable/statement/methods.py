@@ -121,7 +121,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "optimal",
-            "the smallest ε of the record for the levels, with a proof, and nothing else asked",
+            "the smallest ε of the record for the levels, with a proof, without caps or floor",
             label="optimum",
             description="the law of smallest ε that keeps every requested level, with a proof of "
             "how near to the smallest it is",
@@ -133,8 +133,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "lp",
-            f"the same by a linear program, up to {LP_MAX_ATTRIBUTES} attributes, with caps and "
-            "floor if asked (Yamamoto and Shibuya)",
+            f"the same by a linear program, up to {LP_MAX_ATTRIBUTES} attributes, with optional "
+            "caps and floor (Yamamoto and Shibuya)",
             label="linear program",
             description="privacy-optimized randomized response, linear program (Yamamoto and "
             "Shibuya, Algorithms 1 and 2)",
@@ -183,8 +183,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             STRENGTH_METHOD,
-            "λ-randomization: an independent response for each attribute, asked for by λ, "
-            "strength, covariances to preserve, or bistochastic matrices (Ruiz)",
+            "λ-randomization: an independent response for each attribute, given by λ, strength, "
+            "covariances to preserve, or bistochastic matrices (Ruiz)",
             label="λ-randomization",
             description="λ-randomization: an independent bistochastic response for each attribute "
             "(Ruiz)",
@@ -196,7 +196,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "joint",
-            "one response on whole records, asked for by one ε, λ or strength (Ruiz)",
+            "one response on whole records, given by one ε, λ or strength (Ruiz)",
             label="joint λ-randomization",
             description="one randomized response on whole records, the product of all categories "
             "(Ruiz, section 3)",
@@ -208,8 +208,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             FORMS_METHOD,
-            "different people are asked different questions, and it is released who was asked "
-            "what: the smallest errors of shares, and of pairs as far as they count",
+            "different questions for different respondents, with the form of each row released: "
+            "the smallest errors of shares, and of pairs by their importance",
             label="forms",
             description="published forms: every row answers one of several forms, each of which "
             "asks some attributes, drawn without looking at the record; the shares of the forms "
@@ -287,7 +287,7 @@ def methods_taking(*inputs: Input, joined: str = "or") -> str:
 
 def methods_table() -> str:
     """Return the table of methods in docs/methods.md, in Markdown."""
-    rows = [("method", "the law", "attributes", "is told")]
+    rows = [("method", "law", "attributes", "inputs")]
     for spec in METHODS.values():
         if not spec.offered:
             continue
@@ -308,5 +308,5 @@ _INPUT_NAMES: dict[Input, str] = {
     "order": "an order",
     "strength": "λ or strengths",
     "matrices": "matrices",
-    "forms": "what pairs count, how much a form may ask, and whether answers may name sets",
+    "forms": "importance of pairs, questions per form, answer sets",
 }

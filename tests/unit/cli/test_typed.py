@@ -92,7 +92,7 @@ def test_python_and_the_command_line_tell_the_same_fault_each_in_its_words(
     table.write_text("a;b,c\n1;2,3\n4;5,6\n")
     schema = deniable.Schema((deniable.Attribute("x", ("1", "2")),))
     plan = deniable.design(schema, epsilon=1)
-    with pytest.raises(deniable.InputError, match=r"say with `schema\.file\.separator` which"):
+    with pytest.raises(deniable.InputError, match=r"set `schema\.file\.separator` to"):
         deniable.share(table, plan, tmp_path / "r")
     schema_file = tmp_path / "s.toml"
     schema_file.write_text('[[attribute]]\nname = "x"\ncategories = ["1", "2"]\n')
@@ -101,7 +101,7 @@ def test_python_and_the_command_line_tell_the_same_fault_each_in_its_words(
     words = ["share", str(table), "--schema", str(schema_file), "--epsilon", "1"]
     with pytest.raises(SystemExit):
         main([*words, "--output", str(tmp_path / "r")])
-    assert "say with --separator which" in capsys.readouterr().err
+    assert "set --separator to" in capsys.readouterr().err
 
 
 def test_a_missing_category_is_said_as_a_schemas_file_has_it() -> None:
