@@ -198,6 +198,9 @@ class PatternTable(PatternLaw):
         pair, one, two = h @ weights @ other, h @ weights @ ones, ones @ weights @ other
         return bool(pair * (1 << self.bits) >= floor * one * two)
 
+    def pattern_weights(self) -> tuple[int, ...]:
+        return self.weights
+
     def outcomes(self) -> tuple[int, ...]:
         """Return how likely every outcome of a draw is, times 2^bits: here every pattern."""
         return self.weights
@@ -227,13 +230,14 @@ class PatternTable(PatternLaw):
 
 
 class WeightedPatterns(Protocol):
-    """A law with weights of all patterns, shape (2^k,), in any unit."""
+    """A law with weights of all patterns, in any unit."""
 
     @property
     def n_categories(self) -> tuple[int, ...]: ...
 
-    @property
-    def weights(self) -> tuple[int, ...]: ...
+    def pattern_weights(self) -> tuple[int, ...]:
+        """Return the weights, shape (2^k,)."""
+        ...
 
 
 class PatternTableSampler(ShiftSampler):
@@ -245,12 +249,12 @@ class PatternTableSampler(ShiftSampler):
 
     def __init__(self, law: WeightedPatterns) -> None:
         super().__init__(law.n_categories)
-        self._pattern = ExactCategorical(law.weights)
+        self._pattern = ExactCategorical(law.pattern_weights())
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
 
     def draws(self, law: WeightedPatterns) -> bool:
-        return self._pattern.draws_by(law.weights) and all(
+        return self._pattern.draws_by(law.pattern_weights()) and all(
             others.draws_by([1] * (n - 1))
             for others, n in zip(self._others, law.n_categories, strict=True)
         )

@@ -7,6 +7,7 @@ integers (docs/proofs/score.md). Attributes with equal categories and cost are o
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +50,9 @@ MOST_TABLED = 16
 
 _MARGIN = 1e-13
 """Relative margin by which rounded densities stay below the wanted levels."""
+
+_BITS = 64
+"""Bits of the least density."""
 
 _PREFIX = 16
 """Random bits by which a choice is nearly always settled."""
@@ -120,14 +124,14 @@ class ScoreTable(PatternLaw):
         epsilon: float = math.inf,
         given_rest: Sequence[float] | FloatArray | None = None,
     ) -> "ScoreTable":
-        """Round densities in floating point, shape (Σ c_i + 1,), to integers of 53 bits.
+        """Round densities in floating point, shape (Σ c_i + 1,), to parts of 2^64 of the least.
 
         Their logarithms are shrunk as far as needed for the record's level not to exceed `epsilon`
         and the levels given the rest `given_rest`, shape (k,), in nats. Densities of scores that no
         output has are ignored.
         """
         sizes, prices = tuple(map(int, n_categories)), tuple(map(int, costs))
-        attained = np.array(_counts([(2, cost) for cost in prices])) > 0
+        attained = np.array(output_counts([(2, cost) for cost in prices])) > 0
         values = np.where(attained, np.asarray(densities, dtype=np.float64), 1.0)
         if not (np.all(np.isfinite(values)) and np.all(values > 0)):
             raise InputError("every score needs a positive density, or ε is infinite")
@@ -136,16 +140,20 @@ class ScoreTable(PatternLaw):
         if logs[attained].max() > LARGEST_LEVEL:
             raise InputError(f"the densities of scores differ by over {LARGEST_LEVEL:g} nats")
         caps = [epsilon, *([math.inf] * len(sizes) if given_rest is None else given_rest)]
-        shrunk, excess = 1.0, 1.0
+        shrunk, margin, excess = 1.0, _MARGIN, 1.0
         while excess:
-            rounded = np.ldexp(np.exp(shrunk * logs), 52).tolist()
-            whole = (int(g) if some else 0 for g, some in zip(rounded, attained, strict=True))
+            above = np.ldexp(np.expm1(np.where(attained, shrunk * logs, 0.0)), _BITS).tolist()
+            whole = [
+                int(more) + (1 << _BITS) if some else 0
+                for more, some in zip(above, attained, strict=True)
+            ]
             law = cls(sizes, prices, tuple(whole))
             levels = [law.record_level(), *law.given_rest_levels()]
             pairs = [(_nats(level[0]), cap) for level, cap in zip(levels, caps, strict=True)]
-            above = [(nats, cap) for nats, cap in pairs if nats > cap * (1 - _MARGIN)]
-            excess = max((nats / cap if cap > 0 else math.inf for nats, cap in above), default=0.0)
-            shrunk *= (1 - 2 * _MARGIN) / max(excess, 1.0)
+            broken = [(nats, cap) for nats, cap in pairs if nats > cap * (1 - _MARGIN)]
+            excess = max((nats / cap if cap > 0 else math.inf for nats, cap in broken), default=0.0)
+            margin *= 2  # the factor alone may change no integer
+            shrunk *= (1 - margin) / max(excess, 1.0)
         return law
 
     @property
@@ -165,7 +173,7 @@ class ScoreTable(PatternLaw):
     @cached_property
     def outputs(self) -> tuple[int, ...]:
         """N(s), the number of outputs with every score, shape (Σ c_i + 1,)."""
-        return tuple(_counts(zip(self.n_categories, self.costs, strict=True)))
+        return tuple(output_counts(zip(self.n_categories, self.costs, strict=True)))
 
     def outcomes(self) -> tuple[int, ...]:
         """Return the weights N(s) g(s) of the scores in a draw, shape (Σ c_i + 1,)."""
@@ -183,15 +191,15 @@ class ScoreTable(PatternLaw):
             counts = _divided(counts, self.n_categories[i], self.costs[i])
         return counts
 
-    def projected(self, subset: Sequence[int]) -> list[int]:
+    def seen(self, subset: Sequence[int]) -> list[int]:
         """Return the density of the columns of a subset, by their own score: itself a law of one
         score, Σ_u N_rest(u) g(t + u), with 0 where none of their outputs has the score t."""
         rest = self._without(subset)
-        own = _counts((self.n_categories[i], self.costs[i]) for i in subset)
+        own = output_counts((self.n_categories[i], self.costs[i]) for i in subset)
         return [sum(map(mul, rest, self.densities[t:])) if n else 0 for t, n in enumerate(own)]
 
     def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
-        seen = self.densities if subset is None else self.projected(subset)
+        seen = self.densities if subset is None else self.seen(subset)
         return ((max(seen), min(g for g in seen if g)),)
 
     @cached_property
@@ -203,9 +211,14 @@ class ScoreTable(PatternLaw):
             found.append((kept, (self.total - kept) // (n - 1)))
         return found
 
-    def _by_attribute(self, of_kinds: Sequence[_T]) -> list[_T]:
+    @cached_property
+    def kind_of(self) -> list[int]:
+        """The place among the kinds of every attribute."""
         place = {i: t for t, kind in enumerate(self.kinds) for i in kind.members}
-        return [of_kinds[place[i]] for i in range(len(self.costs))]
+        return [place[i] for i in range(len(self.costs))]
+
+    def _by_attribute(self, of_kinds: Sequence[_T]) -> list[_T]:
+        return [of_kinds[t] for t in self.kind_of]
 
     def attribute_levels(self) -> list[tuple[Ratio]]:
         return self._by_attribute([(at_least_one(pair),) for pair in self._of_kinds])
@@ -227,7 +240,7 @@ class ScoreTable(PatternLaw):
         )
 
     def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        density = np.array([g / self.total for g in self.projected(subset)])
+        density = np.array([g / self.total for g in self.seen(subset)])
         score = np.zeros((), dtype=np.intp)
         for i in subset:
             score = np.add.outer(score, [0, self.costs[i]])
@@ -256,10 +269,12 @@ class ScoreTable(PatternLaw):
 
     def pair_eigenvalues(self) -> NDArray[np.float64]:
         """Return φ of every two attributes, shape (k, k), and of each by itself on the diagonal."""
-        place = np.array(self._by_attribute(range(len(self.kinds))))
-        values: NDArray[np.float64] = self._of_pairs[np.ix_(place, place)]
+        values: NDArray[np.float64] = self._of_pairs[np.ix_(self.kind_of, self.kind_of)]
         np.fill_diagonal(values, self.attenuations())
         return values
+
+    def pair_attenuation(self, first: int, second: int) -> float:
+        return float(self._of_pairs[self.kind_of[first], self.kind_of[second]])
 
     def least_pair_ratio(self) -> float:
         single = np.array([(kept - changed) / self.total for kept, changed in self._of_kinds])
@@ -275,9 +290,8 @@ class ScoreTable(PatternLaw):
             if g
         )
 
-    @cached_property
-    def weights(self) -> tuple[int, ...]:
-        """The weights of the 2^k patterns of few attributes, as a pattern table has them."""
+    def pattern_weights(self) -> tuple[int, ...]:
+        """Return the weights of the 2^k patterns of few attributes, as a pattern table has them."""
         weights = [(0, 1)]
         for n, cost in zip(self.n_categories, self.costs, strict=True):
             weights = [
@@ -317,11 +331,11 @@ class ScoreSampler(ShiftSampler):
 
     def __init__(self, law: ScoreTable) -> None:
         super().__init__(law.n_categories)
-        self._kinds = law.kinds
+        self._kinds, self._kind_of = law.kinds, law.kind_of
         self._score = ExactCategorical(law.outcomes())
         later = [[1]]
         for n, cost, members in reversed(law.kinds):
-            later.append(_counts([(n, cost)] * len(members), later[-1]))
+            later.append(output_counts([(n, cost)] * len(members), later[-1]))
         self._later = later[::-1]
         self._ways = [
             [math.comb(len(members), c) * (n - 1) ** c for c in range(len(members) + 1)]
@@ -366,7 +380,7 @@ class ScoreSampler(ShiftSampler):
     def draws(self, law: ScoreTable) -> bool:
         # The kinds' weights add up to those of the kind before and, first, to N(s).
         return (
-            self._kinds == law.kinds
+            (self._kinds, self._kind_of) == (law.kinds, law.kind_of)
             and self._score.draws_by(law.outcomes())
             and self._later[0] == list(law.outputs)
             and self._later[-1] == [1]
@@ -380,11 +394,10 @@ class ScoreSampler(ShiftSampler):
     def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
         score = self._score.draw(count, source).astype(np.intp)
         first = {kind.members[0]: t for t, kind in enumerate(self._kinds)}
-        of_kind = {i: t for t, kind in enumerate(self._kinds) for i in kind.members}
         left: dict[int, tuple[int, NDArray[Any]]] = {}  # attributes, and changes among them
         pieces = [slice(start, start + _PIECE) for start in range(0, count, _PIECE)]
         for i, n in enumerate(self.n_categories):
-            t = of_kind[i]
+            t = self._kind_of[i]
             if i in first:
                 changes = [self._changes(t, score[piece], source) for piece in pieces]
                 left[t] = len(self._kinds[t].members), np.concatenate(changes or [score])
@@ -444,15 +457,19 @@ def _settled(weights: Sequence[int], prefix: int, source: BitSource) -> int:
         bits = 64 if bits == _PREFIX else bits + 64
 
 
-def _counts(attributes: Iterable[tuple[int, int]], counts: Sequence[int] = (1,)) -> list[int]:
+def output_counts(attributes: Iterable[tuple[int, int]], counts: Sequence[int] = (1,)) -> list[int]:
     """Return the coefficients of ∏ (1 + (a − 1) x^c) over pairs (a, c), times a polynomial."""
     found = list(counts)
-    for n, cost in attributes:
+    for (n, cost), alike in Counter(attributes).most_common():
+        if len(found) == 1:  # the binomial theorem
+            powers = [math.comb(alike, c) * (n - 1) ** c * found[0] for c in range(alike + 1)]
+            found = [0] * (alike * cost + 1)
+            found[::cost] = powers
+            continue
         none = [0] * cost
-        found = [
-            kept + (n - 1) * changed
-            for kept, changed in zip(found + none, none + found, strict=True)
-        ]
+        for _ in range(alike):
+            moved = zip(found + none, none + found, strict=True)
+            found = [kept + (n - 1) * changed for kept, changed in moved]
     return found
 
 

@@ -91,6 +91,27 @@ def test_attributes_that_answer_apart_for_their_caps_are_named() -> None:
     assert "keeps cap and floor and costs less; ε is" in note
 
 
+def test_the_smallest_epsilon_known_is_given_where_a_solver_is_out_of_reach() -> None:
+    made = design(Schema.anonymous([2, 2, 2]), attribute_epsilon=[600.0, 600.0, 600.0])
+    assert "arithmetic does not reach" in made.notes[0]
+    assert made.optimal_epsilon is not None
+    assert made.epsilon_lower_bound <= made.optimal_epsilon <= made.epsilon
+
+
+@pytest.mark.parametrize(
+    ("levels", "most"),
+    [
+        pytest.param([500.0, 300, 1, 1], 802.0, marks=pytest.mark.slow),
+        ([600.0] + [1e-6] * 3, 600.1),
+        pytest.param([600.0] + [1e-6] * 20, 600.1, marks=pytest.mark.slow),
+    ],
+)
+def test_beside_levels_of_hundreds_of_nats_a_law_is_found(levels, most) -> None:
+    # Gates narrower than a unit of their sum, and λ below every double, were errors of the user's.
+    made = design(Schema.anonymous([2] * len(levels)), attribute_epsilon=levels)
+    assert made.epsilon < most
+
+
 def test_a_cap_of_the_own_level_leaves_independent_responses() -> None:
     made = design(Schema.anonymous([2, 10]), epsilon=1.0, given_rest="1x")
     assert made.notes[0].startswith("All attributes answer independently of each other: no common")
