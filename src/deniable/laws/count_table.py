@@ -1,7 +1,7 @@
-"""A table of answers to many questions that are alike: all that counts is how many are changed.
+"""A table of answers to many equal questions, by the number of changed answers.
 
-A pattern table of m answers has 2^m entries. One that treats them alike needs m + 1, so that a form
-can ask a hundred questions of one kind (docs/proofs/forms.md, section 1).
+A pattern table of m answers has 2^m entries; one that treats the answers alike needs m + 1, so that
+a form can include a hundred attributes of one kind (docs/proofs/forms.md, section 1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.plain import MOST_BITS
 
 _SPARE_BITS = 128
-"""Bits of the least weight, of which what rounding leaves over is then at most 2^−128."""
+"""Bits of the least weight, which limit the rounding remainder to 2^−128."""
 
 
 @dataclass(frozen=True)
 class CountTable:
-    """How answers to m questions with equally many categories are randomized, alike.
+    """Symmetric randomization of answers to m questions with equally many categories.
 
     ``n_categories``: (a, …, a), shape (m,), m at least 2. ``weights``: any m answers of which c are
     changed are drawn with probability ``weights[c] / 2**bits``, shape (m + 1,).
@@ -55,10 +55,10 @@ class CountTable:
     def from_densities(
         cls, n_categories: Sequence[int], densities: Sequence[float]
     ) -> "CountTable":
-        """Turn how much likelier answers with so many changes are than others into integers.
+        """Return a table of integers for given densities.
 
         ``n_categories``: shape (m,). ``densities``: proportional to the probability of any m
-        answers of which c are changed, positive, shape (m + 1,).
+        answers with c changes, positive, shape (m + 1,).
         """
         m, a = len(n_categories), int(n_categories[0])
         ratios = [float(each).as_integer_ratio() for each in densities]
@@ -69,8 +69,8 @@ class CountTable:
             MOST_BITS, int(log2(a) * m + log2(max(densities) / min(densities))) + _SPARE_BITS
         )
         weights = [(each << bits) // total for each in exact]
-        # What is left over is less than one for each of the answers, and a weight is 2^_SPARE_BITS
-        # and more. It goes to the most numerous answers as far as there is one for each.
+        # The remainder is less than one for each of the answers, and a weight is 2^_SPARE_BITS
+        # or more. It is added to the most numerous answers as far as it suffices for each.
         outputs = _outputs(m, a)
         left = (1 << bits) - sum(n * each for n, each in zip(outputs, weights, strict=True))
         for c in sorted(range(m + 1), key=outputs.__getitem__, reverse=True):
@@ -79,7 +79,7 @@ class CountTable:
         return cls(tuple(int(n) for n in n_categories), bits, tuple(weights))
 
     def outcomes(self) -> tuple[int, ...]:
-        """Return how likely every number of changes is, times 2^bits, shape (m + 1,)."""
+        """Return the probability of every number of changes, times 2^bits, shape (m + 1,)."""
         m, a = len(self.n_categories), self.n_categories[0]
         return tuple(n * w for n, w in zip(_outputs(m, a), self.weights, strict=True))
 
@@ -88,7 +88,7 @@ class CountTable:
         return {len(self.n_categories): self.weights}
 
     def _weights_of(self, count: int) -> tuple[int, ...]:
-        """Return the weights of some of the answers, whatever the others are."""
+        """Return the weights of some of the answers, summed over the others."""
         if count not in self._of_some:
             m, a = len(self.n_categories), self.n_categories[0]
             rest = _outputs(m - count, a)
@@ -124,7 +124,7 @@ class CountTable:
         return self.projected(subset).eigenvalues(range(len(subset)))
 
     def pair_eigenvalues(self) -> NDArray[np.float64]:
-        """Return φ of every two answers, shape (m, m), and of each by itself on the diagonal."""
+        """Return φ of every two answers, shape (m, m), with single attenuations on the diagonal."""
         m = len(self.n_categories)
         values = np.full((m, m), self.eigenvalues(range(2))[1, 1])
         np.fill_diagonal(values, self.eigenvalues(range(1))[1])
@@ -143,5 +143,5 @@ class CountTable:
 
 
 def _outputs(m: int, a: int) -> list[int]:
-    """Return how many answers to m questions have c changed, shape (m + 1,)."""
+    """Return the number of answers to m questions with c changes, shape (m + 1,)."""
     return [comb(m, c) * (a - 1) ** c for c in range(m + 1)]
