@@ -17,7 +17,7 @@ HALF_WIDTH_ERRORS = NormalDist().inv_cdf(0.975)
 """Standard errors to either side of an estimate that hold 95 %: an interval's half-width."""
 
 READABLE_ERRORS = 2.0
-"""How many of its standard errors a share that can be read has at least."""
+"""Least ratio of a readable share to its standard error."""
 
 LARGEST_READABLE = 0.1
 """Limit on two standard errors of a readable share: 10 percentage points."""
@@ -100,7 +100,7 @@ class Readability:
         return 2 * self.readable >= self.cells
 
     def to_plain(self, within: float | None = None) -> dict[str, Any]:
-        """Return plain values; with a wished half-width also the rows that it takes."""
+        """Return plain values; with a requested half-width also the rows that it needs."""
         needed = {} if within is None else {"rows_needed": self.rows_for(within)}
         return {
             "attributes": list(self.attributes),
