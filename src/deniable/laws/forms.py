@@ -159,7 +159,7 @@ class PublishedForms(Law):
                 of_table += [sizes[draw.members[0]]] * draw.asked
             table: PatternTable | CountTable
             if probability.ndim < len(of_table):
-                table = CountTable.from_densities(of_table, probability.tolist())
+                table = CountTable.of_counts(of_table, probability.tolist())
             else:
                 table = PatternTable.from_probabilities(of_table, probability)
                 table = _alike(table, len(asked), kinds) if kinds else table

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,6 +198,9 @@ class PatternTable(PatternLaw):
         pair, one, two = h @ weights @ other, h @ weights @ ones, ones @ weights @ other
         return bool(pair * (1 << self.bits) >= floor * one * two)
 
+    def pattern_weights(self) -> tuple[int, ...]:
+        return self.weights
+
     def outcomes(self) -> tuple[int, ...]:
         """Return the probability of every pattern, the outcomes of a draw, times 2^bits."""
         return self.weights
@@ -226,6 +229,17 @@ class PatternTable(PatternLaw):
         return cls(n_categories, plain["bits"], weights)
 
 
+class WeightedPatterns(Protocol):
+    """A law with weights of all patterns, in any unit."""
+
+    @property
+    def n_categories(self) -> tuple[int, ...]: ...
+
+    def pattern_weights(self) -> tuple[int, ...]:
+        """Return the weights, shape (2^k,)."""
+        ...
+
+
 class PatternTableSampler(ShiftSampler):
     """Draws the pattern, then a uniform other category for every attribute, used where it changed.
 
@@ -233,14 +247,14 @@ class PatternTableSampler(ShiftSampler):
     pattern.
     """
 
-    def __init__(self, law: PatternTable) -> None:
+    def __init__(self, law: WeightedPatterns) -> None:
         super().__init__(law.n_categories)
-        self._pattern = ExactCategorical(law.weights)
+        self._pattern = ExactCategorical(law.pattern_weights())
         uniform = {n: ExactCategorical([1] * (n - 1)) for n in set(law.n_categories)}
         self._others = [uniform[n] for n in law.n_categories]
 
-    def draws(self, law: PatternTable) -> bool:
-        return self._pattern.draws_by(law.weights) and all(
+    def draws(self, law: WeightedPatterns) -> bool:
+        return self._pattern.draws_by(law.pattern_weights()) and all(
             others.draws_by([1] * (n - 1))
             for others, n in zip(self._others, law.n_categories, strict=True)
         )

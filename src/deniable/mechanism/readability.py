@@ -1,32 +1,18 @@
-"""Readability of estimated shares: one rule, for expected errors and for estimates.
+"""Readability of tables of shares, expected before there are data or estimated from a release.
 
-Plans, designs, records, reports and pages all use :class:`Readability`.
+Plans, designs, records, reports, pages and results all print a :class:`Readability`; the rule is in
+:mod:`deniable.readable`.
 """
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanism.prediction import Target
-
-HALF_WIDTH_ERRORS = NormalDist().inv_cdf(0.975)
-"""Standard errors to either side of an estimate that hold 95 %: an interval's half-width."""
-
-READABLE_ERRORS = 2.0
-"""Least ratio of a readable share to its standard error."""
-
-LARGEST_READABLE = 0.1
-"""Limit on two standard errors of a readable share: 10 percentage points."""
-
-RULE = (
-    "a share can be read if two standard errors of it are at most the share itself and at most "
-    f"{100 * LARGEST_READABLE:g} points"
-)
-"""The rule in words, for screens and pages."""
+from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRORS
 
 
 def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.bool_]:

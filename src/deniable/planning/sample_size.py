@@ -16,15 +16,10 @@ from deniable._checks import typed
 from deniable.design.design import design, schema_of
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
-from deniable.mechanism.readability import (
-    HALF_WIDTH_ERRORS,
-    LARGEST_READABLE,
-    READABLE_ERRORS,
-    RULE,
-    Readability,
-)
+from deniable.mechanism.readability import Readability
 from deniable.numerals import count_text, number_text, significant
 from deniable.proofs.problem import MAX_LEVEL
+from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRORS, RULE
 from deniable.schema import Schema
 from deniable.statement.account import Design
 from deniable.statement.expected_tables import Assumed, expected_tables, sampling_half_width

@@ -133,7 +133,7 @@ class EvenTables:
         if isinstance(law, PatternLaw) and law is law_of_other:
             if isinstance(law, VoteLaw):  # of all pairs at once
                 return float(law.bounded_pair_attenuations()[0][i, j])
-            return float(law.eigenvalues((i, j))[1, 1])
+            return law.pair_attenuation(i, j)
         if self._joint is None or self._mechanism.forms not in (law, law_of_other):
             return float(self.singles[first] or 0.0) * float(self.singles[second] or 0.0)
         return float(self._joint[i, j]) if block == other else None

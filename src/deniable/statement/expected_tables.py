@@ -17,7 +17,8 @@ from deniable._checks import typed
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target, cell_variances, expected_error
 from deniable.mechanism.published import channel_of
-from deniable.mechanism.readability import HALF_WIDTH_ERRORS, Readability
+from deniable.mechanism.readability import Readability
+from deniable.readable import HALF_WIDTH_ERRORS
 from deniable.schema import Schema
 from deniable.schema.names import split_names
 from deniable.statement.account import Design

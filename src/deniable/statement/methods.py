@@ -121,7 +121,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "optimal",
-            "the smallest ε of the record for the levels, with a proof, without cap and floor",
+            "the smallest ε of the record for the levels, with a proof, without caps or floor",
             label="optimum",
             description="the law of smallest ε that keeps every requested level, with a proof of "
             "how near to the smallest it is",
@@ -183,8 +183,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             STRENGTH_METHOD,
-            "λ-randomization: an independent response for each attribute, given by λ, "
-            "strength, covariances to preserve, or bistochastic matrices (Ruiz)",
+            "λ-randomization: an independent response for each attribute, given by λ, strength, "
+            "covariances to preserve, or bistochastic matrices (Ruiz)",
             label="λ-randomization",
             description="λ-randomization: an independent bistochastic response for each attribute "
             "(Ruiz)",
@@ -208,8 +208,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             FORMS_METHOD,
-            "rows answer different forms, and the form of each row is released: the smallest "
-            "errors of shares, and of pairs in proportion to their weight",
+            "different questions for different respondents, with the form of each row released: "
+            "the smallest errors of shares, and of pairs by their importance",
             label="forms",
             description="published forms: every row answers one of several forms, each of which "
             "includes some attributes, drawn independently of the record; the shares of the forms "
@@ -287,7 +287,7 @@ def methods_taking(*inputs: Input, joined: str = "or") -> str:
 
 def methods_table() -> str:
     """Return the table of methods in docs/methods.md, in Markdown."""
-    rows = [("method", "the law", "attributes", "input")]
+    rows = [("method", "law", "attributes", "inputs")]
     for spec in METHODS.values():
         if not spec.offered:
             continue
@@ -308,5 +308,5 @@ _INPUT_NAMES: dict[Input, str] = {
     "order": "an order",
     "strength": "λ or strengths",
     "matrices": "matrices",
-    "forms": "the weight of pairs, limits on a form, and whether answers may name sets",
+    "forms": "importance of pairs, questions per form, answer sets",
 }

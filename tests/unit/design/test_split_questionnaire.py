@@ -193,7 +193,7 @@ def test_a_release_in_a_file_comes_back(ending: str, tmp_path: Path) -> None:
             {k: v or None for k, v in row.items()} | {"form": int(row["form"])} for row in frame
         ]
     check(frame, released_laws(PLAN))
-    found = deniable.estimate(tmp_path / "release", of=["sex", "blood"])
+    found = deniable.open(tmp_path / "release").shares(["sex", "blood"])[0]
     assert found.n_records == 300
     assert found.values.sum() == pytest.approx(1)
 
@@ -211,7 +211,7 @@ def test_a_release_of_a_frame_is_a_frame_of_its_kind() -> None:
     arrow = deniable.randomize(pyarrow.Table.from_pandas(people()), PLAN)
     check(arrow.to_pylist(), law)
     for each in (released, polar, arrow):
-        assert deniable.estimate(each, PLAN, of=["children"]).n_records == 300
+        assert deniable.open(each, PLAN).shares("children")[0].n_records == 300
 
 
 def test_rows_that_are_not_of_the_release_are_refused() -> None:
@@ -219,7 +219,7 @@ def test_rows_that_are_not_of_the_release_are_refused() -> None:
 
     def refused(words: str, change: pandas.DataFrame) -> None:
         with pytest.raises(InputError, match=words):
-            deniable.estimate(change, PLAN, of=["sex", "children"])
+            deniable.open(change, PLAN).shares(["sex", "children"])[0]
 
     refused("no column 'form'", released.drop(columns="form"))
     refused("data row 1: column 'form' holds no form", released.assign(form=99))
@@ -309,10 +309,10 @@ def test_a_release_with_sets_comes_back(kind: str, tmp_path: Path) -> None:
         kinds = {"polars": polars.from_pandas, "arrow": pyarrow.Table.from_pandas}
         released = deniable.randomize(kinds.get(kind, lambda same: same)(frame), BROAD)
     plan = None if isinstance(released, Path) else BROAD
-    found = deniable.estimate(released, plan, of=["place", "sex"])
+    found = deniable.open(released, plan).shares(["place", "sex"])[0]
     assert found.n_records == 400
     assert found.values.sum() == pytest.approx(1)
-    em = deniable.estimate(released, plan, of=["grade"], method="em")
+    em = deniable.open(released, plan).shares("grade", method="em")[0]
     assert em.values.min() >= 0
     assert em.values.sum() == pytest.approx(1)
 
@@ -323,7 +323,7 @@ def test_a_category_where_a_set_is_named_is_refused() -> None:
     broad = [1 in dict(forms[number - 1].sets) for number in released["form"]]
     wrong = released.assign(grade=released["grade"].where(~np.array(broad), "3"))
     with pytest.raises(InputError, match=r"data row \d+, column 'grade'.*set of categories"):
-        deniable.estimate(wrong, BROAD, of=["grade"])
+        deniable.open(wrong, BROAD).shares("grade")[0]
 
 
 def test_help_and_docstring_say_from_what_gain_on_answers_name_sets() -> None:

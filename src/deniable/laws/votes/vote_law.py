@@ -286,10 +286,6 @@ class VoteLaw(BoundedLaw):
         """Return the densities, up to a factor, of outputs by the attributes of a subset, the
         others fixed, shape (2,)·m; index 0 is unchanged."""
 
-    def pair_attenuation(self, first: int, second: int) -> float:
-        """Return φ({first, second})."""
-        return float(self.eigenvalues((first, second))[1, 1])
-
     def least_pair_ratio(self) -> float:
         """Return min over pairs of φ_ij/(φ_i φ_j), which own responses do not change; 1 if k = 1.
 
