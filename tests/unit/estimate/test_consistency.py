@@ -150,7 +150,7 @@ def test_a_foreign_table_is_refused_or_warned_of():
         rows = pa.table({"smokes": ["no"] * no + ["yes"] * (1000 - no)})
         return Release(Strata.one(mechanism), rows)
 
-    with pytest.raises(InputError, match="is not what this mechanism releases"):
+    with pytest.raises(InputError, match="is not a release of this mechanism"):
         check_origin(table(1000), anyway=False)
     with pytest.warns(Notice, match="it may be that"):
         assert check_origin(table(1000), anyway=True).p_value < 1e-6
@@ -213,7 +213,7 @@ def test_in_python_a_foreign_table_is_refused_too():
         with pytest.raises(InputError, match=r"or `anyway` to go on"):
             ask(true, plan, of="smokes")
     for ask in (estimate_covariance, independence_test):
-        with pytest.raises(InputError, match="is not what this mechanism releases"):
+        with pytest.raises(InputError, match="is not a release of this mechanism"):
             ask(true, plan, of=("smokes", "old"))
     with pytest.warns(Notice, match="it may be that"):
         assert estimate(true, plan, of="smokes", anyway=True).n_records == 1000
