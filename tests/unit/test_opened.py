@@ -155,11 +155,11 @@ def test_a_frame_is_warned_of_unless_something_identifies_it_as_a_release(librar
     frame = {"pandas": table.to_pandas, "pyarrow": lambda: table}.get(
         library, lambda: module.from_arrow(table)
     )()
-    with pytest.warns(Notice, match="nothing identifies this table as a release"):
+    with pytest.warns(Notice, match="cannot be identified as a release"):
         deniable.open(frame, plan).shares("a1")[0]
     released = deniable.randomize(frame, plan)
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", "nothing identifies")
+        warnings.filterwarnings("error", "this table cannot be identified")
         deniable.open(released, plan).shares("a1")[0]
         deniable.open(frame, plan, randomized=True).shares("a1")[0]
         deniable.open(released, plan)
@@ -174,10 +174,10 @@ def test_a_file_is_identified_by_the_record_that_has_its_digest(tmp_path):
     rows = {"a1": ["0", "1", "0", "1"] * 5, "a2": ["0", "1", "2", "0"] * 5}
     deniable.share(pa.table(rows), plan, tmp_path / "r")
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", "nothing identifies")
+        warnings.filterwarnings("error", "this table cannot be identified")
         deniable.open(tmp_path / "r" / "data.parquet", tmp_path / "r")
     pq.write_table(pa.table(rows), tmp_path / "true.parquet")
-    with pytest.warns(Notice, match="nothing identifies this table as a release"):
+    with pytest.warns(Notice, match="cannot be identified as a release"):
         deniable.open(tmp_path / "true.parquet", tmp_path / "r")
 
 
