@@ -1,4 +1,4 @@
-"""Lists of column names as people type them, and the texts of answers that name a set."""
+"""Lists of column names in text, and labels of set-valued categories."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ _NAME = re.compile(r'\s*("(?:[^"]|"")*"|[^,]*?)\s*(?:,|$)')
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in a comma-separated list, blanks around them removed.
+    """Return the names in a comma-separated list, without blanks around them.
 
     A name in double quotes, as in CSV, may contain commas, and blanks at its ends.
     """
@@ -19,8 +19,8 @@ def split_names(text: str) -> list[str]:
 
 
 def set_mark(categories: Sequence[str]) -> str:
-    """Return what stands between the number of a list and a category in the text of an answer that
-    names a set, "2:single"; as many colons as it takes for no such text to be a category.
+    """Return the separator between a set's number and a category in a set's label, "2:single"; as
+    many colons as needed for no such label to be a category.
 
     >>> set_mark(["single", "2:single"])
     '::'

@@ -130,7 +130,7 @@ def test_what_goes_wrong_in_a_task_is_one_sentence(tmp_path):
     single = people / "people-0.csv"
     record = share_by(once, single, plan, tmp_path / "release", "…")
     assert record["release"]["rows"] == SIZES[0]
-    assert "no release" in do_unit(str(tmp_path / "nowhere"), "draw", 0)
+    assert "no unfinished release" in do_unit(str(tmp_path / "nowhere"), "draw", 0)
     assert sorted(content(tmp_path / "release"))[1].startswith("data/part-00000")
     assert os.listdir(tmp_path / "release" / "data") == ["part-00000.csv"]  # noqa: PTH208
 

@@ -315,7 +315,7 @@ def test_a_disk_without_space_for_the_largest_part_stops_before_it_is_drawn(tmp_
     def work_without_space() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, 1 << 15))
-        with pytest.raises(InputError, match="there is no space left"):
+        with pytest.raises(InputError, match="the disk is full"):
             work(job, "draw", range(3))
 
     assert finished(forked(work_without_space))

@@ -105,7 +105,8 @@ def test_a_part_that_is_given_away_is_named_beside_its_combination():
     assert "the combination 'p+q' from its released value alone is right for 60 %" in sentence
     assert (
         "Its parts are no harder to guess. The best guess of 'p' is right for 100 % of the people "
-        "(without the released value for 50 %), and some released values determine it with certainty."
+        "(without the released value for 50 %), and some released values determine it with "
+        "certainty."
     ) in sentence
     assert "surer than 100 %" not in sentence
 
