@@ -179,7 +179,7 @@ class _Drawing:
         uniform = {size: ExactCategorical([1] * size) for size in set(self._sizes)}
         for count in self._batches(self._plan.n_mixed):
             codes = [uniform[size].draw(count, source) for size in self._sizes]
-            released = self._ask(codes)
+            released = self._released(codes)
             yield [codes[r.position] for r in self._plan.responses], released
 
     def fixed(self, record: Sequence[int], count: int) -> list[NDArray[Any]]:
@@ -197,7 +197,7 @@ class _Drawing:
     def _all(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
         parts, start = [], 0
         for n in self._batches(len(codes[0])):
-            parts.append(self._ask([column[start : start + n] for column in codes]))
+            parts.append(self._released([column[start : start + n] for column in codes]))
             start += n
         return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
@@ -208,7 +208,7 @@ class _Drawing:
             if size:
                 yield size
 
-    def _ask(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    def _released(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
         released = self._box(codes)
         self.drawn += len(codes[0])
         self._progress(self.drawn / self._plan.draws)
@@ -244,7 +244,7 @@ class _Mixed:
                 seen = np.bincount(y * response.size + x, minlength=counts.size)
                 counts += seen.reshape(counts.shape)
             if response.square:
-                kept[:, place] = response.kept(x, y)
+                kept[:, place] = response.unchanged(x, y)
         # Numbers of rows below 2^24 are exact in single precision.
         self._both += np.rint(kept.T @ kept).astype(np.int64)
 
@@ -289,7 +289,7 @@ class _Mixed:
         matrices as the probability itself."""
         plan = self._plan
         error = plan.share(len(plan.pairs))
-        for (i, j), (both, to_phi) in zip(plan.pairs, plan.kept_together, strict=True):
+        for (i, j), (both, to_phi) in zip(plan.pairs, plan.both_unchanged, strict=True):
             first, second = plan.responses[i], plan.responses[j]
             count = int(self._both[i, j])
             yield (first.name, second.name), _quantity(both, count, self._rows, error, to_phi)

@@ -86,7 +86,7 @@ class Response:
     keep: float
     pattern: bool
     matrix: Floats | None = field(repr=False)
-    asked: float = 1.0
+    included: float = 1.0
     forms: int = 0
     sets: SetAnswers | None = None
     others: float = 0.0
@@ -105,7 +105,7 @@ class Response:
     def _answers(self) -> int:
         return self.size + (0 if self.sets is None else self.sets.n_answers)
 
-    def kept(self, true: NDArray[Any], seen: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def unchanged(self, true: NDArray[Any], seen: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether released values are the true ones, shape (n,)."""
         answers = seen % (self._answers + 1) if self.forms else seen
         if self.sets is None:
@@ -221,11 +221,11 @@ class Plan:
         return tuple(both)
 
     @cached_property
-    def kept_together(self) -> tuple[tuple[float, Callable[[float], float]], ...]:
+    def both_unchanged(self) -> tuple[tuple[float, Callable[[float], float]], ...]:
         """Per pair the claimed probability that both are unchanged, and the map from that
         probability to φ of the pair; for matrices the identity."""
         return tuple(
-            _kept_together(self.mechanism, self.responses[i], self.responses[j])
+            _both_unchanged(self.mechanism, self.responses[i], self.responses[j])
             for i, j in self.pairs
         )
 
@@ -348,13 +348,13 @@ class Plan:
         powers = []
         squares = [r for r in self.responses if r.square]
         defects: dict[str, Callable[[Response], float]] = {
-            "an attribute is released unchanged": lambda r: self._keeps(r, r.asked),
+            "an attribute is released unchanged": lambda r: self._keeps(r, r.included),
             "a changed value can be the true one": lambda r: self._keeps(
-                r, r.keep + (r.asked - r.keep) / r.size
+                r, r.keep + (r.included - r.keep) / r.size
             ),
             "two categories of an attribute are swapped": self._swapped,
             "a keep probability is 2 % too high": lambda r: self._keeps(
-                r, min(r.asked, 1.02 * r.keep)
+                r, min(r.included, 1.02 * r.keep)
             ),
         }
         for defect, probability in defects.items():
@@ -373,7 +373,7 @@ class Plan:
     def _swapped(self, response: Response) -> float:
         # Rows with one true value: nearly all runs have nine tenths of their expected number.
         rows = self.n_mixed / response.size
-        wrong = (response.asked - response.keep) / (response.size - 1) + response.others
+        wrong = (response.included - response.keep) / (response.size - 1) + response.others
         cell = limits.power(0.9 * rows, response.keep, wrong, self.share(self.n_cells))
         if response.matrix is None or response.forms:
             cell = 0.0
@@ -404,7 +404,7 @@ class Plan:
         return math.ceil(2 * (2 * math.log(max(n, 2)) - math.log(self.share(2))) / -math.log(c))
 
 
-def _kept_together(
+def _both_unchanged(
     mechanism: Mechanism, first: Response, second: Response
 ) -> tuple[float, Callable[[float], float]]:
     """Return the claimed probability that both are unchanged, and its map to φ of the pair.
@@ -523,7 +523,7 @@ def _response_with_forms(
         kept,
         pattern=False,
         matrix=matrix.reshape(outputs, size),
-        asked=float(matrix[:, :-1, 0].sum()),
+        included=float(matrix[:, :-1, 0].sum()),
         forms=len(law.forms),
         sets=sets,
         others=others,

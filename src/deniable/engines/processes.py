@@ -119,7 +119,7 @@ def cores() -> int:
 
 def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
     """Do the remaining work of a stage."""
-    if not (left := job.left(stage)):
+    if not (left := job.remaining(stage)):
         return
     rows = None if stage == "look" else sum(job.rows)
     whole = rows or job.size(stage)  # a unit counts as one while its rows are unknown
@@ -224,7 +224,7 @@ def _worker(folder: Path, stage: Stage) -> NoReturn:
     status = 0
     try:
         job = open_job(folder)
-        work(job, stage, job.left(stage), say)
+        work(job, stage, job.remaining(stage), say)
     except InputError as error:
         say(str(error))
         status = 2

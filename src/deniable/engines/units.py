@@ -112,12 +112,12 @@ def share_by(
 
 def _all(run: Run, job: Job, stage: Stage) -> None:
     for _ in range(_ROUNDS):
-        if not (left := job.left(stage)):
+        if not (left := job.remaining(stage)):
             return
         for problem in run(partial(do_unit, str(job.folder), stage), left):
             if problem:
                 raise InputError(problem)
-    if left := job.left(stage):
+    if left := job.remaining(stage):
         raise InputError(
             f"{job.folder}: other processes work on {len(left)} units; continue with "
             "`deniable share --resume` when they are done"

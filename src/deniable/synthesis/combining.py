@@ -151,7 +151,7 @@ def combine(
             )
     terms = tuple(map(str, range(1, q + 1))) if terms is None else tuple(terms)
     if len(terms) != q:
-        raise InputError(f"{len(terms)} names were given for {q} estimates; give one each")
+        raise InputError(f"the number of names ({len(terms)}) differs from that of estimates ({q})")
     within, between = squares.mean(axis=0), (1 + 1 / m) * values.var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(between > 0, between / within, 0.0)

@@ -323,18 +323,18 @@ def _association(
     at = likelihood.derivatives(none, columns.values)
     prior = np.diag(prior_precision(columns))
     m = sum(order == 1 for order in columns.order)
-    score, information = _beside(at.score, at.information, prior, m)
+    score, information = _given_first(at.score, at.information, prior, m)
     inverse = np.linalg.inv(information + prior[m:, m:])
     found = inverse @ score
     centred = columns.values - none @ columns.values
     clean = centred.T @ (none[:, None] * centred)
-    _, clean = _beside(at.score, clean, np.eye(len(clean)) * 1e-12, m)
+    _, clean = _given_first(at.score, clean, np.eye(len(clean)) * 1e-12, m)
     noise = inverse @ information @ inverse
     weight = 0.5 * float(found @ clean @ found - np.trace(clean @ noise))
     return float(gammaincc(len(found) / 2, max(0.0, float(score @ found)) / 2)), weight
 
 
-def _beside(
+def _given_first(
     score: NDArray[np.float64],
     information: NDArray[np.float64],
     prior: NDArray[np.float64],

@@ -190,7 +190,7 @@ def test_a_process_ends_when_nobody_hears_it(people, tmp_path):
     ended = subprocess.run(words, stdout=end, stderr=subprocess.PIPE, check=False)
     os.close(end)
     assert (ended.returncode, ended.stderr) == (1, b"")
-    assert len(job.left("draw")) == 5
+    assert len(job.remaining("draw")) == 5
 
 
 def test_a_process_says_its_rows_or_one_sentence(people, tmp_path, monkeypatch):

@@ -116,7 +116,7 @@ def test_what_is_not_done_in_the_end_is_said_and_can_be_continued(tmp_path):
         pytest.raises(InputError, match="other processes work on 3 units; continue with `deniable"),
     ):
         share_by(idle, people, DESIGN, tmp_path / "release", "…")
-    assert open_job(job_folder(tmp_path / "release")).left("draw") == [0, 1, 2]
+    assert open_job(job_folder(tmp_path / "release")).remaining("draw") == [0, 1, 2]
 
 
 def test_what_goes_wrong_in_a_task_is_one_sentence(tmp_path):

@@ -69,7 +69,7 @@ def test_what_cannot_be_combined_is_refused() -> None:
         deniable.combine(VALUES, SQUARES[:, :1], kind="imputed")
     with pytest.raises(InputError, match="one row per copy"):
         deniable.combine(VALUES[:, 0], 0.04, kind="imputed")
-    with pytest.raises(InputError, match="names for 2"):
+    with pytest.raises(InputError, match="differs from that of estimates"):
         deniable.combine(VALUES, SQUARES, kind="imputed", terms=("a",))
     with pytest.raises(InputError, match="between 0 and 1"):
         deniable.combine(VALUES, SQUARES, kind="imputed").table(1.0)
