@@ -114,7 +114,7 @@ def test_a_mistyped_population_is_asked_about_where_there_are_budgets(deniable, 
         for named in (["--population", "clinik"], []):
             refused = deniable(*words, *named)
             assert refused.status == 2
-            assert "is not in this ledger, which has budgets (l); name with --pop" in refused.err
+            assert "is not in this ledger, which has budgets (l); set --pop" in refused.err
             assert "of 'Clinic', or say with --new-population" in refused.err
     assert sorted(path.name for path in people.iterdir()) == [
         *("l", "m.json", "people.csv", "people.toml"),
@@ -190,7 +190,7 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
     lost = deniable(*SHARE[:-2], "--output", "r1")  # failed before: a new one, without a word
     assert (lost.status, "DENIABLE_LEDGER names it; restore it" in lost.err) == (2, True)
     begun = deniable(*SHARE, "--output", "r1")
-    assert (begun.status, "l is a new ledger, without a budget" in begun.err) == (0, True)
+    assert (begun.status, "l is a new ledger without a budget" in begun.err) == (0, True)
     plan = library.design(Schema.from_toml("people.toml"), attribute_epsilon=[1, 1, 1])
     frame = pandas.DataFrame({"sex": ["f", "m"], "age": [25, 61], "blood": ["A", "0"]})
     library.randomize(frame, plan, population="others")

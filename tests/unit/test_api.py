@@ -237,7 +237,7 @@ def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
         deniable.plan(schema, rows=100, error="2pt")
     with pytest.raises(deniable.InputError, match="schema is a Schema or a text or a path"):
         deniable.plan({"smokes": 2}, rows=100, error=0.02)
-    with pytest.raises(deniable.InputError, match="'town' is released as it is, so that its"):
+    with pytest.raises(deniable.InputError, match="'town' is released unchanged: its"):
         schema.position("town")
     frame = pandas.DataFrame({"smokes": ["no", "maybe"], "town": ["A", "B"]})
     plan = deniable.design(schema, epsilon=1)

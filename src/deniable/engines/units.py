@@ -1,8 +1,7 @@
-"""The units of a release as tasks of an engine that somebody else runs.
+"""Units of a release as tasks of an external engine.
 
-A task is told where the job is and which unit is its own. It returns nothing that was drawn: it
-commits a part, once, whatever the engine does with it. An engine may run a task twice, at once or
-again, and lose what it returned.
+A task takes the job's path and its unit's number. It returns no draws: it commits a part, once,
+however often the engine runs the task or loses its result.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,13 +22,13 @@ from deniable.statement.record import read_design
 from deniable.tables.files import files_of
 
 Task = Callable[[int], str]
-"""Does one piece of work; returns what went wrong, or nothing."""
+"""Does one piece of work; returns its error message, or an empty text."""
 
 Run = Callable[[Task, Sequence[int]], Sequence[str]]
-"""Lets an engine do pieces of work; returns what their tasks returned."""
+"""Runs pieces of work on an engine; returns their tasks' results."""
 
 _ROUNDS = 3
-"""How often work is handed out that comes back undone, since another process was at it."""
+"""How often work that another process holds is submitted again."""
 
 
 class Releasing(TypedDict, total=False):
@@ -80,7 +79,7 @@ def options_of(
 
 
 def do_unit(folder: str, stage: Stage, number: int) -> str:
-    """Do one piece of work of a job; return what went wrong, or nothing."""
+    """Do one piece of work of a job; return its error message, or an empty text."""
     try:
         work(open_job(Path(folder)), stage, [number])
     except InputError as error:
@@ -98,7 +97,8 @@ def share_by(
 ) -> dict[str, Any]:
     """Randomize tables by the workers of an engine, and write a folder to publish.
 
-    The workers see the tables and the folder of the output under the same names as this process.
+    The workers need access to the tables and the output's folder under the same paths as this
+    process.
     """
     options = options_of(command, **asked)
     if not callable(source):
@@ -112,12 +112,12 @@ def share_by(
 
 def _all(run: Run, job: Job, stage: Stage) -> None:
     for _ in range(_ROUNDS):
-        if not (left := job.left(stage)):
+        if not (left := job.remaining(stage)):
             return
         for problem in run(partial(do_unit, str(job.folder), stage), left):
             if problem:
                 raise InputError(problem)
-    if left := job.left(stage):
+    if left := job.remaining(stage):
         raise InputError(
             f"{job.folder}: other processes work on {len(left)} units; continue with "
             "`deniable share --resume` when they are done"

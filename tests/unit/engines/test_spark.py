@@ -149,7 +149,7 @@ def test_a_frame_is_refused_before_it_is_written(people, tmp_path) -> None:
         lambda: spark.share_frame(frame, DESIGN, tmp_path / "release"),
         lambda: spark.share(frame.sparkSession, people, DESIGN, tmp_path / "release"),
     ):
-        with pytest.raises(InputError, match="Spark Connect hands out no tasks"):
+        with pytest.raises(InputError, match="Spark Connect session cannot run tasks"):
             share()
     assert names(tmp_path) == ["people"]
 

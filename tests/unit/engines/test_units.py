@@ -116,7 +116,7 @@ def test_what_is_not_done_in_the_end_is_said_and_can_be_continued(tmp_path):
         pytest.raises(InputError, match="other processes work on 3 units; continue with `deniable"),
     ):
         share_by(idle, people, DESIGN, tmp_path / "release", "…")
-    assert open_job(job_folder(tmp_path / "release")).left("draw") == [0, 1, 2]
+    assert open_job(job_folder(tmp_path / "release")).remaining("draw") == [0, 1, 2]
 
 
 def test_what_goes_wrong_in_a_task_is_one_sentence(tmp_path):
@@ -130,7 +130,7 @@ def test_what_goes_wrong_in_a_task_is_one_sentence(tmp_path):
     single = people / "people-0.csv"
     record = share_by(once, single, plan, tmp_path / "release", "…")
     assert record["release"]["rows"] == SIZES[0]
-    assert "no release" in do_unit(str(tmp_path / "nowhere"), "draw", 0)
+    assert "no unfinished release" in do_unit(str(tmp_path / "nowhere"), "draw", 0)
     assert sorted(content(tmp_path / "release"))[1].startswith("data/part-00000")
     assert os.listdir(tmp_path / "release" / "data") == ["part-00000.csv"]  # noqa: PTH208
 
