@@ -286,8 +286,8 @@ VERDICTS = [
     ["inspect", "r/record.json"],
     ["ledger", "check", "l", "--release", "r"],
     ["estimate", "r", "--of", "sex"],
-    ["test", "r", "--of", "sex,ill"],
-    ["model", "r", "ill ~ sex"],
+    ["estimate", "independence", "r", "--of", "sex,ill"],
+    ["estimate", "model", "r", "ill ~ sex"],
     ["synthesize", "r", "--output", "s"],
 ]
 

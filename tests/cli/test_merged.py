@@ -237,7 +237,7 @@ def test_other_methods_randomize_a_merged_attribute_like_any_other(deniable, pla
         result = cells(deniable("estimate", "release", "--of", ",".join(of), "--json").json)
         for key, share in shares_of(*of).items():
             assert abs(result[key]["estimate"] - share) < 6 * result[key]["standard_error"]
-    tested = deniable("test", "release", "--of", "age,sex", "--json")
+    tested = deniable("estimate", "independence", "release", "--of", "age,sex", "--json")
     assert tested.status == 0, tested.err
     assert tested.json["p_value"] < 1e-3
 

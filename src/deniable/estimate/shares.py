@@ -263,11 +263,11 @@ class Shares(Question[Estimate]):
     form them; selecting *rows* by these may not be.
 
     Args:
-        method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
+        method: unbiased ``inversion``, ``em`` (maximum likelihood), or ``projected`` (the nearest
             distribution to the inversion).
-        target: ``table`` or ``population``; decides the standard errors.
-        known: margins known exactly, or a CSV file of them; the estimate has them, with the errors
-            that remain (:mod:`deniable.estimate.known`).
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
+        known: CSV file of shares known exactly, which the estimate then has: columns sex,share.
 
     Raises:
         InputError: from :meth:`answer`, if an attribute is unknown or named twice, the counts have

@@ -139,7 +139,7 @@ class Smooth(Question[Smoothed]):
     """How frequent are combinations of categories, by the model of all pairs?
 
     Args:
-        known: margins known exactly, or a CSV file of them.
+        known: CSV file of shares known exactly, which the table then has: columns sex,share.
 
     Raises:
         InputError: if there are fewer than three attributes; from :meth:`answer`, if a group is

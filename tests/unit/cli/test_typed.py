@@ -45,8 +45,10 @@ def sources() -> Iterator[Path]:
 
 
 def options(known: set[str]) -> set[str]:
-    for name in ("share", "estimate", "design", "plan", "pram", "model", "test"):
-        arguments = app[name].assemble_argument_collection()
+    estimate = app["estimate"]
+    commands = [app[name] for name in ("share", "estimate", "design", "plan", "pram")]
+    for command in [*commands, *(estimate[name] for name in estimate if name[0] != "-")]:
+        arguments = command.assemble_argument_collection()
         known |= {option for argument in arguments for option in argument.names}
     return known
 
@@ -60,6 +62,8 @@ def test_what_is_marked_is_there_in_python_and_on_the_command_line() -> None:
         if inspect.isfunction(function := getattr(deniable, name))
         for argument in inspect.signature(function).parameters
     }
+    for kind in (deniable.Shares, deniable.Comparison, deniable.Trend, deniable.ModelQuery):
+        arguments |= {field.name for field in dataclasses.fields(kind)}
     arguments |= {f"schema.file.{field.name}" for field in dataclasses.fields(FileFormat)}
     in_python = {name.split(" ")[0] for name in marked if not name.startswith("deniable ")}
     assert in_python <= arguments
