@@ -212,7 +212,7 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
     "nothing without a bound": (
         matrix_without_bound,
         [
-            "None for a row as a whole",
+            "No guarantee for a row as a whole",
             "NOT PROTECTED: test.",
             "Randomized, but not protected: test.",
             "about that attribute 1 to no limit no limit certainty",
@@ -234,7 +234,7 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
     ),
     "a seed promises nothing": (
         seeded,
-        ["None: the randomness came from a seed.", "None: this release is not private"],
+        ["No guarantee: the randomness came from a seed.", "This release is not private. With secret randomness"],
         [],
     ),
     "shuffled": (three_attributes, ["shuffled"], ["NOT PRIVATE", "Levels differ", KEPT_ORDER]),
@@ -360,7 +360,7 @@ def test_a_long_list_is_cut_and_its_rest_counted() -> None:
     ]
     text = visible(render_report(record))
     assert "11 of 11 pairs have an attenuation below 10 %" in text
-    assert f"{first} × {others[0]}: 5.0 % of it" in text
+    assert f"{first} × {others[0]}: 5.0 %" in text
     assert "and 1 more." in text
 
 
