@@ -94,6 +94,7 @@ bench:
     {{bin}}/python benchmarks/bench_engines.py
     {{bin}}/python benchmarks/bench_synthesize.py
     {{bin}}/python benchmarks/bench_estimate.py
+    {{bin}}/python benchmarks/bench_results.py
 
 # kill -9 at twenty moments of releases in parts, plain and shuffled; a minute or two.
 parts:

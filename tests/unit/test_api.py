@@ -94,7 +94,7 @@ def test_dates_written_as_text_are_read_as_the_schema_says_in_file_and_frame(
     silent = deniable.design(
         deniable.Schema.from_plain(plain), attribute_epsilon=levels, method=method
     )
-    with pytest.raises(deniable.InputError, match=r"say how dates are written: .*in the schema's"):
+    with pytest.raises(deniable.InputError, match=r"give the form of dates with .*in the schema's"):
         deniable.randomize(pandas.DataFrame(days), silent)
     schema = deniable.Schema.from_plain({**plain, "file": {"dates": "31.12.2025"}})
     told = deniable.design(schema, attribute_epsilon=levels, method=method)
@@ -374,10 +374,14 @@ def test_an_argument_of_a_wrong_type_is_named_in_one_sentence(
         named = {re.sub(r"^api\.", "", name) for name in documented}
         assert named - calls.keys() == NEVER_CALLED
         for name, (function, given) in calls.items():
-            arguments = list(inspect.signature(function).parameters)
-            if arguments[-1] == "asked":  # of engines
-                arguments[-1:] = ["shuffle", "person", "sign", "ledger", "population"]
-            for argument, wrong in product(arguments, WRONG):
+            parameters = inspect.signature(function).parameters
+            defaults = {name: one.default for name, one in parameters.items()}
+            if defaults.pop("asked", None):  # of engines
+                others = ("person", "sign", "ledger", "population")
+                defaults |= {"shuffle": False, **dict.fromkeys(others)}
+            for (argument, default), wrong in product(defaults.items(), WRONG):
+                if wrong is default or (wrong is True and default is False):
+                    continue  # right, and the work of a whole call
                 arguments = {
                     key: f"made{next(outputs)}" if value is ... else value
                     for key, value in given.items()

@@ -1,12 +1,16 @@
 """Estimates and tests as a terminal shows them: a caption, a table, and what to know about them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from deniable.cli.console import say, show_table
 from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
-from deniable.estimate.columns import SHOWN, Tabular, caption_of_all, sizes_differ
+from deniable.estimate.columns import SHOWN, CellTable, Tabular, caption_of_all, sizes_differ
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
 from deniable.estimate.independence import IndependenceTest
@@ -17,6 +21,7 @@ from deniable.estimate.shares import Estimate
 from deniable.estimate.trend import TrendTests
 from deniable.models.smoothing import Smoothed
 from deniable.numerals import number_text, p_text
+from deniable.tables.answers import Columns
 
 
 def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
@@ -28,10 +33,15 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
         tables.append(list(single))
     for together in tables:
         first = together[0]
-        rows = [{"n": a.n_records} | row for a in together for row in a.table(level)]
+        if isinstance(first, CellTable):
+            table = first.columns(level)
+        else:
+            table = Columns.of_rows(
+                [{"n": a.n_records} | row for a in together for row in a.table(level)]
+            )
         say(caption_of_all(together, level))
-        listed, hidden = _listed(rows)
-        names, columns = _columns(first, level, rows[0] if rows else {})
+        listed, hidden = _listed(table)
+        names, columns = _columns(first, level, *table.rows(slice(1)))
         if isinstance(first, Summary) and first.left_out is not None:
             columns["left_out"] = "left out"
         if sizes_differ(together):
@@ -50,28 +60,39 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
                 text_columns=len(names),
             )
         if hidden:
-            what = "with larger p-values" if "p_value" in rows[0] else "smaller"
+            what = "more"
+            if "p_value" in table.names:
+                what = "with larger p-values"
+            elif not np.isnan(table.numbers("estimate")).all():
+                what = "smaller"
             say(f"… {hidden} {what} (--json or --output has all).")
-        for remark in _remarks(first, rows):
+        for remark in _remarks(first, table):
             if remark not in said:
                 say(remark)
             said.add(remark)
 
 
-def _listed(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows to print and how many are left out: of many cells the largest that can be
-    used by themselves, of many tests those with the smallest p-values."""
-    if len(rows) > SHOWN and "p_value" in rows[0]:
-        return sorted(rows, key=lambda row: row["p_value"])[:SHOWN], len(rows) - SHOWN
-    if len(rows) <= SHOWN or "estimate" not in rows[0]:
-        return rows, 0
-    certain = [row for row in rows if not row.get("uncertain")]
-    certain.sort(key=lambda row: -(row["estimate"] or 0.0))
-    return certain[:SHOWN], max(0, len(certain) - SHOWN)
+def _listed(table: Columns) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows to print and the number of others: the largest of many cells that are not
+    uncertain, those with the smallest p-values of many tests."""
+    if len(table) <= SHOWN or not {"p_value", "estimate"} & set(table.names):
+        return table.rows(), 0
+    if "p_value" in table.names:
+        order = np.argsort(table.numbers("p_value"), kind="stable")
+    else:
+        certain = np.flatnonzero(~_uncertain(table))
+        order = certain[np.argsort(-table.numbers("estimate")[certain], kind="stable")]
+    return table.rows(order[:SHOWN]), max(0, len(order) - SHOWN)
+
+
+def _uncertain(table: Columns) -> NDArray[np.bool_]:
+    if "uncertain" not in table.names:
+        return np.zeros(len(table), dtype=bool)
+    return np.equal(table.numbers("uncertain"), 1)
 
 
 def _columns(
-    answer: Tabular, level: float, row: dict[str, Any]
+    answer: Tabular, level: float, row: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[list[str], dict[str, str]]:
     """Return which entries of a row name it, and which are its numbers, with a header each."""
     interval = {"low": f"{100 * level:g}% from", "high": "to"}
@@ -170,10 +191,12 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
     return number_text(value, 5)
 
 
-def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what has to be known to read the table."""
-    unanswered = [row for row in rows if _has_no_answer(answer, row)]
-    uncertain = sum(bool(row.get("uncertain")) for row in rows) - len(unanswered)
+def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
+    """Yield explanations of the table's remarks."""
+    unanswered = 0
+    if isinstance(answer, Difference | CovarianceEstimate):
+        unanswered = int(np.isnan(table.numbers("estimate")).sum())
+    uncertain = int(_uncertain(table).sum()) - unanswered
     if unanswered:
         yield (
             "no answer: the estimated size of a group is not positive, so that nothing can be "
@@ -181,9 +204,9 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
         )
     match answer:
         case Estimate():
-            if len(rows) > SHOWN:
+            if len(table) > SHOWN:
                 yield (
-                    f"{uncertain} of {len(rows)} cells are uncertain and not listed: not to be "
+                    f"{uncertain} of {len(table)} cells are uncertain and not listed: not to be "
                     f"used by themselves, {UNCERTAIN_TEXT}."
                 )
             elif uncertain:
@@ -192,7 +215,7 @@ def _remarks(answer: Tabular, rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield "EM stopped before it could certify its optimum; treat it as approximate."
         case Difference():
             unit = "Differences are in percentage points. " * (answer.statistic == "share")
-            if len(unanswered) < len(rows):
+            if unanswered < len(table):
                 yield f"{unit}An interval that holds 0 decides nothing."
         case Summary() if uncertain:
             yield (

@@ -139,10 +139,9 @@ def combine(
             framed=False,
         )
     if output is not None:
-        from deniable.tables.answers import write_columns
+        from deniable.tables.answers import Columns
 
-        columns = {name: [row[name] for row in table] for name in table[0]}
-        write_columns(output, columns, combined.caption(), overwrite=force)
+        Columns.of_rows(table).write(output, combined.caption(), overwrite=force)
         console.note(f"The answer is in {output}")
 
 

@@ -7,12 +7,14 @@ how; what is written, drawn or shown is made from these alone.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
+from numpy.typing import NDArray
+
 from deniable.errors import InputError
 from deniable.estimate.inference import check_between
 from deniable.mechanism.prediction import Target
 from deniable.notebook import html_table, text_table
 from deniable.numerals import count_text, number_text
-from deniable.tables.answers import frame_of
+from deniable.tables.answers import Columns
 from deniable.tables.selection import Selection
 
 SHOWN = 40
@@ -61,7 +63,7 @@ class Presented:
         Raises:
             InputError: if pandas is not installed, or an answer was made for another level.
         """
-        return frame_of(columns_of(self._shown(), self._level(level)), "pandas")
+        return columns_of(self._shown(), self._level(level)).frame("pandas")
 
     def to_polars(self, level: float | None = None) -> Any:
         """Return the rows as a Polars dataframe.
@@ -69,7 +71,7 @@ class Presented:
         Raises:
             InputError: if Polars is not installed, or as :meth:`to_pandas`.
         """
-        return frame_of(columns_of(self._shown(), self._level(level)), "polars")
+        return columns_of(self._shown(), self._level(level)).frame("polars")
 
     def plot(self, level: float | None = None) -> Any:
         """Draw the answers with their intervals; the shares of one attribute as bars, those of two
@@ -169,30 +171,62 @@ def target_text(target: Target) -> str:
     return "these rows" if target == "table" else "the population they were drawn from"
 
 
-def columns_of(
-    answers: Sequence[Tabular], level: float, *, wide: bool = False
-) -> dict[str, list[Any]]:
-    """Return answers as columns of one table; what a row does not have is None."""
-    rows = [
-        row | {"n": answer.n_records, "target": answer.target, "level": level}
-        for answer in answers
-        for row in (_wide_rows(answer, level) if wide else answer.table(level))
-    ]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return {name: [row.get(name) for row in rows] for name in names}
+class CellTable(Presented):
+    """A result with one row per combination of categories."""
+
+    attributes: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+    group: tuple[tuple[str, str], ...]
+
+    def columns(self, level: float | None = None) -> Columns:
+        """Return the rows of :meth:`table` as columns."""
+        return self._cells(len(self.attributes), self._numbers(self._level(level)))
+
+    def table(self, level: float | None = None) -> list[dict[str, Any]]:
+        """Return one row per cell: a category per attribute, then numbers; None where one cannot
+        be estimated.
+
+        Raises:
+            InputError: if the level is not between 0 and 1.
+        """
+        return self.columns(level).rows()
+
+    def wide(self, level: float) -> Columns:
+        """Return the estimates with the categories of the last attribute as columns."""
+        *others, last = self.attributes
+        estimates = self._numbers(level)["estimate"]
+        assert estimates is not None
+        return self._cells(
+            len(others),
+            {f"{last}={name}": estimates[..., j] for j, name in enumerate(self.categories[-1])},
+        )
+
+    def _numbers(self, level: float) -> Mapping[str, NDArray[Any] | None]:
+        """Return the number columns by name, of the table's shape; None for a column without."""
+        raise NotImplementedError
+
+    def _cells(self, n_axes: int, numbers: Mapping[str, NDArray[Any] | None]) -> Columns:
+        axes: dict[str, tuple[str, ...]] = {name: (value,) for name, value in self.group}
+        axes |= dict(zip(self.attributes[:n_axes], self.categories, strict=False))
+        return Columns.of_cells(axes, numbers)
 
 
-def _wide_rows(answer: Tabular, level: float) -> list[dict[str, Any]]:
-    attributes: Sequence[str] = getattr(answer, "attributes", ())
-    if len(attributes) < 2 or not hasattr(answer, "categories"):
+def columns_of(answers: Sequence[Tabular], level: float, *, wide: bool = False) -> Columns:
+    """Return answers as columns of one table, with their rows, target and level."""
+    cells = [answer for answer in answers if isinstance(answer, CellTable)]
+    if wide and (len(cells) < len(answers) or any(len(each.attributes) < 2 for each in cells)):
         raise InputError("a wide table is one of shares of two attributes or more")
-    gathered: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in answer.table(level):
-        *names, across = [name for name in row if name not in _NUMBERS]
-        place = tuple(row[name] for name in names)
-        wide = gathered.setdefault(place, {name: row[name] for name in names})
-        wide[f"{across}={row[across]}"] = row["estimate"]
-    return list(gathered.values())
+    if not answers or len(cells) < len(answers):
+        rows = [row | _about(answer, level) for answer in answers for row in answer.table(level)]
+        return Columns.of_rows(rows)
+    return Columns.joined(
+        (each.wide(level) if wide else each.columns(level)).with_constants(**_about(each, level))
+        for each in cells
+    )
+
+
+def _about(answer: Tabular, level: float) -> dict[str, Any]:
+    return {"n": answer.n_records, "target": answer.target, "level": level}
 
 
 _NUMBERS = frozenset({"estimate", "standard_error", "low", "high", "uncertain", "count"}) | {
@@ -207,11 +241,10 @@ def drawn_as(
     level: float,
 ) -> str:
     """Return answers as a table with their captions, in HTML or as text."""
-    columns = columns_of(answers, level)
-    for constant in ("n",) * (not sizes_differ(answers)) + ("target", "level"):
-        columns.pop(constant, None)
-    rows = list(zip(*columns.values(), strict=True))
-    more = len(rows) - SHOWN
+    columns = columns_of(answers, level).without("target", "level")
+    if not sizes_differ(answers):
+        columns = columns.without("n")
+    more = len(columns) - SHOWN
     caption = " ".join(
         dict.fromkeys(
             caption_of(answer, level).replace(*_range(answer, answers), 1) for answer in answers[:3]
@@ -219,8 +252,8 @@ def drawn_as(
     )
     return draw(
         caption + (f" (and {more:,} rows more: .table())" if more > 0 else ""),
-        list(columns),
-        [[shown(value) for value in row] for row in rows[:SHOWN]],
+        columns.names,
+        [[shown(value) for value in row.values()] for row in columns.rows(slice(SHOWN))],
     )
 
 
@@ -240,17 +273,18 @@ def shown(value: Any) -> str:
 
 def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     """Return answers as a matplotlib figure: points or bars with intervals, or a heat map."""
-    from deniable.report.estimate_plot import draw_heat_map, draw_intervals
+    from deniable.report.estimate_plot import check_size, draw_heat_map, draw_intervals
 
     if not answers:
         raise InputError("there is nothing to draw: no answers")
     first = answers[0]
-    if hasattr(first, "categories"):
-        attributes: Sequence[str] = getattr(first, "attributes", ())
-        if len(attributes) > 2 or (len(attributes) == 2 and len(answers) > 1):
+    if isinstance(first, CellTable):
+        if len(first.attributes) > 2 or (len(first.attributes) == 2 and len(answers) > 1):
             raise InputError("a plot shows shares of one attribute or of two; ask for fewer")
-        if len(attributes) == 2:
-            return draw_heat_map(first.table(level), *attributes, caption=caption_of(first, level))
+        if len(first.attributes) == 2:
+            check_size(first.categories)
+            down, across = first.attributes
+            return draw_heat_map(first.table(level), down, across, caption=caption_of(first, level))
     rows: list[Mapping[str, Any]] = [row for answer in answers for row in answer.table(level)]
     if not rows or "estimate" not in rows[0]:
         raise InputError("there is nothing to draw: no estimate, or a test, which is no number")
@@ -264,7 +298,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
         caption=caption_of_all(answers, level),
         axis=getattr(first, "axis", "share"),
         in_percent=getattr(first, "statistic", "share") == "share",
-        bars=hasattr(first, "categories"),
+        bars=isinstance(first, CellTable),
     )
 
 

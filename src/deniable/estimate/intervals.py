@@ -26,7 +26,8 @@ docs/intervals.md.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -42,6 +43,9 @@ STEPS_ALLOWED = 1.2
 
 _ROUNDING = 1e-12
 """Variances of one record below this, as a part of its second moment, are zero."""
+
+_BLOCK = 1 << 14
+"""Cells of a block."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,22 @@ class ShareVariance:
         )
 
     def interval(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of each cell's interval, between 0 and 1.
+        """Return the limits of each cell's interval, between 0 and 1, from unbiased estimates.
 
-        ``estimates``: the unbiased ones, the shape of the table. ``level``: between 0 and 1.
+        Works through the table in blocks, whose intermediate values fit into the cache.
         """
+        limits, start = np.empty((2, estimates.size)), 0
+        arrays = (estimates, self.nobody, self.everybody, self.step)
+        flags: tuple[Literal["external_loop"], Literal["buffered"]] = ("external_loop", "buffered")
+        with np.nditer(arrays, flags, order="C", buffersize=_BLOCK) as blocks:
+            for some, nobody, everybody, step in blocks:
+                block = replace(self, nobody=nobody, everybody=everybody, step=step)
+                limits[:, start : start + some.size] = block._limits(some, level)
+                start += some.size
+        low, high = limits.reshape(2, *estimates.shape)
+        return low, high
+
+    def _limits(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
         low, high = self.score_interval(estimates, normal_quantile(level))
         allowed = level**STEPS_ALLOWED
         quantile = normal_quantile(allowed)
@@ -118,15 +134,18 @@ def share_variance(inference: Inference) -> ShareVariance:
     channel, tabulation = part.channel, part.tabulation
     if isinstance(channel, PublishedChannel):
         return _under_forms(inference, part, channel)
-    own = np.broadcast_to(_own_moments(channel), inference.values.shape)
+    own = _own_moments(channel)
     squared, cubed = channel.inverse.squared(), channel.inverse.cubed()
     nearest = project_to_simplex(inference.values)
     expected = channel.forward.apply(nearest)
     second, third = squared.apply(expected), cubed.apply(expected)
+    covariance = third  # in place: these tables may be large
     if inference.target == "table":
-        sampling, covariance, variance = 0.0, third - own * nearest, second - nearest
+        sampling, variance = 0.0, second - nearest
+        covariance -= own * nearest
     else:
-        sampling, covariance, variance = 1.0, third - second * nearest, second - nearest**2
+        sampling, variance = 1.0, second - nearest**2
+        covariance -= second * nearest
     least, most = cell_variance_range(channel)
     step = np.asarray(_length(channel.inverse.row_range(), sampling))
     # Where nothing varies at that table all are in the cell, or nobody, as far as is known.
@@ -136,10 +155,13 @@ def share_variance(inference: Inference) -> ShareVariance:
         # In a cell of which no row can come there is nobody, as released columns tell.
         known = ~varies & (channel.forward.transposed().apply(tabulation.frequencies) == 0)
         still, step = np.where(known, 1.0, still), np.where(known, 0.0, step)
-    slope = np.where(varies, covariance / np.where(varies, variance, 1.0), still)
-    nobody = squared.apply(tabulation.frequencies) - slope * inference.values
-    nobody = np.maximum(nobody, least)
-    everybody = np.maximum(nobody + slope - 1.0, least)
+    slope = np.divide(covariance, variance, out=still, where=varies)
+    nobody = squared.apply(tabulation.frequencies)
+    nobody -= slope * inference.values
+    np.maximum(nobody, least, out=nobody)
+    slope += nobody
+    slope -= 1.0
+    everybody = np.maximum(slope, least, out=slope)
     return ShareVariance(nobody, everybody, sampling, tabulation.total, step)
 
 

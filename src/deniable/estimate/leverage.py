@@ -15,14 +15,16 @@ which is at most (e^ε − 1)/(e^ε + 1), and its mean over forms is 1 for an x 
 outside.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, prod, tanh
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, target_text, where_text
+from deniable.estimate.columns import CellTable, target_text, where_text
 from deniable.estimate.inference import Inference
 from deniable.estimate.question import Question
 from deniable.estimate.tabulate import Counts, Floats
@@ -84,7 +86,7 @@ def moves(channel: Channel | PublishedChannel) -> Moves:
 
 
 @dataclass(frozen=True)
-class LeverageOfLiars(Presented):
+class LeverageOfLiars(CellTable):
     """By how much one in a hundred liars can move each share of a table.
 
     ``attributes``: names, in the order of the table's axes. ``estimate, standard_error``: the
@@ -103,29 +105,17 @@ class LeverageOfLiars(Presented):
     floor: float
     group: tuple[tuple[str, str], ...] = ()
 
-    def table(self, level: float = 0.95) -> list[dict[str, Any]]:  # noqa: ARG002 - no interval
-        """Return a row per share; the moves are fractions of 1 for one in a hundred liars."""
-        shape = self.estimate.shape
+    def _numbers(self, level: float) -> Mapping[str, NDArray[Any] | None]:  # noqa: ARG002 - no interval
         columns = {"moved": self.moves.up, "range": self.moves.span}
         if self.forms:
             columns |= {
                 "moved_chosen": self.moves.up_chosen,
                 "range_chosen": self.moves.span_chosen,
             }
-        spread = {name: LIARS * np.broadcast_to(of, shape) for name, of in columns.items()}
-        return [
-            dict(self.group)
-            | {
-                name: categories[i]
-                for name, categories, i in zip(self.attributes, self.categories, index, strict=True)
-            }
-            | {
-                "estimate": float(self.estimate[index]),
-                "standard_error": float(self.standard_error[index]),
-            }
-            | {name: float(of[index]) for name, of in spread.items()}
-            for index in np.ndindex(shape)
-        ]
+        return {"estimate": self.estimate, "standard_error": self.standard_error} | {
+            name: LIARS * np.broadcast_to(moves, self.estimate.shape)
+            for name, moves in columns.items()
+        }
 
     def caption(self, level: float = 0.95) -> str:  # noqa: ARG002 - as of every answer
         """Return in a sentence what it is."""
@@ -167,19 +157,17 @@ class Leverage(Question[LeverageOfLiars]):
     """How far can liars move the shares of a table?
 
     Args:
-        target: of the standard errors, ``table`` or ``population``.
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
 
     Raises:
         InputError: if weights are given, or a group is formed by a randomized attribute; from
             :meth:`answer`, if the randomization has wiped out a component of the table.
     """
 
-    target: Target = "table"
+    takes_weights: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weights is not None:
-            raise InputError("leverage counts every liar alike; leave weights out")
+    target: Target = "table"
 
     def answer(self, counts: Counts) -> list[LeverageOfLiars]:
         """Return the leverage in one group of rows."""
@@ -188,7 +176,8 @@ class Leverage(Question[LeverageOfLiars]):
                 f"leverage is not told within subgroups of '{by[0]}', which is an attribute; name "
                 "it among the attributes of the table"
             )
-        inference = Inference(counts, self.of, self.target)
+        of = tuple(self.of)
+        inference = Inference(counts, of, self.target)
         shape = inference.values.shape
         parts = [(fraction, moves(part.channel)) for fraction, part in inference.parts]
         summed = [
@@ -197,7 +186,7 @@ class Leverage(Question[LeverageOfLiars]):
         ]
         epsilon = max(part.channel.mechanism.epsilon for _, part in inference.parts)
         found = LeverageOfLiars(
-            self.of,
+            of,
             tuple(variable.attribute.categories for variable in inference.channel.variables),
             counts.n_records,
             self.target,

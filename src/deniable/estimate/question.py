@@ -35,22 +35,21 @@ class Question(ABC, Generic[Answer]):
     how its answers become plain values (:meth:`to_plain`) if not by their own ``to_plain(level)``.
 
     Args:
-        of: the attributes it is about, a list or one text (``"race,hhi"``, with quotes around a
-            name that has a comma); parts of merged attributes count as attributes.
-        by: attributes or kept columns that form subgroups, written like ``of``. Each value of a
-            kept column that the schema does not declare is counted and answered for by itself; the
-            other names are axes of the table that is counted.
+        of: attributes, as a list or one text: ``a`` or ``a,b``, a name with a comma in double
+            quotes. Parts of merged attributes count as attributes.
+        by: attributes or kept columns that form subgroups, written like the attributes.
         where: conditions on kept columns, by which rows are selected.
-        weights: a kept column with a weight per row; rows without one are left out.
-        level: of the intervals.
-        answered: count only people who answered: whose true value is the declared missing category
-            in none of these attributes.
+        weights: kept column with a weight per row; rows without one are left out.
+        level: probability that an interval holds.
+        answered: only people who answered: whose true value is the declared missing category in
+            none of the attributes.
 
     Raises:
         InputError: if no attribute is named, or ``answered`` has no meaning here.
     """
 
     takes_answered: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = True
     of_all: ClassVar[bool] = False
     """Whether no name in ``of`` means all attributes."""
     lists: ClassVar[tuple[str, ...]] = ()
@@ -74,6 +73,8 @@ class Question(ABC, Generic[Answer]):
                 "`answered` is for shares, means, quantiles, covariances, comparisons, models and "
                 "the test of independence, not for this question"
             )
+        if self.weights is not None and not self.takes_weights:
+            raise InputError(f"{type(self).__name__} takes no weights; leave them out")
         if not (self.of or self.of_all):
             raise InputError("no attribute is named whose shares are wanted; name one or more")
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, target_text
+from deniable.estimate.columns import CellTable, target_text
 from deniable.estimate.inference import (
     UNCERTAIN_ERRORS,
     Inference,
@@ -23,9 +23,9 @@ from deniable.estimate.question import Question
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
-from deniable.mechanism.privacy import finite_or_none
 from deniable.mechanism.readability import Readability, is_readable
 from deniable.numerals import count_text
+from deniable.tables.answers import Columns
 
 Method = Literal["inversion", "em", "projected"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -36,7 +36,7 @@ MAX_COVARIANCES = 1000
 
 
 @dataclass(frozen=True)
-class Estimate(Presented):
+class Estimate(CellTable):
     """An estimated table: frequencies of combinations of categories, or shares within subgroups.
 
     Standard errors and intervals are always those of the unbiased inversion estimate, whatever the
@@ -214,19 +214,6 @@ class Estimate(Presented):
         indices = product(*(range(len(names)) for names in self.categories))
         return zip(indices, product(*self.categories), strict=True)
 
-    def table(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return one row per cell: a category per attribute, then ``estimate``,
-        ``standard_error``, ``low``, ``high`` and ``uncertain``, and ``count``, the number of rows
-        (or the sum of their weights) that the cell stands for.
-
-        Raises:
-            InputError: if the level is not between 0 and 1.
-        """
-        return [
-            dict(self.group) | dict(zip(self.attributes, labels, strict=True)) | numbers
-            for labels, numbers in self._rows(level)
-        ]
-
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON: what cannot be estimated is None, never NaN.
 
@@ -246,23 +233,26 @@ class Estimate(Presented):
             "condition": self.condition,
             "converged": self.converged,
             "readable": self.readability.to_plain(),
-            "cells": [{"values": list(labels)} | numbers for labels, numbers in self._rows(level)],
+            "cells": [
+                {"values": list(labels)} | numbers
+                for labels, numbers in zip(
+                    product(*self.categories),
+                    Columns.of_cells({}, self._numbers(level)).rows(),
+                    strict=True,
+                )
+            ],
         }
 
-    def _rows(self, level: float | None) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    def _numbers(self, level: float) -> dict[str, NDArray[Any] | None]:
         low, high = self.confidence_interval(level)
-        for index, labels in self.cells():
-            yield (
-                labels,
-                {
-                    "estimate": finite_or_none(self.values[index]),
-                    "standard_error": finite_or_none(self.standard_error[index]),
-                    "low": finite_or_none(low[index]),
-                    "high": finite_or_none(high[index]),
-                    "uncertain": bool(self.uncertain[index]),
-                    "count": None if self.counts is None else finite_or_none(self.counts[index]),
-                },
-            )
+        return {
+            "estimate": self.values,
+            "standard_error": self.standard_error,
+            "low": low,
+            "high": high,
+            "uncertain": self.uncertain,
+            "count": self.counts,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,11 +263,11 @@ class Shares(Question[Estimate]):
     form them; selecting *rows* by these may not be.
 
     Args:
-        method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
+        method: unbiased ``inversion``, ``em`` (maximum likelihood), or ``projected`` (the nearest
             distribution to the inversion).
-        target: ``table`` or ``population``; decides the standard errors.
-        known: margins known exactly, or a CSV file of them; the estimate has them, with the errors
-            that remain (:mod:`deniable.estimate.known`).
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
+        known: CSV file of shares known exactly, which the estimate then has: columns sex,share.
 
     Raises:
         InputError: from :meth:`answer`, if an attribute is unknown or named twice, the counts have

@@ -108,10 +108,13 @@ def _log(ratio: Floats) -> Floats:
 def project_to_simplex(values: Floats) -> Floats:
     """Return the distribution nearest to a table in the Euclidean distance, the same shape.
 
-    It is max(values − t, 0) for the one t that makes the sum 1. With v₁ ≥ v₂ ≥ … the entries, t is
-    (v₁ + … + v_m − 1)/m for the last m with v_m above it (Held, Wolfe and Crowder 1974).
+    It is max(values − t, 0) for the one t that makes the sum 1: from t for all entries, those at or
+    below it are left out until there are none (Michelot 1986).
     """
-    descending = np.sort(values, axis=None)[::-1]
-    thresholds = (np.cumsum(descending) - 1) / np.arange(1, descending.size + 1)
-    last = int(np.flatnonzero(descending > thresholds)[-1])
-    return np.asarray(np.maximum(values - thresholds[last], 0.0))
+    positive = values.ravel()
+    while True:
+        threshold = (positive.sum() - 1) / positive.size
+        above = positive[positive > threshold]
+        if above.size in (0, positive.size):  # none where rounding makes equal entries t
+            return np.asarray(np.maximum(values - threshold, 0.0))
+        positive = above

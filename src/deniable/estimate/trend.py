@@ -159,6 +159,7 @@ class Trend(Question[TrendTests]):
             together were randomized by different mechanisms.
     """
 
+    takes_weights: ClassVar[bool] = False
     of_all: ClassVar[bool] = True
     lists: ClassVar[tuple[str, ...]] = ("compare",)
 
@@ -172,8 +173,6 @@ class Trend(Question[TrendTests]):
         super().__post_init__()
         if self.compare is not None and len(self.compare) != 2:
             raise InputError("`compare` names two values of the status")
-        if self.weights is not None:
-            raise InputError("the test of trend takes no weights; leave them out")
         for names, what in ((self.of, "is tested"), (self.by, "forms the groups")):
             if self.status in names:
                 raise InputError(f"'{self.status}' is the status and {what} too; name it once")

@@ -247,6 +247,10 @@ class PatternLaw(Law):
             entropies.append(response_entropy(n, kept, changed * (n - 1)))
         return entropies
 
+    def pair_attenuation(self, first: int, second: int) -> float:
+        """Return φ({first, second})."""
+        return float(self.eigenvalues((first, second))[1, 1])
+
     def least_pair_ratio(self) -> float:
         """Return min over pairs of φ_ij/(φ_i φ_j); 1 of a single attribute.
 
@@ -255,7 +259,7 @@ class PatternLaw(Law):
         k, single = len(self.n_categories), self.attenuations()
         return min(
             (
-                float(self.eigenvalues((i, j))[1, 1] / (single[i] * single[j]))
+                float(self.pair_attenuation(i, j) / (single[i] * single[j]))
                 for i in range(k)
                 for j in range(i)
             ),

@@ -211,9 +211,14 @@ class ScoreTable(PatternLaw):
             found.append((kept, (self.total - kept) // (n - 1)))
         return found
 
-    def _by_attribute(self, of_kinds: Sequence[_T]) -> list[_T]:
+    @cached_property
+    def kind_of(self) -> list[int]:
+        """The place among the kinds of every attribute."""
         place = {i: t for t, kind in enumerate(self.kinds) for i in kind.members}
-        return [of_kinds[place[i]] for i in range(len(self.costs))]
+        return [place[i] for i in range(len(self.costs))]
+
+    def _by_attribute(self, of_kinds: Sequence[_T]) -> list[_T]:
+        return [of_kinds[t] for t in self.kind_of]
 
     def attribute_levels(self) -> list[tuple[Ratio]]:
         return self._by_attribute([(at_least_one(pair),) for pair in self._of_kinds])
@@ -264,10 +269,12 @@ class ScoreTable(PatternLaw):
 
     def pair_eigenvalues(self) -> NDArray[np.float64]:
         """Return φ of every two attributes, shape (k, k), and of each by itself on the diagonal."""
-        place = np.array(self._by_attribute(range(len(self.kinds))))
-        values: NDArray[np.float64] = self._of_pairs[np.ix_(place, place)]
+        values: NDArray[np.float64] = self._of_pairs[np.ix_(self.kind_of, self.kind_of)]
         np.fill_diagonal(values, self.attenuations())
         return values
+
+    def pair_attenuation(self, first: int, second: int) -> float:
+        return float(self._of_pairs[self.kind_of[first], self.kind_of[second]])
 
     def least_pair_ratio(self) -> float:
         single = np.array([(kept - changed) / self.total for kept, changed in self._of_kinds])
@@ -324,7 +331,7 @@ class ScoreSampler(ShiftSampler):
 
     def __init__(self, law: ScoreTable) -> None:
         super().__init__(law.n_categories)
-        self._kinds = law.kinds
+        self._kinds, self._kind_of = law.kinds, law.kind_of
         self._score = ExactCategorical(law.outcomes())
         later = [[1]]
         for n, cost, members in reversed(law.kinds):
@@ -373,7 +380,7 @@ class ScoreSampler(ShiftSampler):
     def draws(self, law: ScoreTable) -> bool:
         # The kinds' weights add up to those of the kind before and, first, to N(s).
         return (
-            self._kinds == law.kinds
+            (self._kinds, self._kind_of) == (law.kinds, law.kind_of)
             and self._score.draws_by(law.outcomes())
             and self._later[0] == list(law.outputs)
             and self._later[-1] == [1]
@@ -387,11 +394,10 @@ class ScoreSampler(ShiftSampler):
     def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
         score = self._score.draw(count, source).astype(np.intp)
         first = {kind.members[0]: t for t, kind in enumerate(self._kinds)}
-        of_kind = {i: t for t, kind in enumerate(self._kinds) for i in kind.members}
         left: dict[int, tuple[int, NDArray[Any]]] = {}  # attributes, and changes among them
         pieces = [slice(start, start + _PIECE) for start in range(0, count, _PIECE)]
         for i, n in enumerate(self.n_categories):
-            t = of_kind[i]
+            t = self._kind_of[i]
             if i in first:
                 changes = [self._changes(t, score[piece], source) for piece in pieces]
                 left[t] = len(self._kinds[t].members), np.concatenate(changes or [score])

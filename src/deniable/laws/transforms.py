@@ -37,7 +37,16 @@ def apply_eigenvalues(
     values = np.array(table, dtype=np.float64)
     for axis in axes:
         _to_components(values, axis)
-    values *= _spread(eigenvalues, values.shape, axes)
+    if axes:
+        # Along the longest axis the eigenvalues are two, so that theirs is a much smaller table.
+        longest = max(axes, key=lambda axis: values.shape[axis])
+        shape = [2 if axis == longest else n for axis, n in enumerate(values.shape)]
+        mean, deviation = np.moveaxis(_spread(eigenvalues, shape, axes), longest, 0)
+        moved = np.moveaxis(values, longest, 0)
+        moved[0] *= mean
+        moved[1:] *= deviation
+    else:
+        values *= eigenvalues
     for axis in axes:
         _from_components(values, axis)
     return values
@@ -60,7 +69,7 @@ def _from_components(values: NDArray[np.float64], axis: int) -> None:
 
 
 def _spread(
-    eigenvalues: NDArray[np.float64], shape: tuple[int, ...], axes: Sequence[int]
+    eigenvalues: NDArray[np.float64], shape: Sequence[int], axes: Sequence[int]
 ) -> NDArray[np.float64]:
     # From (2,)·m to a shape that broadcasts against the components: on each axis the constant part
     # takes entry 0 and all a − 1 deviations take entry 1.

@@ -70,14 +70,17 @@ class ModelQuery:
 
     Args:
         formula: ``response ~ covariates``, or ``~ terms`` for a log-linear model.
-        collapse: how the model merges categories, by attribute: ``"White|*"``.
-        prior: whether to use the weak prior.
-        against: another formula, to test against.
-        known: margins known exactly, or a CSV file of them.
-        by, where, weights, level: as of :class:`~deniable.estimate.question.Question`; ``by`` are
-            kept columns.
-        answered: model only those who answered: whose true value is the declared missing category
-            in no variable of the formula.
+        collapse: merged categories by attribute, ``race=White|*``: levels with ``|`` between them,
+            the reference first, ``*`` for all others.
+        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
+        against: another formula, to test against; one has to contain the other.
+        known: CSV file of shares known exactly, of a census: columns sex,share.
+        by: kept columns; a model is fitted to every group of rows.
+        where: conditions on kept columns, by which rows are selected.
+        weights: kept column with a weight per row; rows without one are left out.
+        level: probability that an interval holds.
+        answered: only people who answered: whose true value is the declared missing category in no
+            variable of the formula.
     """
 
     formula: str

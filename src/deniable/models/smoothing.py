@@ -10,14 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.columns import Presented, target_text, where_text
+from deniable.estimate.columns import CellTable, target_text, where_text
 from deniable.estimate.known import Known, margins_of
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.shares import Estimate, Shares
@@ -41,7 +41,7 @@ from deniable.numerals import count_text
 
 
 @dataclass(frozen=True)
-class Smoothed(Presented):
+class Smoothed(CellTable):
     """A table of the all-pairs model beside the unbiased one.
 
     ``attributes``: names, in the order of the axes. ``categories``: the categories of each axis.
@@ -73,40 +73,24 @@ class Smoothed(Presented):
         """The score test against the saturated model; None above 1,000 cells."""
         return goodness_of_fit(self.fit)
 
-    def table(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return one row per cell: a category per attribute, the model's ``estimate``,
-        ``standard_error``, ``low``, ``high`` and ``uncertain``, and the ``unbiased`` estimate with
-        its ``unbiased_standard_error``. Intervals are normal for the logarithm of the share,
-        or of the profile likelihood where that disagrees; None where the table is too large for it.
-        """
-        share, error = self.values.ravel(), self.standard_error.ravel()
+    def _numbers(self, level: float) -> dict[str, NDArray[Any] | None]:
+        # Normal intervals of the logarithm of the share, or of the profile likelihood where that
+        # disagrees; none where the table is too large for it.
+        share, error = self.values, self.standard_error
         logarithms = [Number(partial(self._logarithm, place)) for place in range(share.size)]
-        found = Profiles(self.fit).intervals(logarithms, self._level(level))
-        ends = [
-            [None if end is None else min(1.0, math.exp(end)) for end in side]
-            for side in zip(*(each.ends for each in found), strict=True)
-        ]
+        found = Profiles(self.fit).intervals(logarithms, level)
+        ends = np.array([each.ends for each in found], dtype=float)  # None becomes NaN
+        low, high = np.exp(np.minimum(ends, 0.0)).T.reshape(2, *share.shape)
         known = self.unbiased
-        columns: dict[str, list[Any]] = {
-            "estimate": share.tolist(),
-            "standard_error": error.tolist(),
-            "low": ends[0],
-            "high": ends[1],
-            "uncertain": [
-                bool(wide) or low is None
-                for wide, low in zip(error > share / 2, ends[0], strict=True)
-            ],
-            "unbiased": known.unbiased.ravel().tolist() if known else [None] * share.size,
-            "unbiased_standard_error": known.standard_error.ravel().tolist()
-            if known
-            else [None] * share.size,
+        return {
+            "estimate": share,
+            "standard_error": error,
+            "low": low,
+            "high": high,
+            "uncertain": (error > share / 2) | np.isnan(low),
+            "unbiased": None if known is None else known.unbiased,
+            "unbiased_standard_error": None if known is None else known.standard_error,
         }
-        names = (*self.attributes, *columns)
-        numbers = zip(*columns.values(), strict=True)
-        return [
-            dict(self.group) | dict(zip(names, (*labels, *row), strict=True))
-            for labels, row in zip(product(*self.categories), numbers, strict=True)
-        ]
 
     def _logarithm(self, place: int, parameters: NDArray[np.float64]) -> At:
         share = probabilities_of(self.fit.design @ parameters)
@@ -155,7 +139,7 @@ class Smooth(Question[Smoothed]):
     """How frequent are combinations of categories, by the model of all pairs?
 
     Args:
-        known: margins known exactly, or a CSV file of them.
+        known: CSV file of shares known exactly, which the table then has: columns sex,share.
 
     Raises:
         InputError: if there are fewer than three attributes; from :meth:`answer`, if a group is

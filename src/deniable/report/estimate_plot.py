@@ -5,7 +5,7 @@ A figure is a function of an answer's plain rows and its caption, as the page is
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InputError
@@ -94,8 +94,7 @@ def draw_heat_map(
     """Draw the shares of two attributes' combinations; uncertain ones in brackets."""
     first = list(dict.fromkeys(row[down] for row in rows))
     second = list(dict.fromkeys(row[across] for row in rows))
-    if max(len(first), len(second)) > DRAWN:
-        raise InputError(f"a plot shows at most {DRAWN} categories of an attribute")
+    check_size((first, second))
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -142,6 +141,12 @@ def draw_heat_map(
         note = " In brackets: uncertain." if uncertain else ""
         _title(axes, caption + "." + note, width=int(14 * max(size[0], 4.5)))
     return figure
+
+
+def check_size(categories: Iterable[Sequence[str]]) -> None:
+    """Raise if an attribute has too many categories for a plot."""
+    if max(map(len, categories)) > DRAWN:
+        raise InputError(f"a plot shows at most {DRAWN} categories of an attribute")
 
 
 def _short(label: str) -> str:

@@ -8,12 +8,13 @@ import pytest
 from deniable.cli.answers import show_answers
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.independence import independence
-from deniable.estimate.ordered import Mean
+from deniable.estimate.ordered import Mean, Quantile
 from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts
 from deniable.laws import ProductLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
+from deniable.schema import Attribute, Schema
 
 
 class Count:
@@ -119,3 +120,29 @@ def test_the_test_says_what_it_could_not_have_seen(capsys: pytest.CaptureFixture
         show_answers([found], 0.95)
         assert said in " ".join(capsys.readouterr().out.split())
         assert found.to_plain()["detectable_v"] == found.cramers_v.detectable
+
+
+def test_the_largest_of_many_cells_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = np.arange(1, 61) ** 3 + 20_000
+    (estimate,) = Shares(("a1",)).answer(only(counts.tolist(), 9.0))
+    show_answers([estimate], 0.95)
+    shown = capsys.readouterr().out
+    order = np.argsort(-estimate.values)[:40]
+    assert not estimate.uncertain[order].any()
+    places = [shown.index(f"│ {name} ") for name in order]
+    assert places == sorted(places)
+    hidden = int((~estimate.uncertain).sum()) - 40
+    assert f"… {hidden} smaller" in shown
+
+
+def test_more_than_forty_quantiles_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    # Failed before: categories were sorted as numbers.
+    schema = Schema(
+        (Attribute("a1", ("0", "1"), ordered=True), Attribute("a2", tuple(map(str, range(50)))))
+    )
+    law = ProductLaw.from_levels((2, 50), (9.0, 9.0))
+    counts = Counts.of(Mechanism.of(law, schema), np.array([[900] * 50, [500] * 50]))
+    show_answers(Quantile(("a1",), by=("a2",)).answer(counts), 0.95)
+    shown = capsys.readouterr().out
+    assert shown.index("│ 0 ") < shown.index("│ 39 ")
+    assert "… 10 more (--json or --output has all)" in shown

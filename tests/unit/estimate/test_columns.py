@@ -20,19 +20,20 @@ from deniable.tables.selection import Selection
 AGE = Attribute("age", bins=(0, 10, 20, 40))
 SEX = Attribute("sex", ("f", "m"))
 MECHANISM = Mechanism.of(ProductLaw.from_levels((3, 2), (3.0, 3.0)), Schema((AGE, SEX)))
+IN_TOWNS = Mechanism(Schema((AGE, SEX), keep=("town",)), MECHANISM.blocks)
 COUNTS = Counts.of(MECHANISM, np.array([[900, 300], [500, 700], [300, 300]]))
 
 
 def test_a_long_table_has_a_row_per_cell_and_a_wide_one_a_column_per_category() -> None:
     (found,) = Shares(("age", "sex")).answer(COUNTS)
-    long = columns_of([found], 0.9)
+    long = columns_of([found], 0.9).table.to_pydict()
     assert long["age"] == [name for name in AGE.categories for _ in "fm"]
     assert long["estimate"] == found.values.ravel().tolist()
     assert long["count"] == pytest.approx((3000 * found.values).ravel().tolist())
     assert set(long["n"]) == {3000}
     assert set(long["target"]) == {"table"}
     assert set(long["level"]) == {0.9}
-    wide = columns_of([found], 0.9, wide=True)
+    wide = columns_of([found], 0.9, wide=True).table.to_pydict()
     assert wide["age"] == list(AGE.categories)
     assert wide["sex=m"] == found.values[:, 1].tolist()
     with pytest.raises(InputError, match="two attributes or more"):
@@ -40,12 +41,12 @@ def test_a_long_table_has_a_row_per_cell_and_a_wide_one_a_column_per_category() 
 
 
 def test_means_and_quantiles_are_rows_too() -> None:
-    means = columns_of(Mean(("age",), by=("sex",)).answer(COUNTS), 0.95)
+    means = columns_of(Mean(("age",), by=("sex",)).answer(COUNTS), 0.95).table.to_pydict()
     assert means["sex"] == ["f", "m"]
     assert means["scores"] == ["edges", "edges"]
     assert means["estimate"] == [None, None]
     assert means["least"][0] > means["low"][0]
-    quantiles = columns_of(Quantile(("age",), by=("sex",)).answer(COUNTS), 0.95)
+    quantiles = columns_of(Quantile(("age",), by=("sex",)).answer(COUNTS), 0.95).table.to_pydict()
     assert quantiles["lower_edge"][0] in (0, 10)
     assert quantiles["probability"] == [0.5, 0.5]
 
@@ -122,3 +123,35 @@ def test_groups_of_different_size_have_one_caption_and_one_table_of_rows() -> No
     assert [row["estimate"] for row in found.table()] == [one.estimate for one in both]
     with pytest.raises(InputError, match="made for the level"):
         found.table(0.9)
+
+
+def test_the_columns_of_a_table_of_cells_are_its_rows() -> None:
+    counts = Counts.of(IN_TOWNS, COUNTS.parts[0][1], (("town", "a"),))
+    other = Counts.of(IN_TOWNS, np.array([[90, 0], [0, 70], [30, 30]]), (("town", "b"),))
+    found = Answers(Shares(("age", "sex")).answer(each)[0] for each in (counts, other))
+    rows = columns_of(found, 0.9).rows()
+    assert rows == [row | {"target": "table", "level": 0.9} for row in found.table(0.9)]
+    low, high = found[1].confidence_interval(0.9)
+    for row, (index, (age, sex)) in zip(rows[6:], found[1].cells(), strict=True):
+        assert (row["town"], row["age"], row["sex"]) == ("b", age, sex)
+        assert (row["estimate"], row["low"]) == (found[1].values[index], low[index])
+        assert (row["high"], row["uncertain"]) == (high[index], found[1].uncertain[index])
+    frame = found.to_pandas(0.9)
+    assert frame["town"].tolist() == ["a"] * 6 + ["b"] * 6
+    assert frame.to_dict("records") == rows
+    assert found.to_polars(0.9).to_dicts() == rows
+
+
+def test_many_groups_have_more_categories_than_one_of_them() -> None:
+    groups = [Counts.of(IN_TOWNS, COUNTS.parts[0][1], (("town", str(i)),)) for i in range(200)]
+    found = Answers(Shares(("age", "sex")).answer(counts)[0] for counts in groups)
+    assert found.to_pandas()["town"].tolist() == [str(i) for i in range(200) for _ in range(6)]
+
+
+def test_what_cannot_be_estimated_is_none_in_rows_and_missing_in_frames() -> None:
+    (found,) = Shares(("age",), by=("sex",)).answer(
+        Counts.of(MECHANISM, np.array([[900, 0], [500, 0], [300, 0]]))
+    )
+    undefined = [row["estimate"] is None for row in found.table()]
+    assert undefined == np.isnan(found.values).ravel().tolist() == [False, True] * 3
+    assert found.to_pandas()["estimate"].isna().tolist() == undefined

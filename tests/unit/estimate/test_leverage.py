@@ -123,7 +123,7 @@ def test_under_forms_the_answer_has_both_kinds_of_liars() -> None:
 
 def test_questions_that_leverage_does_not_answer_are_refused() -> None:
     release = open_release(table_of(releases.rows()), Strata.one(releases.mechanism()))
-    with pytest.raises(InputError, match="leave weights out"):
+    with pytest.raises(InputError, match="takes no weights"):
         Leverage(("smokes",), weights="weight")
     with pytest.raises(InputError, match="within subgroups of 'sex', which is an attribute"):
         Leverage(("smokes",), by=("sex",)).ask(release)

@@ -85,7 +85,7 @@ def test_nothing_is_in_the_fam_file_but_the_columns_that_the_record_states(
         stated["release"]["beside"]["data.fam"] = hashlib.sha256(other.encode()).hexdigest()
         record.write_text(json.dumps(stated))
         for verdict in (verify, deniable.open):
-            with pytest.raises(InputError, match=r"line 1: the record does not state that"):
+            with pytest.raises(InputError, match=r"line 1: the record does not list"):
                 verdict(tmp_path / "r")
 
 
@@ -124,7 +124,7 @@ def test_it_is_randomized_into_any_table(cohort: Path, tmp_path: Path) -> None:
         assert len(after["rs1"]) == N
     with pytest.raises(InputError, match="exists already"):
         randomize_table(cohort, DESIGN.mechanism, tmp_path / "o.bed", Options(), bits)
-    with pytest.raises(InputError, match="only a PLINK fileset becomes one"):
+    with pytest.raises(InputError, match="only a PLINK fileset becomes"):
         randomize_table(tmp_path / "o.csv", DESIGN.mechanism, tmp_path / "p.bed", Options(), bits)
 
 

@@ -159,10 +159,10 @@ def test_a_release_is_what_share_makes(made: Studio, folder: Path) -> None:
         ({"output": ""}, "name the table with the people"),
         ({}, "exists already"),
         ({"output": "other", "table": "nobody.csv"}, "nobody.csv: there is no such file"),
-        ({"output": "other", "also": "sav"}, "a name that no .sav file can have"),
+        ({"output": "other", "also": "sav"}, "no valid name for a .sav file"),
         (
             {"output": "other", "sign": "locked"},
-            "give it in the environment variable DENIABLE_SIGN_PASSPHRASE",
+            "set the environment variable DENIABLE_SIGN_PASSPHRASE",
         ),
     ],
 )
@@ -316,7 +316,7 @@ def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Stu
     assert "Read the report" in asked(again, "/release").text
     assert asked(again, "/files/report.html").status == 200
     told = asked(again, "/study").text
-    assert "The studio ended while this ran" in told
+    assert "the studio was closed during this job" in told
     assert "serve study" in told
     assert "Try it on this machine" in told
     assert (again.cache / "jobs.json").stat().st_mode & 0o77 == 0

@@ -287,10 +287,6 @@ class VoteLaw(BoundedLaw):
         """Return the densities, up to a factor, of outputs that keep or change the attributes of a
         subset, and do one thing with the others, shape (2,)·m; index 0 is kept."""
 
-    def pair_attenuation(self, first: int, second: int) -> float:
-        """Return φ({first, second})."""
-        return float(self.eigenvalues((first, second))[1, 1])
-
     def least_pair_ratio(self) -> float:
         """Return min over pairs of φ_ij/(φ_i φ_j), which own responses do not change; 1 if k = 1.
 
