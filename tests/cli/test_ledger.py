@@ -29,7 +29,7 @@ def test_releases_add_up_and_the_first_page_says_to_what(deniable, people):
     assert second["command"].endswith("--method kronecker --output r2 --json")
     page = (people / "r2" / "report.html").read_text()
     assert "Release 2 of this population, an ε of 9 in all." in page
-    assert page.index("Release 2 of") < page.index("What is promised")
+    assert page.index("Release 2 of") < page.index("Guarantee")
     assert deniable("inspect", "r2").status == 0
     shown = deniable("ledger", "show", "l", "--json").json["populations"]
     (population,) = shown
