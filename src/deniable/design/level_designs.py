@@ -13,7 +13,7 @@ from deniable.numerals import number_text
 from deniable.schema import Schema
 from deniable.statement.account import Design
 from deniable.statement.bound import lower_bound
-from deniable.statement.caps import cap_text, kept_blocks, refuse_missed_caps, resolve_caps
+from deniable.statement.caps import cap_text, refuse_missed_caps, resolve_caps, unchanged_blocks
 from deniable.statement.methods import Method
 
 
@@ -60,7 +60,7 @@ class LevelDesigns:
             Block(tuple(protected[place] for place in places), law)
             for places, law in solution.parts
         ]
-        mechanism = Mechanism(self.schema, (*blocks, *kept_blocks(self.schema)))
+        mechanism = Mechanism(self.schema, (*blocks, *unchanged_blocks(self.schema)))
         bound = lower_bound(mechanism, solution.weights)
         floor, all_pairs = self.task.pair_floor, len(protected) <= MAX_ALL_PAIRS
         unchecked = []

@@ -19,7 +19,7 @@ from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
 from deniable.statement.account import Design
-from deniable.statement.caps import kept_blocks
+from deniable.statement.caps import unchanged_blocks
 from deniable.statement.methods import MATRIX_METHOD
 from deniable.statement.record import mechanism_from_plain
 from deniable.strict_json import from_json
@@ -94,7 +94,7 @@ def with_responses(
     """Return a design of the whole schema."""
     if not responses and design is not None:
         return design
-    blocks = [] if design is not None else kept_blocks(schema)
+    blocks = [] if design is not None else unchanged_blocks(schema)
     requested: dict[str, float | None] = {}
     if design is not None:
         mine = design.mechanism.schema.names

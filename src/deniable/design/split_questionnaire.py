@@ -24,7 +24,7 @@ from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
 from deniable.statement.account import CapCost, Design
 from deniable.statement.bound import lower_bound
-from deniable.statement.caps import cap_text, kept_blocks, refuse_missed_caps, resolve_caps
+from deniable.statement.caps import cap_text, refuse_missed_caps, resolve_caps, unchanged_blocks
 
 if TYPE_CHECKING:
     from deniable.solvers.patterns import forms
@@ -99,7 +99,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         [form.drawn for form in solution.forms],
         [_sets_of(form, sets) for form in solution.forms],
     )
-    mechanism = Mechanism(schema, (Block(tuple(schema.protected), law), *kept_blocks(schema)))
+    mechanism = Mechanism(schema, (Block(tuple(schema.protected), law), *unchanged_blocks(schema)))
     refuse_missed_caps(mechanism, caps)
     return Design(
         replace(mechanism, claim=mechanism.promise()),

@@ -30,7 +30,7 @@ from deniable.laws.response import Response, check_attenuation
 from deniable.mechanism.mechanism import Block
 from deniable.schema import Schema
 from deniable.solvers.patterns import preserve as solver
-from deniable.statement.caps import kept_blocks
+from deniable.statement.caps import unchanged_blocks
 
 _GUARD_BITS = 64
 
@@ -108,7 +108,7 @@ def lambda_blocks(
             free = [n for pair in request.preserve for n in pair]
             chosen = [n for n in dict.fromkeys(free) if n not in attenuation and n not in strength]
             notes.append(_preserving_note(chosen, bound))
-    return Randomization((*blocks, *kept_blocks(schema)), tuple(notes))
+    return Randomization((*blocks, *unchanged_blocks(schema)), tuple(notes))
 
 
 def _preserving_note(chosen: Sequence[str], bound: float) -> str:
@@ -184,7 +184,7 @@ def joint_blocks(
     else:
         assert isinstance(request.strength, int | float)
         law = _strong_joint_law(sizes, request.strength)
-    return Randomization((Block(schema.protected, law), *kept_blocks(schema)))
+    return Randomization((Block(schema.protected, law), *unchanged_blocks(schema)))
 
 
 def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:

@@ -27,6 +27,7 @@ docs/intervals.md.
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -75,18 +76,16 @@ class ShareVariance:
 
         Works through the table in blocks, whose intermediate values fit into the cache.
         """
-        limits = np.empty(estimates.shape), np.empty(estimates.shape)
-        arrays = (estimates, self.nobody, self.everybody, self.step, *limits)
-        with np.nditer(
-            arrays,
-            ["external_loop", "buffered"],
-            [("readonly",)] * 4 + [("writeonly",)] * 2,
-            buffersize=_BLOCK,
-        ) as blocks:
-            for some, nobody, everybody, step, low, high in blocks:
+        limits, start = np.empty((2, estimates.size)), 0
+        arrays = (estimates, self.nobody, self.everybody, self.step)
+        flags: tuple[Literal["external_loop"], Literal["buffered"]] = ("external_loop", "buffered")
+        with np.nditer(arrays, flags, order="C", buffersize=_BLOCK) as blocks:
+            for some, nobody, everybody, step in blocks:
                 block = replace(self, nobody=nobody, everybody=everybody, step=step)
-                low[...], high[...] = block._limits(some, level)
-        return limits
+                limits[:, start : start + some.size] = block._limits(some, level)
+                start += some.size
+        low, high = limits.reshape(2, *estimates.shape)
+        return low, high
 
     def _limits(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
         low, high = self.score_interval(estimates, normal_quantile(level))

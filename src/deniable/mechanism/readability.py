@@ -17,7 +17,7 @@ from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRO
 
 def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.bool_]:
     """Return which shares can be read: two of their standard errors are at most 10 points and at
-    most the share itself, which is not more than as much above 1. NaN cannot be read.
+    most the share itself, and the share exceeds 1 by at most as much. NaN cannot be read.
 
     >>> is_readable([0.5, 0.5, 0.01, 1.2], [0.02, 0.06, 0.02, 0.02]).tolist()
     [True, False, False, False]
@@ -29,10 +29,10 @@ def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.boo
 
 @dataclass(frozen=True)
 class Readability:
-    """How much of a table can be read.
+    """The number of readable cells of a table.
 
     ``standard_error``: of a cell, as a fraction of 1: the root of the mean square over cells, or
-    the largest where the worst was assumed; None if the randomization wipes something out.
+    the largest in the worst case; None if a component was destroyed.
 
     >>> one = Readability.of(("ward",), np.full(60, 1 / 60), np.full(60, 0.02), 600, "table")
     >>> one.readable, round(one.half_width, 4), one.readable_from
@@ -64,11 +64,11 @@ class Readability:
 
     @property
     def half_width(self) -> float | None:
-        """Of an interval of 95 %, as a fraction of 1: 1.96 standard errors."""
+        """Half-width of a 95 % interval, as a fraction of 1: 1.96 standard errors."""
         return None if self.standard_error is None else HALF_WIDTH_ERRORS * self.standard_error
 
     def rows_for(self, half_width: float) -> int | None:
-        """Return from how many rows on the half-width is at most this; None if from none."""
+        """Return the least number of rows with at most this half-width; None if there is none."""
         if self.half_width is None:
             return None
         return max(1, math.ceil(self.n_records * (self.half_width / half_width) ** 2))

@@ -181,18 +181,38 @@ def test_those_that_change_among_attributes_alike_are_drawn_one_after_the_other(
         assert source.used_up
 
 
-@pytest.mark.parametrize("words", [[0], [(1 << 64) - 1], [1 << 16, 5, (1 << 64) - 1], [7, 9, 11]])
-def test_what_a_prefix_leaves_open_is_settled_by_words_as_they_are_needed(words: list[int]) -> None:
-    weights, prefix = [1, 1, 1], 21845  # a third of 2^16 is 21845 and a third
-    u = Fraction(prefix, 1 << 16)
-    used, source = 0, ScriptedBits(*((np.uint64, [word]) for word in words))
-    drawn = score._settled(weights, prefix, source)
-    for place, word in enumerate(words[: len(words) - len(source._requests)]):
-        bits = 64 * (place + 1)
-        u += Fraction(word >> 16, 1 << 64) if place == 0 else Fraction(word, 1 << bits)
-        used = bits
-    assert drawn == math.floor(u * 3)
-    assert math.floor((u + Fraction(1, 1 << used)) * 3 - Fraction(1, 1 << 400)) == drawn
+THIRD = 0x5555_5555_5555
+
+
+@pytest.mark.parametrize(
+    ("words", "drawn"),
+    [
+        ([(THIRD - 1) << 16 | 0xFFFF], 0),
+        ([(THIRD + 1) << 16], 1),
+        ([THIRD << 16, (1 << 64) // 3 - 1], 0),
+        ([THIRD << 16, (1 << 64) // 3 + 1], 1),
+        ([THIRD << 16 | 0xFFFF, (1 << 64) // 3, 0], 0),
+        ([THIRD << 16, (1 << 64) // 3, (1 << 64) - 1], 1),
+    ],
+)
+def test_what_a_prefix_leaves_open_is_settled_by_words_as_they_are_needed(
+    words: list[int], drawn: int
+) -> None:
+    source = ScriptedBits(*((np.uint64, [word]) for word in words))
+    assert score._settled([1, 1, 1], 21845, source) == drawn  # a third of 2^16 is 21845 and a third
+    assert source.used_up
+
+
+@pytest.mark.parametrize("over", [1e-9, 1e-5, 0.009])
+def test_a_level_that_is_barely_exceeded_is_brought_below(over: float) -> None:
+    costs, densities = (2, 1, 3), np.exp(-np.array([0, 1, 1, 2, 3, 3, 5]) / 2)
+    free = ScoreTable.from_densities((2, 3, 4), costs, densities)
+    epsilon = privacy.record_epsilon(free) / (1 + over)
+    law = ScoreTable.from_densities((2, 3, 4), costs, densities, epsilon)
+    assert epsilon * (1 - 1e-11) < privacy.record_epsilon(law) <= epsilon
+    caps = np.array(privacy.epsilon_given_rest(free)) / [1, 1, 1 + over]
+    law = ScoreTable.from_densities((2, 3, 4), costs, densities, given_rest=caps)
+    assert np.all(np.array(privacy.epsilon_given_rest(law)) <= caps)
 
 
 @pytest.mark.parametrize("name", MANY)

@@ -36,7 +36,7 @@ def iterative_estimate(
 
     ``matrix``: M, shape (m, n). ``frequencies``: θ, observed shares of the outputs, shape (..., m).
 
-    The estimated shares, shape (..., n).
+    Returns the estimated shares, shape (..., n).
 
     Source: Agrawal, Srikant and Thomas 2005; Huang and Du, equation (3), indices corrected.
 

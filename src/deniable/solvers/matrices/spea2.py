@@ -1,8 +1,8 @@
 """Fitness and environmental selection of SPEA2, for two objectives (Zitzler, Laumanns and Thiele).
 
 Objectives are a pair of arrays: privacy, where more is better, and error, where less is better.
-Distances are measured with both scaled to the range of the non-dominated points, since the units of
-an error say nothing.
+Distances are measured with both scaled to the range of the non-dominated points, since errors have
+no natural unit.
 """
 
 from heapq import heapify, heappop, heappush

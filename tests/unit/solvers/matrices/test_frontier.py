@@ -218,7 +218,7 @@ def test_where_no_mechanism_is_found_there_is_a_bound(monkeypatch: pytest.Monkey
 
 def test_an_error_below_the_proven_bound_is_never_a_result() -> None:
     point = frontier.solve(average_limits(SKEWED, 0.3))
-    with pytest.raises(SolverError, match="mistake of the program"):
+    with pytest.raises(SolverError, match="error of the program"):
         replace(point, record_mse=point.record_mse * (1.0 - 1e-8))
 
 
