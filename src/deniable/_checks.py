@@ -15,7 +15,6 @@ from typing import (
     Literal,
     TypeVar,
     Union,
-    Unpack,
     cast,
     get_args,
     get_origin,
@@ -224,11 +223,7 @@ def typed(function: _Function) -> _Function:
 
     @wraps(function)
     def checked(*arguments: Any, **given: Any) -> Any:
-        hints, bound = dict(_hints_of(function)), shown.bind(*arguments, **given).arguments
-        for name in shown.parameters.keys() & bound.keys():
-            if get_origin(hints.get(name)) is Unpack:  # **asked
-                hints |= _hints_of(get_args(hints[name])[0])
-                bound |= bound.pop(name)
+        hints, bound = _hints_of(function), shown.bind(*arguments, **given).arguments
         for name, value in bound.items():
             if name in hints:  # and not self
                 check_type(name, value, hints[name])

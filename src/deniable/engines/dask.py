@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from deniable._checks import typed
-from deniable.engines.units import Asked, Task, share_by
+from deniable.engines.units import Task, share_by
 from deniable.errors import InputError
+from deniable.release.publication import Publication
 from deniable.statement.account import Design
 
 
@@ -16,7 +17,7 @@ def share(
     source: Any,
     plan: Design | str | Path,
     output: str | Path,
-    **asked: Unpack[Asked],
+    publication: Publication | None = None,
 ) -> dict[str, Any]:
     """Randomize tables by the workers of a Dask cluster, and write a folder to publish.
 
@@ -28,9 +29,7 @@ def share(
         source: the path of a table; several, as a list, a folder or a pattern.
         plan: a design, or the file or folder that contains it.
         output: the folder to make.
-        asked: ``shuffle``, ``person``, ``person_epsilon``, ``drop_other_columns``,
-            ``accept_drafted``, ``overwrite``, ``sign``, ``ledger`` and ``population`` as of
-            :func:`deniable.share`.
+        publication: options of the release.
 
     Returns:
         The record with its derived sentences; the release itself is in the folder.
@@ -63,4 +62,4 @@ def share(
         futures = client.map(task, list(numbers), pure=False, retries=3)
         return list(client.gather(futures))
 
-    return share_by(run, source, plan, output, "deniable.engines.dask.share(…)", **asked)
+    return share_by(run, source, plan, output, "deniable.engines.dask.share(…)", publication)

@@ -7,11 +7,12 @@ its plans never contain draws.
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from deniable._checks import typed
-from deniable.engines.units import Asked, Run, Task, share_by
+from deniable.engines.units import Run, Task, share_by
 from deniable.errors import InputError
+from deniable.release.publication import Publication
 from deniable.statement.account import Design
 from deniable.tables.files import files_of
 
@@ -22,7 +23,7 @@ def share(
     source: Any,
     plan: Design | str | Path,
     output: str | Path,
-    **asked: Unpack[Asked],
+    publication: Publication | None = None,
 ) -> dict[str, Any]:
     """Randomize files by the executors of Spark, and write a folder to publish.
 
@@ -34,9 +35,7 @@ def share(
         source: the path of a table; several, as a list, a folder or a pattern.
         plan: a design, or the file or folder that contains it.
         output: the folder to make.
-        asked: ``shuffle``, ``person``, ``person_epsilon``, ``drop_other_columns``,
-            ``accept_drafted``, ``overwrite``, ``sign``, ``ledger`` and ``population`` as of
-            :func:`deniable.share`.
+        publication: options of the release.
 
     Returns:
         The record with its derived sentences; the release itself is in the folder.
@@ -62,7 +61,8 @@ def share(
         >>> spark.share(Session, ["1.csv", "2.csv"], plan, "release")["release"]["rows"]
         4
     """
-    return share_by(_on(session), source, plan, output, "deniable.engines.spark.share(…)", **asked)
+    command = "deniable.engines.spark.share(…)"
+    return share_by(_on(session), source, plan, output, command, publication)
 
 
 @typed
@@ -70,9 +70,9 @@ def share_frame(
     frame: Any,
     plan: Design | str | Path,
     output: str | Path,
+    publication: Publication | None = None,
     *,
     row_id: str | None = None,
-    **asked: Unpack[Asked],
 ) -> dict[str, Any]:
     """Randomize a Spark frame, and write a folder to publish.
 
@@ -84,10 +84,10 @@ def share_frame(
         frame: a ``pyspark.sql.DataFrame``.
         plan: a design, or the file or folder that contains it.
         output: the folder to make.
+        publication: options of the release.
         row_id: a column of distinct values, by which rows are checked before
             any draw. Required below Spark 4.2, which can lose or repeat rows of a frame
             with a shuffle of its own when an executor dies.
-        asked: as of :func:`share`.
 
     Returns:
         The record with its derived sentences; the release itself is in the folder.
@@ -125,7 +125,9 @@ a column whose values are all different (row_id)
             _refuse_lost(frame, session.read.parquet(f"file://{rows}"), row_id)
         return files_of(rows) or []
 
-    return share_by(run, written, plan, output, "deniable.engines.spark.share_frame(…)", **asked)
+    return share_by(
+        run, written, plan, output, "deniable.engines.spark.share_frame(…)", publication
+    )
 
 
 def _on(session: Any) -> Run:

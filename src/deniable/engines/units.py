@@ -5,18 +5,15 @@ however often the engine runs the task or loses its result.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from deniable._checks import check_type
 from deniable.errors import InputError
-from deniable.ledger.book import EVERYBODY, population_of
 from deniable.release.job import Job, Source, Stage, open_job
 from deniable.release.parts import finish, make, prepare, work
-from deniable.release.release import Options
-from deniable.release.signing import read_signer
+from deniable.release.publication import Publication
 from deniable.statement.account import Design
 from deniable.statement.record import read_design
 from deniable.tables.files import files_of
@@ -29,53 +26,6 @@ Run = Callable[[Task, Sequence[int]], Sequence[str]]
 
 _ROUNDS = 3
 """How often work that another process holds is submitted again."""
-
-
-class Releasing(TypedDict, total=False):
-    """What is left out and accepted, and where a release is counted; as of :func:`deniable.share`,
-    as is what follows."""
-
-    drop_other_columns: bool
-    accept_drafted: bool
-    ledger: str | Path | None
-    population: str
-    new_population: bool
-    new_ledger: bool | None
-
-
-class Asked(Releasing, total=False):
-    """How a folder to publish is made."""
-
-    shuffle: bool
-    person: str | None
-    person_epsilon: float | None
-    overwrite: bool
-    sign: str | Path | None
-
-
-class Publishing(Asked, total=False):
-    """How one is made that is not of parts."""
-
-    also: Sequence[str]
-
-
-def options_of(
-    command: str,
-    *,
-    also: Sequence[str] = (),
-    sign: str | Path | None = None,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
-    new_ledger: bool | None = None,
-    **told: Any,
-) -> Options:
-    """Return what a release is told; ``command`` is how its record says it was made."""
-    if unknown := told.keys() - {one.name for one in fields(Options)}:
-        raise TypeError(f"{command.split('(')[0]}() has no argument '{min(unknown)}'")
-    whose = population_of(ledger, population, new=new_population, new_ledger=new_ledger)
-    signer = None if sign is None else read_signer(sign)
-    return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)
 
 
 def do_unit(folder: str, stage: Stage, number: int) -> str:
@@ -93,14 +43,14 @@ def share_by(
     plan: Design | str | Path,
     output: str | Path,
     command: str,
-    **asked: Unpack[Asked],
+    publication: Publication | None = None,
 ) -> dict[str, Any]:
     """Randomize tables by the workers of an engine, and write a folder to publish.
 
     The workers need access to the tables and the output's folder under the same paths as this
     process.
     """
-    options = options_of(command, **asked)
+    options = (publication or Publication()).options(command)
     if not callable(source):
         check_type("source", source, str | Path | Sequence[str | Path])
     design = plan if isinstance(plan, Design) else read_design(plan)

@@ -18,6 +18,7 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.release import job
 from deniable.release.job import open_job
+from deniable.release.publication import Publication
 from deniable.release.release import job_folder
 from deniable.release.signing import is_signed
 from deniable.statement.record import mechanism_to_plain, read_design, to_json
@@ -153,7 +154,7 @@ def test_an_engine_asks_as_share_does(tmp_path, monkeypatch):
     )
 
     def shared(plan: Design, name: str, **asked: Any) -> dict[str, Any]:
-        return share_by(once, people, plan, tmp_path / name, "…", **asked)
+        return share_by(once, people, plan, tmp_path / name, "…", Publication(**asked))
 
     with pytest.raises(InputError, match="accept that with `accept_drafted`"):
         shared(drafted, "first")
