@@ -119,7 +119,7 @@ def test_a_mistyped_population_is_asked_about_where_there_are_budgets(deniable, 
             refused = deniable(*words, *named)
             assert refused.status == 2
             assert "is not in this ledger, which has budgets (l); set --pop" in refused.err
-            assert "of 'Clinic', or say with --new-population" in refused.err
+            assert "of 'Clinic', or set --new-population" in refused.err
     assert sorted(path.name for path in people.iterdir()) == [
         *("l", "m.json", "people.csv", "people.toml"),
     ]
