@@ -15,7 +15,7 @@ SECRET = "Rumpelstiltskin"
 
 def refused(result, *problems):
     """Check the manners of a refusal."""
-    ours = ("Method ", "nothing identifies this table")
+    ours = ("Method ", "this table cannot be identified")
     lines = [line for line in result.err.splitlines() if not line.startswith(ours)]
     assert result.status == 2, result
     assert len(lines) == 1, result.err

@@ -223,7 +223,7 @@ def test_rows_that_are_not_of_the_release_are_refused() -> None:
 
     refused("no column 'form'", released.drop(columns="form"))
     refused("data row 1: column 'form' holds no form", released.assign(form=99))
-    refused("though the row's form asks it, or filled", released.assign(sex="f"))
+    refused("though the row's form includes the column, or filled", released.assign(sex="f"))
     refused(r"data row \d+, column '(sex|children)'", released.assign(sex=None, children=None))
 
 
