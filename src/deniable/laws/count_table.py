@@ -71,6 +71,8 @@ class CountTable(ScoreTable):
 
     def projected(self, subset: Sequence[int]) -> PatternTable:
         """Return the pattern table of some of the answers, few enough for one."""
+        if not subset:
+            return PatternTable((), self.bits, (1 << self.bits,))
         sizes, costs = self.n_categories[: len(subset)], self.costs[: len(subset)]
         own = ScoreTable(sizes, costs, tuple(self.seen(subset)))
         return PatternTable(sizes, self.bits, own.pattern_weights())
