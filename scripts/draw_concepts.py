@@ -50,7 +50,7 @@ def one_table() -> None:
     random = np.random.default_rng(1)
     answers = [random.multinomial(n, p) for n, p in zip(counts, dense(plan).T, strict=True)]
     released = pd.DataFrame({name: np.repeat(attribute.categories, np.sum(answers, axis=0))})
-    estimate = deniable.estimate(released, plan, of=[name])
+    estimate = deniable.open(released, plan).shares([name])[0]
     low, high = estimate.confidence_interval(0.95)
     labels = list(attribute.categories)
     at = np.arange(len(labels))

@@ -60,6 +60,18 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("[ascending.index(i) for i in subset]", "[list(subset).index(i) for i in ascending]"),
         ("int(changed[c]) * same)", "int(changed[c]) * others)"),
     ],
+    ("laws/score", "unit/laws/score laws/every_law"): [
+        ("rest[s] -= (n_categories - 1) *", "rest[s] -= n_categories *"),
+        ("(self.total - kept) // (n - 1)", "(self.total - kept) // n"),
+        ("at_least_one(pair) for pair in ratios", "pair for pair in ratios"),
+        ("kept + (n - 1) * changed, kept - changed", "kept + n * changed, kept - changed"),
+        ("fall, fall[other:]", "fall, fall[cost:]"),
+        ("nats > cap * (1 - _MARGIN)", "nats > cap * 1.01"),
+        ("score -= np.multiply(changes, cost", "score -= np.multiply(changes, 1"),
+        ("(np.uint32(among) - changes.astype", "(changes.astype"),
+        ("value << 48 | more >> _PREFIX", "value << 48 | more >> 15"),
+        ("moved = chain(repeat(0, cost * changes)", "moved = chain(repeat(0, changes)"),
+    ],
     ("laws/transforms", "unit/laws/transforms"): [
         ("changed = (moved[0] - moved[1]) / n", "changed = (moved[0] - moved[1]) / (n - 1)"),
         ("moved[0] -= np.add.reduce(moved[1:]", "moved[0] += np.add.reduce(moved[1:]"),

@@ -32,12 +32,18 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "READ
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 # Many seconds of searching, of drawing, and of starting processes.
 SLOW = {
+    "docs/choosing.md",
     "docs/collect.md",
+    "docs/commands.md",
     "docs/forms.md",
     "docs/frontier.md",
+    "docs/guarantees.md",
+    "docs/howto/analyst.md",
     "docs/howto/audit.md",
     "docs/howto/models.md",
+    "docs/howto/survey.md",
     "docs/howto/synthetic.md",
+    "docs/lambda.md",
     "docs/scale.md",
 }
 

@@ -90,7 +90,7 @@ def test_what_was_found_by_a_million_inputs_is_one_sentence(tmp_path: Path) -> N
         connection.execute("DROP TRIGGER events_stay")
         connection.execute("UPDATE events SET population = x'00ff'")
     connection.close()
-    with pytest.raises(InputError, match="event 1 is not the one that was entered"):
+    with pytest.raises(InputError, match="event 1 is not the original one"):
         ledger.events()
     pem = Ed25519PrivateKey.generate().private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
@@ -98,7 +98,7 @@ def test_what_was_found_by_a_million_inputs_is_one_sentence(tmp_path: Path) -> N
     key = tmp_path / "key"
     key.write_bytes(pem.replace(b"K2Vw", b"K2Vv"))  # says that it is of X448
     key.chmod(0o600)
-    with pytest.raises(InputError, match="this is no private key"):
+    with pytest.raises(InputError, match="this is not a private key"):
         read_signer(key)
 
 

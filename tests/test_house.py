@@ -27,6 +27,7 @@ ROOMS: dict[str, set[str]] = {
         "randomness": "",
         "notebook": "",
         "numerals": "",
+        "readable": "",
         "atomic_files": "errors",
         "schema": "numerals _checks errors notebook",
         # of randomness its protocol, not its bits
@@ -37,24 +38,28 @@ ROOMS: dict[str, set[str]] = {
         "solvers": "laws",
         "solvers.patterns": "errors laws proofs solvers",
         "solvers.matrices": "errors laws proofs solvers",
-        "mechanism": "numerals errors laws randomness schema",
+        "mechanism": "readable numerals errors laws randomness schema",
         "tables": "numerals _checks atomic_files errors laws schema",
         # a function of the record: it reads no law and no data
-        "report": "numerals errors schema",
+        "report": "readable numerals errors schema",
         # a stored mechanism: no search, no solver
-        "statement": "_checks errors laws mechanism notebook proofs schema strict_json",
+        "statement": "readable _checks errors laws mechanism notebook proofs schema strict_json",
         "design": (
             "numerals _checks errors laws mechanism proofs schema solvers.patterns statement "
             "strict_json"
         ),
         "ledger": "numerals atomic_files errors mechanism randomness strict_json",
         # of report its figures: a result draws itself from its plain rows
-        "estimate": "numerals errors laws mechanism notebook report schema statement tables",
+        "estimate": (
+            "_checks readable numerals errors laws mechanism notebook report schema statement "
+            "tables"
+        ),
         "planning": (
-            "numerals _checks design errors estimate laws mechanism proofs schema statement"
+            "readable numerals _checks design errors estimate laws mechanism proofs schema "
+            "statement"
         ),
         # counts and channels to regressions
-        "models": "numerals errors estimate mechanism report schema",
+        "models": "_checks numerals errors estimate mechanism report schema",
         "frontier": (
             "numerals atomic_files errors estimate laws mechanism proofs report schema "
             "solvers.matrices statement strict_json tables"
@@ -80,15 +85,15 @@ ROOMS: dict[str, set[str]] = {
         # rows from a model
         "synthesis": (
             "_checks atomic_files errors estimate mechanism models opened randomness release "
-            "report statement tables"
+            "report schema statement tables"
         ),
         "api": (
             "design engines errors estimate laws ledger mechanism models opened planning "
             "randomness release schema solvers.patterns statement synthesis tables"
         ),
         "cli": (
-            "numerals atomic_files audit collect design engines errors estimate frontier laws "
-            "ledger mechanism models planning randomness release report schema "
+            "readable numerals atomic_files audit collect design engines errors estimate frontier "
+            "laws ledger mechanism models planning randomness release report schema "
             "solvers.matrices statement strict_json studio synthesis tables"
         ),
         "__init__": "api",

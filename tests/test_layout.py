@@ -27,6 +27,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "proofs/prior": ("unit/solvers/matrices/test_response.py", "checked with its matrix"),
     "statement/bound": ("unit/design/test_level_designs.py", "the bound of a design"),
     "statement/caps": ("unit/design/test_solving.py", "caps as requested and as stored"),
+    "readable": ("unit/mechanism/test_readability.py", "the numbers of the rule"),
     "errors": ("unit/test__checks.py", "an exception; every refusal is a test of it"),
     "cli": ("cli", "commands are tested as a user runs them: words in, text and files out"),
     "laws/__init__": ("laws/test_every_law.py", "it reads a law back by its family"),

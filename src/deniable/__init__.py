@@ -5,7 +5,7 @@
     schema = deniable.Schema.from_toml("insurance.toml")
     plan = deniable.design(schema, epsilon=4)
     released = deniable.randomize(frame, plan)
-    deniable.estimate(released, plan, of=["race", "hhi"]).table()
+    deniable.open(released, plan).shares(["race", "hhi"])[0].table()
 
 The names below are loaded when they are first used, so that importing the package costs nothing.
 """
@@ -19,29 +19,31 @@ if TYPE_CHECKING:
     from deniable.api import *
 
 __all__ = [
+    "Agreement",
     "Attribute",
+    "Comparison",
+    "Covariance",
     "Design",
     "Estimate",
+    "Independence",
     "InputError",
+    "Leverage",
+    "Mean",
     "Mechanism",
     "Model",
+    "ModelQuery",
     "OpenedRelease",
+    "Quantile",
     "Schema",
+    "Shares",
+    "Smooth",
     "StrengthRequest",
+    "Trend",
     "birkhoff",
     "combine",
     "design",
-    "estimate",
-    "estimate_covariance",
-    "estimate_groups",
-    "estimate_mean",
-    "estimate_quantile",
     "expected_tables",
-    "form_agreement",
-    "independence_test",
-    "leverage",
-    "model",
-    "open_release",
+    "open",
     "plan",
     "plan_trend",
     "pram",
@@ -50,15 +52,14 @@ __all__ = [
     "share",
     "smallest_epsilon",
     "synthesize",
-    "trend_test",
 ]
 
 
 class _Package(ModuleType):
-    """Keeps `deniable.design` and `deniable.estimate` the functions that a user calls.
+    """Keeps `deniable.design` the function.
 
-    They share their names with the packages they come from, and Python makes an imported package
-    an attribute of the one it lies in. Packages are found by import all the same.
+    Python makes an imported package an attribute of its parent, and this one has the name of the
+    package ``deniable.design``, which is still found by import.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -88,7 +88,7 @@ def refuse_database(source: str | os.PathLike[str]) -> None:
     where = source if address is None else f"{address[1]}{address[2] or ''}://…"
     raise InputError(
         f"{where}: this is a database; if it is the store of a study, name the study's folder "
-        "(estimate, test, inspect), or make a release of it with deniable collect export FOLDER "
+        "(estimate, inspect), or make a release of it with deniable collect export FOLDER "
         "--output RELEASE"
     )
 

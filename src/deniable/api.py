@@ -12,36 +12,27 @@ from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.engines.units import Publishing, Releasing, options_of
 from deniable.errors import InputError
-from deniable.estimate.agreement import Agreement, FormAgreement
-from deniable.estimate.columns import Answers, Tabular
-from deniable.estimate.covariance import Covariance, CovarianceEstimate
-from deniable.estimate.independence import Independence, IndependenceTest
-from deniable.estimate.leverage import Leverage, LeverageOfLiars
-from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.agreement import Agreement
+from deniable.estimate.comparing import Comparison
+from deniable.estimate.covariance import Covariance
+from deniable.estimate.independence import Independence
+from deniable.estimate.leverage import Leverage
+from deniable.estimate.ordered import Mean, Quantile
 from deniable.estimate.shares import Estimate, Shares
-from deniable.estimate.trend import Trend, TrendTests
+from deniable.estimate.trend import Trend
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.ledger import Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
-from deniable.models.question import ModelQuestion
+from deniable.models.question import ModelQuery
+from deniable.models.smoothing import Smooth
 from deniable.opened import (
-    Asked,
-    CovarianceAsked,
-    IndependenceAsked,
-    LeverageAsked,
-    MeanAsked,
-    ModelAsked,
-    Names,
     OpenedRelease,
     Plan,
-    QuantileAsked,
-    SharesAsked,
-    TrendAsked,
     mechanism_of,
-    open_release,
+    open,  # noqa: A004 - called as deniable.open
     spelled_out,
 )
 from deniable.planning.sample_size import plan, smallest_epsilon
@@ -71,29 +62,31 @@ from deniable.synthesis.folder import synthesize
 from deniable.tables.frames import EagerFrame, marked, randomize_frame
 
 __all__ = [
+    "Agreement",
     "Attribute",
+    "Comparison",
+    "Covariance",
     "Design",
     "Estimate",
+    "Independence",
     "InputError",
+    "Leverage",
+    "Mean",
     "Mechanism",
     "Model",
+    "ModelQuery",
     "OpenedRelease",
+    "Quantile",
     "Schema",
+    "Shares",
+    "Smooth",
     "StrengthRequest",
+    "Trend",
     "birkhoff",
     "combine",
     "design",
-    "estimate",
-    "estimate_covariance",
-    "estimate_groups",
-    "estimate_mean",
-    "estimate_quantile",
     "expected_tables",
-    "form_agreement",
-    "independence_test",
-    "leverage",
-    "model",
-    "open_release",
+    "open",
     "plan",
     "plan_trend",
     "pram",
@@ -102,11 +95,7 @@ __all__ = [
     "share",
     "smallest_epsilon",
     "synthesize",
-    "trend_test",
 ]
-
-
-_Answer = TypeVar("_Answer", bound=Tabular)
 
 
 def _design(plan: Any) -> Design:
@@ -328,409 +317,3 @@ def birkhoff(matrix: NDArray[np.float64]) -> Decomposition:
         True
     """
     return decompose(bistochastic_channel(matrix).weights)
-
-
-@spelled_out(Shares)
-def estimate(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[SharesAsked],
-) -> Estimate:
-    """Estimate a marginal, a joint table, or shares within subgroups.
-
-    Args:
-        released: a folder made by :func:`share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
-        of: the attributes of the table: names, or one text as for a shell (``"race,hhi"``).
-        by: attributes that form subgroups, likewise; for kept columns see :func:`estimate_groups`.
-        where: conditions on kept columns that select rows: values by column (``{"region": "south",
-            "wave": [1, 2]}``), or texts such as ``["age>=18", "region!=south"]``.
-        weights: a kept column with a weight per row. Rows without one, or without a value in a kept
-            column among ``by``, are left out; ``.selection`` of the answer has their number.
-        level: probability that an interval holds; 0.95 by default.
-        method: ``inversion`` (the default), ``em`` or ``projected``.
-        target: ``table`` (the default) or ``population``, what the standard errors are for.
-        known: a CSV file of shares known exactly, which the answer then has.
-        answered: count only people who answered: whose true value is the declared missing category
-            in none of the attributes.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
-        randomized: confirms that ``plan`` randomized the table, as of :func:`open_release`, which
-            warns of a table that nothing identifies as a release.
-
-    Returns:
-        The estimate, with ``.table()`` and ``.confidence_interval(level)``; ``.interval_method``
-        names the kind of intervals.
-
-    Raises:
-        InputError: if the question does not fit the release.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
-        >>> plan = deniable.design(schema, epsilon=1)
-        >>> released = pyarrow.table({"smokes": ["no"] * 620 + ["yes"] * 380})
-        >>> for cell in deniable.estimate(released, plan, of=["smokes"]).table():
-        ...     print(f"{cell['smokes']:4}{cell['estimate']:6.3f} ± {cell['standard_error']:.3f}")
-        no   0.760 ± 0.030
-        yes  0.240 ± 0.030
-    """
-    return _only(
-        open_release(released, plan, anyway=anyway, randomized=randomized).shares(of, **asked)
-    )
-
-
-def _only(answers: Answers[_Answer]) -> _Answer:
-    """Return the one answer that there is."""
-    if len(answers) != 1:
-        raise InputError(
-            f"a column that is released as it is forms {len(answers)} groups of rows, with an "
-            "answer each; ask an opened release for all of them (deniable.open_release), or for "
-            "one group of rows at a time with where={'column': 'value'}"
-        )
-    return answers[0]
-
-
-@spelled_out(Shares)
-def estimate_groups(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[SharesAsked],
-) -> Answers[Estimate]:
-    """Estimate as :func:`estimate` does, a table for each group of rows.
-
-    All arguments are as there; a kept column among ``by`` that the schema does not declare forms a
-    group of rows for each of its values.
-
-    Returns:
-        One estimate per group, whose ``.group`` says which; one without such columns.
-
-    Raises:
-        InputError: as :func:`estimate`.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> smokes = deniable.Attribute("smokes", ("no", "yes"))
-        >>> plan = deniable.design(deniable.Schema((smokes,), keep=("town",)), epsilon=1)
-        >>> table = {"smokes": ["no", "yes"] * 500, "town": ["A"] * 600 + ["B"] * 400}
-        >>> found = deniable.estimate_groups(pyarrow.table(table), plan, of="smokes", by="town")
-        >>> [(dict(table.group), table.n_records) for table in found]
-        [({'town': 'A'}, 600), ({'town': 'B'}, 400)]
-    """
-    return open_release(released, plan, anyway=anyway, randomized=randomized).shares(of, **asked)
-
-
-@spelled_out(Mean)
-def estimate_mean(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[MeanAsked],
-) -> Answers[Summary]:
-    """Estimate the mean score of an attribute, for everybody or per subgroup.
-
-    All arguments but these are as of :func:`estimate`.
-
-    Args:
-        of: the attribute.
-        scores: one number per category; ``middle`` for the middles of bins, whose mean is not that
-            of the numbers that were binned; by default the schema's. Without any, the mean of bins
-            is between ``low`` and ``high`` of its summary, and ``estimate`` is None.
-
-    Raises:
-        InputError: if the attribute has no scores, or the question does not fit the release.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
-        >>> plan = deniable.design(schema, epsilon=2)
-        >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
-        >>> released = pyarrow.table({"age": ages})
-        >>> (mean,) = deniable.estimate_mean(released, plan, of="age", scores=(19, 42, 70))
-        >>> print(f"{mean.estimate:.1f} ± {mean.standard_error:.1f}")
-        32.5 ± 0.7
-        >>> (mean,) = deniable.estimate_mean(released, plan, of="age")
-        >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
-        between 15.1 and 48.4
-    """
-    return open_release(released, plan, anyway=anyway, randomized=randomized).mean(of, **asked)
-
-
-@spelled_out(Quantile)
-def estimate_quantile(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[QuantileAsked],
-) -> Answers[Summary]:
-    """Estimate a quantile of an ordered attribute, for everybody or per subgroup.
-
-    All arguments but these are as of :func:`estimate`.
-
-    Args:
-        of: the attribute.
-        probability: 0.5, the default, for the median.
-        interpolate: of bins, answer by a number, as if values were spread evenly within each. By
-            default the answer is the category, or the bin, that contains the quantile.
-
-    Raises:
-        InputError: if the attribute has no order, or the question does not fit the release.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
-        >>> plan = deniable.design(schema, epsilon=2)
-        >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
-        >>> (median,) = deniable.estimate_quantile(pyarrow.table({"age": ages}), plan, of="age")
-        >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
-        [0,30) with probability 1.000
-    """
-    return open_release(released, plan, anyway=anyway, randomized=randomized).quantile(of, **asked)
-
-
-@spelled_out(Covariance)
-def estimate_covariance(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[CovarianceAsked],
-) -> CovarianceEstimate:
-    """Estimate the original covariance of two attributes, without bias.
-
-    All arguments but these are as of :func:`estimate`.
-
-    Args:
-        of: the two attributes.
-        scores: one number per category for each of the two, or ``middle`` for the middles of bins;
-            None takes the schema's.
-
-    Returns:
-        The estimate, with ``.confidence_interval(level)`` and what the mechanism left of it.
-
-    Raises:
-        InputError: if an attribute has no scores, or the question does not fit the release.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> scored = [deniable.Attribute(name, ("no", "yes"), scores=(0, 1)) for name in "ab"]
-        >>> plan = deniable.design(deniable.Schema(tuple(scored)), epsilon=3)
-        >>> a, b = ["no"] * 500 + ["yes"] * 500, ["no"] * 300 + ["yes"] * 500 + ["no"] * 200
-        >>> covariance = deniable.estimate_covariance(
-        ...     pyarrow.table({"a": a, "b": b}), plan, of=("a", "b")
-        ... )
-        >>> low, high = covariance.confidence_interval(0.95)
-        >>> print(f"{covariance.estimate:.3f}, between {low:.3f} and {high:.3f}")
-        0.060, between 0.050 and 0.071
-    """
-    return _only(
-        open_release(released, plan, anyway=anyway, randomized=randomized).covariance(of, **asked)
-    )
-
-
-@spelled_out(Independence)
-def independence_test(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[IndependenceAsked],
-) -> IndependenceTest:
-    """Test whether two attributes are independent in the population the rows were drawn from.
-
-    All arguments but these are as of :func:`estimate`.
-
-    Args:
-        of: the two attributes; one may be a kept column.
-        answered: test among people who answered: whose true value is the declared missing category
-            in neither attribute.
-
-    Returns:
-        χ², p-value and Cramér's V, corrected for the randomization; ``.to_plain(level)`` has the
-        interval of V.
-
-    Raises:
-        InputError: if the question does not fit the release, or the randomization left nothing of
-            how the two go together.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(2, 2))
-        >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 270 + ["1"] * 500 + ["0"] * 230
-        >>> released = pyarrow.table({"a1": first, "a2": second})
-        >>> test = deniable.independence_test(released, plan, of=("a1", "a2"))
-        >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
-        p = 0.011, V = 0.10
-    """
-    return _only(
-        open_release(released, plan, anyway=anyway, randomized=randomized).test(of, **asked)
-    )
-
-
-@spelled_out(Trend)
-def trend_test(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names = (),
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[TrendAsked],
-) -> Answers[TrendTests]:
-    """Test whether scores, such as numbers of alleles, go with a status of two values.
-
-    All arguments but these are as of :func:`estimate`.
-
-    Args:
-        status: an attribute, or a kept column, that makes cases and controls.
-        of: attributes with scores; by default all but the status.
-        by: kept columns; every group of rows is tested by itself.
-        scores: one number per category of each of them; by default the schema's.
-        compare: the two values of the status; by default the two that it has, second less first.
-
-    Returns:
-        The tests of every group, with p-values adjusted for their number.
-
-    Raises:
-        InputError: if the question does not fit the release.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> snp = deniable.Attribute("rs1", ("0", "1", "2"), scores=(0, 1, 2))
-        >>> plan = deniable.design(deniable.Schema((snp,), keep=("status",)), epsilon=2)
-        >>> copies = ["0"] * 300 + ["1"] * 150 + ["2"] * 50 + ["0"] * 230 + ["1"] * 190 + ["2"] * 80
-        >>> table = pyarrow.table({"rs1": copies, "status": ["0"] * 500 + ["1"] * 500})
-        >>> (found,) = deniable.trend_test(table, plan, status="status")
-        >>> print(f"z = {found.tests[0].z:.2f}, p = {found.tests[0].p_value:.1e}")
-        z = 4.47, p = 7.8e-06
-    """
-    return open_release(released, plan, anyway=anyway, randomized=randomized).trend(of, **asked)
-
-
-@spelled_out(Agreement)
-def form_agreement(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[Asked],
-) -> FormAgreement:
-    """Test whether all forms of a release tell of one population.
-
-    All arguments are as of :func:`estimate`.
-
-    Returns:
-        χ² of every attribute, with p-values adjusted by Holm; ``.p_value`` of all together.
-
-    Raises:
-        InputError: if the release has no forms, or its rows cannot be read.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> plan = deniable.design(deniable.Schema.anonymous((3, 4)), epsilon=2, method="forms")
-        >>> table = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
-        >>> released = deniable.randomize(table, plan)
-        >>> 0 <= deniable.form_agreement(released, plan).p_value <= 1
-        True
-    """
-    return _only(
-        open_release(released, plan, anyway=anyway, randomized=randomized).agreement(**asked)
-    )
-
-
-@spelled_out(Leverage)
-def leverage(
-    released: Any,
-    plan: Plan | None = None,
-    *,
-    of: Names,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[LeverageAsked],
-) -> LeverageOfLiars:
-    """Tell how far one liar in a hundred can move each share of a table.
-
-    All arguments but these are as of :func:`estimate`.
-
-    Args:
-        of: the attributes of the table.
-
-    Returns:
-        A row per share, with forms assigned and chosen; ``.floor`` is what no range is below.
-
-    Raises:
-        InputError: if the question does not fit the release.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> plan = deniable.design(deniable.Schema.anonymous((2,)), epsilon=1)
-        >>> released = pyarrow.table({"a1": ["0", "1"] * 500})
-        >>> found = deniable.leverage(released, plan, of="a1")
-        >>> [round(row["moved"], 4) for row in found.table()], round(found.floor, 4)
-        ([0.0108, 0.0108], 2.164)
-    """
-    return _only(
-        open_release(released, plan, anyway=anyway, randomized=randomized).leverage(of, **asked)
-    )
-
-
-@spelled_out(ModelQuestion)
-def model(
-    released: Any,
-    formula: str,
-    plan: Plan | None = None,
-    *,
-    anyway: bool = False,
-    randomized: bool = False,
-    **asked: Unpack[ModelAsked],
-) -> Model:
-    """Fit a regression or a log-linear model, through the known randomization.
-
-    All arguments but these are as of :func:`estimate`.
-
-    Args:
-        formula: as in R and statsmodels: ``income ~ sex + race`` is a logistic regression, or a
-            multinomial one if the response has more than two categories, or least squares if it is
-            a column of numbers that is released as it is; ``~ sex*income`` is a log-linear model.
-        collapse: how the model merges categories, by attribute, ``{"race": "White|*"}``: levels
-            with ``|`` between them, the reference first; ``*`` for all others.
-        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations; true
-            by default.
-        against: another formula, to test against; one has to hold the other.
-
-    Returns:
-        The fitted model; to fit one to every group of rows, ``open_release(…).model(…, by=…)``.
-
-    Raises:
-        InputError: if the formula does not fit the release, or the release cannot bear it.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
-        >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200
-        >>> table = pyarrow.table({"a1": first, "a2": second})
-        >>> row = deniable.model(table, "a2 ~ a1", plan).odds_ratios()[0]
-        >>> print(f"{row['term']}: {row['odds_ratio']:.2f}, {row['low']:.2f} to {row['high']:.2f}")
-        a1[T.1]: 2.45, 1.85 to 3.24
-    """
-    return _only(
-        open_release(released, plan, anyway=anyway, randomized=randomized).model(formula, **asked)
-    )

@@ -1,82 +1,42 @@
-"""A release that is opened once and asked many questions."""
+"""An opened release, and a method for each query of it."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import (
-    Any,
-    Required,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    cast,
-    get_args,
-    get_type_hints,
-)
+from typing import Any, Protocol, TypeVar, cast, get_args, get_type_hints
 
 from deniable._checks import check_type
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement, FormAgreement
-from deniable.estimate.columns import Answers
+from deniable.estimate.columns import Answers, Tabular
+from deniable.estimate.comparing import Comparison, Difference
 from deniable.estimate.consistency import check_origin
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
 from deniable.estimate.independence import Independence, IndependenceTest
-from deniable.estimate.known import read_margins
+from deniable.estimate.known import Known
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
 from deniable.estimate.ordered import Mean, Quantile, Summary
 from deniable.estimate.question import Where
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
-from deniable.estimate.source import Release
-from deniable.estimate.source import open_release as find_release
+from deniable.estimate.source import Release, open_release
 from deniable.estimate.trend import Trend, TrendTests
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
-from deniable.models.question import ModelQuestion
+from deniable.models.question import ModelQuery
 from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
-from deniable.schema.names import split_names
 from deniable.statement.account import Design
 from deniable.statement.record import read_design
 from deniable.tables.frames import mark_of
 
 Plan = Design | Mechanism | str | Path
 """What randomized a table: a design, its mechanism, or the file or folder that has it."""
-
-Names = str | Sequence[str]
-"""Names of columns: one, several, or several as one text with commas, as in a shell."""
-
-
-def names_of(given: Any, argument: str, schema: Schema) -> tuple[str, ...]:
-    """Return names of columns: several, or one or several as they would be typed in a shell."""
-    if isinstance(given, str):
-        known = given in schema.names or given in schema.columns or given in schema.keep
-        return (given,) if known else tuple(split_names(given))
-    try:
-        names = tuple(given)
-    except TypeError:
-        names = (None,)
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(
-            f"{argument} is the name of a column or a list of names, not {type(given).__name__}"
-        )
-    return names
-
-
-def texts_of(given: Any, argument: str, example: str) -> dict[str, str]:
-    """Return a dictionary of texts; empty for None."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InputError(f"{argument} is a dictionary of {example}")
-    if any(hasattr(value, "__len__") and not isinstance(value, str) for value in given.values()):
-        raise InputError(f"{argument} is a dictionary of {example}; its values are single ones")
-    return {str(name): str(value) for name, value in given.items()}
 
 
 def mechanism_of(plan: Plan) -> Mechanism:
@@ -149,123 +109,40 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(function).parameters.values())
 
 
-class Asked(TypedDict, total=False):
-    """What every question takes: of which rows, by which groups, at which level."""
-
-    by: Names
-    where: Where
-    weights: str | None
-    level: float
+_Answer_co = TypeVar("_Answer_co", bound=Tabular, covariant=True)
+_Answer = TypeVar("_Answer", bound=Tabular)
 
 
-class IndependenceAsked(Asked, total=False):
-    """What is asked with a test of independence."""
+class Query(Protocol[_Answer_co]):
+    """A query of a release: :class:`deniable.Shares`, :class:`deniable.ModelQuery` and others."""
 
-    answered: bool
-
-
-class SmoothAsked(Asked, total=False):
-    """What is asked with a smoothed table."""
-
-    known: str | Path | None
-
-
-class SharesAsked(SmoothAsked, total=False):
-    """What is asked with shares."""
-
-    method: EstimationMethod
-    target: Target
-    answered: bool
-
-
-class LeverageAsked(Asked, total=False):
-    """What is asked with the leverage of liars."""
-
-    target: Target
-
-
-class MeanAsked(LeverageAsked, total=False):
-    """What is asked with a mean."""
-
-    scores: Scores
-    answered: bool
-
-
-class QuantileAsked(LeverageAsked, total=False):
-    """What is asked with a quantile."""
-
-    probability: float
-    interpolate: bool
-    answered: bool
-
-
-class CovarianceAsked(LeverageAsked, total=False):
-    """What is asked with a covariance."""
-
-    scores: PairScores
-    answered: bool
-
-
-class TrendAsked(Asked, total=False):
-    """What is asked with a trend."""
-
-    status: Required[str]
-    scores: Sequence[float] | None
-    compare: tuple[str, str] | None
-
-
-class ModelAsked(SmoothAsked, total=False):
-    """What is asked with a model."""
-
-    collapse: Mapping[str, str] | None
-    prior: bool
-    against: str | None
-    answered: bool
+    def ask(self, release: Release) -> Sequence[_Answer_co]:
+        """Return an answer for every group of rows."""
 
 
 @dataclass(frozen=True, repr=False)
 class OpenedRelease:
-    """A release, and what randomized it, to ask questions of; :func:`open_release` makes one.
+    """A release with its mechanism; made by :func:`deniable.open`.
 
-    Every question takes ``by`` (columns that form subgroups), ``where`` (conditions on kept
-    columns: ``{"region": "south"}``, ``{"wave": [1, 2]}``, ``["age>=18", "region!=south"]``),
-    ``weights`` (a kept column with a weight per row) and ``level`` (of the intervals) where they
-    mean something. Rows without a value in one of these columns are left out; ``.selection`` of an
-    answer has their number.
+    Each query is a dataclass, which :meth:`query` takes, and has a method with the same options.
+    Answers are a list with an item for every group of rows that kept columns among ``by`` form (one
+    without these), and ``.to_pandas()``, ``.to_polars()``, ``.plot()`` of all together.
 
     Raises:
-        InputError: from every question, if it does not fit the release.
+        InputError: from every query that does not fit the release.
 
     Examples:
         >>> import deniable, pyarrow
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes"), scores=(0, 1)),))
         >>> plan = deniable.design(schema, epsilon=1)
         >>> table = pyarrow.table({"smokes": ["no"] * 620 + ["yes"] * 380})
-        >>> release = deniable.open_release(table, plan)
+        >>> release = deniable.open(table, plan)
         >>> release
         <release of smokes; ε = 1 for the record>
-        >>> (shares,) = release.shares("smokes")
-        >>> [round(row["estimate"], 3) for row in shares.table()]
-        [0.76, 0.24]
         >>> (mean,) = release.mean("smokes", level=0.9)
-        >>> round(mean.estimate, 3)
-        0.24
-        >>> scored = [deniable.Attribute(x, ("0", "1"), ordered=True, scores=(0, 1)) for x in "abc"]
-        >>> plan = deniable.design(deniable.Schema(tuple(scored)), epsilon=6)
-        >>> rows = {"a": ["0", "1"] * 90, "b": ["0", "1", "1"] * 60, "c": ["1", "1", "0"] * 60}
-        >>> release = deniable.open_release(pyarrow.table(rows), plan)
-        >>> [len(ask("a,b")) for ask in (release.shares, release.covariance, release.test)]
-        [1, 1, 1]
-        >>> release.quantile("a")[0].estimate, release.model("a ~ b")[0].kind
-        ('0', 'logistic')
-        >>> len(release.smooth("a,b,c")[0].table())
-        8
-        >>> release.trend("a,b", status="c")[0].compared
-        ('1', '0')
-        >>> plan = deniable.design(deniable.Schema.anonymous((3, 4)), epsilon=2, method="forms")
-        >>> rows = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
-        >>> len(deniable.open_release(deniable.randomize(rows, plan), plan).agreement())
-        1
+        >>> (same,) = release.query(deniable.Mean(of="smokes", level=0.9))
+        >>> round(mean.estimate, 3), mean == same
+        (0.24, True)
     """
 
     source: Release
@@ -278,121 +155,440 @@ class OpenedRelease:
 
     @property
     def schema(self) -> Schema:
-        """What the release contains."""
+        """Schema of the release."""
         return self.source.strata.schema
 
-    @spelled_out(Shares)
-    def shares(self, of: Names, **asked: Unpack[SharesAsked]) -> Answers[Estimate]:
-        """Return shares, a joint table, or shares within subgroups, as :func:`deniable.estimate`,
-        for every group of rows that a kept column forms."""
-        return Shares(self._names(of), **self._told(**asked)).ask(self.source)
+    def query(self, query: Query[_Answer]) -> Answers[_Answer]:
+        """Return the answers to a query, one for every group of rows."""
+        if isinstance(query, type) or not hasattr(query, "ask"):
+            raise InputError(
+                f"query is a query such as deniable.Mean(of='age'), not {type(query).__name__}"
+            )
+        return cast(Answers[_Answer], query.ask(self.source))
 
-    @spelled_out(Smooth)
-    def smooth(self, of: Names, **asked: Unpack[SmoothAsked]) -> Answers[Smoothed]:
-        """Return a joint table of three attributes or more by the model of all pairs, beside the
-        unbiased one: for small groups. ``known`` is as of :func:`deniable.estimate`."""
-        return Smooth(self._names(of), **self._told(**asked)).ask(self.source)
+    def shares(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        method: EstimationMethod = "inversion",
+        target: Target = "table",
+        known: Known = None,
+    ) -> Answers[Estimate]:
+        """Return shares, a joint table, or shares within subgroups; see :class:`deniable.Shares`.
 
-    @spelled_out(Mean)
-    def mean(self, of: Names, **asked: Unpack[MeanAsked]) -> Answers[Summary]:
-        """Return the mean score of an attribute, as :func:`deniable.estimate_mean`."""
-        return Mean(self._names(of), **self._told(**asked)).ask(self.source)
+        Examples:
+            >>> import deniable, pyarrow
+            >>> smokes = deniable.Attribute("smokes", ("no", "yes"))
+            >>> plan = deniable.design(deniable.Schema((smokes,), keep=("town",)), epsilon=1)
+            >>> table = {"smokes": ["no"] * 620 + ["yes"] * 380, "town": ["A", "B"] * 500}
+            >>> release = deniable.open(pyarrow.table(table), plan)
+            >>> for row in release.shares("smokes").table():
+            ...     print(f"{row['smokes']:4}{row['estimate']:6.3f} ± {row['standard_error']:.3f}")
+            no   0.760 ± 0.030
+            yes  0.240 ± 0.030
+            >>> [(dict(a.group), a.n_records) for a in release.shares("smokes", by="town")]
+            [({'town': 'A'}, 500), ({'town': 'B'}, 500)]
+        """
+        query = Shares(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            method=method,
+            target=target,
+            known=known,
+        )
+        return self.query(query)
 
-    @spelled_out(Quantile)
-    def quantile(self, of: Names, **asked: Unpack[QuantileAsked]) -> Answers[Summary]:
-        """Return a quantile of an attribute, as :func:`deniable.estimate_quantile`."""
-        return Quantile(self._names(of), **self._told(**asked)).ask(self.source)
+    def mean(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        target: Target = "table",
+        scores: Scores = None,
+    ) -> Answers[Summary]:
+        """Return the mean score of an attribute, for everybody or per subgroup; see
+        :class:`deniable.Mean`.
 
-    @spelled_out(Covariance)
+        Examples:
+            >>> import deniable, pyarrow
+            >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
+            >>> plan = deniable.design(schema, epsilon=2)
+            >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
+            >>> release = deniable.open(pyarrow.table({"age": ages}), plan)
+            >>> (mean,) = release.mean("age", scores=(19, 42, 70))
+            >>> print(f"{mean.estimate:.1f} ± {mean.standard_error:.1f}")
+            32.5 ± 0.7
+            >>> (mean,) = release.mean("age")
+            >>> print(f"between {mean.low:.1f} and {mean.high:.1f}")
+            between 15.1 and 48.4
+        """
+        query = Mean(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            target=target,
+            scores=scores,
+        )
+        return self.query(query)
+
+    def quantile(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        target: Target = "table",
+        probability: float = 0.5,
+        interpolate: bool = False,
+    ) -> Answers[Summary]:
+        """Return a quantile of an ordered attribute; see :class:`deniable.Quantile`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> schema = deniable.Schema((deniable.Attribute("age", bins=(0, 30, 60, 90)),))
+            >>> plan = deniable.design(schema, epsilon=2)
+            >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
+            >>> (median,) = deniable.open(pyarrow.table({"age": ages}), plan).quantile("age")
+            >>> print(f"{median.estimate} with probability {median.confidence:.3f}")
+            [0,30) with probability 1.000
+        """
+        query = Quantile(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            target=target,
+            probability=probability,
+            interpolate=interpolate,
+        )
+        return self.query(query)
+
     def covariance(
-        self, of: Names, **asked: Unpack[CovarianceAsked]
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        target: Target = "table",
+        scores: PairScores = (None, None),
     ) -> Answers[CovarianceEstimate]:
-        """Return the covariance of two attributes, as :func:`deniable.estimate_covariance`."""
-        return Covariance(self._names(of), **self._told(**asked)).ask(self.source)
+        """Return the original covariance of two attributes; see :class:`deniable.Covariance`.
 
-    @spelled_out(Independence)
-    def test(self, of: Names, **asked: Unpack[IndependenceAsked]) -> Answers[IndependenceTest]:
-        """Return the test of independence, as :func:`deniable.independence_test`."""
-        return Independence(self._names(of), **self._told(**asked)).ask(self.source)
+        Examples:
+            >>> import deniable, pyarrow
+            >>> scored = [deniable.Attribute(name, ("no", "yes"), scores=(0, 1)) for name in "ab"]
+            >>> plan = deniable.design(deniable.Schema(tuple(scored)), epsilon=3)
+            >>> a, b = ["no"] * 500 + ["yes"] * 500, ["no"] * 300 + ["yes"] * 500 + ["no"] * 200
+            >>> (found,) = deniable.open(pyarrow.table({"a": a, "b": b}), plan).covariance("a,b")
+            >>> low, high = found.confidence_interval(0.95)
+            >>> print(f"{found.estimate:.3f}, between {low:.3f} and {high:.3f}")
+            0.060, between 0.050 and 0.071
+        """
+        query = Covariance(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            target=target,
+            scores=scores,
+        )
+        return self.query(query)
 
-    @spelled_out(Trend)
-    def trend(self, of: Names = (), **asked: Unpack[TrendAsked]) -> Answers[TrendTests]:
-        """Return the tests of trend, as :func:`deniable.trend_test`."""
-        return Trend(self._names(of), **self._told(**asked)).ask(self.source)
+    def independence(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+    ) -> Answers[IndependenceTest]:
+        """Return χ², p-value and Cramér's V of two attributes; see :class:`deniable.Independence`.
 
-    @spelled_out(Agreement)
-    def agreement(self, of: Names = (), **asked: Unpack[Asked]) -> Answers[FormAgreement]:
-        """Return the test whether all forms agree, as :func:`deniable.form_agreement`."""
-        return Agreement(self._names(of), **self._told(**asked)).ask(self.source)
+        Examples:
+            >>> import deniable, pyarrow
+            >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(2, 2))
+            >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 270 + ["1"] * 500 + ["0"] * 230
+            >>> release = deniable.open(pyarrow.table({"a1": first, "a2": second}), plan)
+            >>> (test,) = release.independence("a1,a2")
+            >>> print(f"p = {test.p_value:.3f}, V = {test.to_plain()['cramers_v']:.2f}")
+            p = 0.011, V = 0.10
+        """
+        query = Independence(
+            of, by=by, where=where, weights=weights, level=level, answered=answered
+        )
+        return self.query(query)
 
-    @spelled_out(Leverage)
-    def leverage(self, of: Names, **asked: Unpack[LeverageAsked]) -> Answers[LeverageOfLiars]:
-        """Return how far liars can move shares, as :func:`deniable.leverage`."""
-        return Leverage(self._names(of), **self._told(**asked)).ask(self.source)
+    def trend(
+        self,
+        of: Sequence[str] = (),
+        *,
+        status: str,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        scores: Sequence[float] | None = None,
+        compare: Sequence[str] | None = None,
+    ) -> Answers[TrendTests]:
+        """Return the tests whether scores go with a status of two values; see
+        :class:`deniable.Trend`.
 
-    @spelled_out(ModelQuestion)
-    def model(self, formula: str, **asked: Unpack[ModelAsked]) -> Answers[Model]:
-        """Return a model fitted to every group of rows, as :func:`deniable.model`."""
-        return ModelQuestion(formula, **self._told(**asked)).ask(self.source)
+        Examples:
+            >>> import deniable, pyarrow
+            >>> snp = deniable.Attribute("rs1", ("0", "1", "2"), scores=(0, 1, 2))
+            >>> plan = deniable.design(deniable.Schema((snp,), keep=("status",)), epsilon=2)
+            >>> copies = [*"0" * 300, *"1" * 150, *"2" * 50, *"0" * 230, *"1" * 190, *"2" * 80]
+            >>> table = pyarrow.table({"rs1": copies, "status": ["0"] * 500 + ["1"] * 500})
+            >>> (found,) = deniable.open(table, plan).trend(status="status")
+            >>> print(f"z = {found.tests[0].z:.2f}, p = {found.tests[0].p_value:.1e}")
+            z = 4.47, p = 7.8e-06
+        """
+        query = Trend(
+            of,
+            status=status,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            scores=scores,
+            compare=compare,
+        )
+        return self.query(query)
 
-    def _names(self, of: Names, argument: str = "of") -> tuple[str, ...]:
-        return names_of(of, argument, self.schema)
+    def agreement(
+        self,
+        of: Sequence[str] = (),
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+    ) -> Answers[FormAgreement]:
+        """Return the test whether all forms fit one population; see :class:`deniable.Agreement`.
 
-    def _told(self, **asked: Any) -> dict[str, Any]:
-        """Return what a question is told: names as tuples, dictionaries checked, files read."""
-        if "by" in asked:
-            asked["by"] = self._names(asked["by"], "by")
-        if asked.get("known") is not None:
-            asked["known"] = read_margins(asked["known"])
-        if "collapse" in asked:
-            example = "levels by attribute, {'race': 'White|*'}"
-            asked["collapse"] = texts_of(asked["collapse"], "collapse", example)
-        if "compare" in asked:
-            asked["compared"] = asked.pop("compare")
-        return asked
+        Examples:
+            >>> import deniable, pyarrow
+            >>> plan = deniable.design(
+            ...     deniable.Schema.anonymous((3, 4)), epsilon=2, method="forms"
+            ... )
+            >>> table = pyarrow.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
+            >>> (found,) = deniable.open(deniable.randomize(table, plan), plan).agreement()
+            >>> 0 <= found.p_value <= 1
+            True
+        """
+        query = Agreement(of, by=by, where=where, weights=weights, level=level, answered=answered)
+        return self.query(query)
+
+    def leverage(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        target: Target = "table",
+    ) -> Answers[LeverageOfLiars]:
+        """Return how far one liar in a hundred moves each share; see :class:`deniable.Leverage`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> plan = deniable.design(deniable.Schema.anonymous((2,)), epsilon=1)
+            >>> table = pyarrow.table({"a1": ["0", "1"] * 500})
+            >>> (found,) = deniable.open(table, plan).leverage("a1")
+            >>> [round(row["moved"], 4) for row in found.table()], round(found.floor, 4)
+            ([0.0108, 0.0108], 2.164)
+        """
+        query = Leverage(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            target=target,
+        )
+        return self.query(query)
+
+    def compare(
+        self,
+        of: Sequence[str],
+        *,
+        column: str,
+        values: Sequence[str],
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        mean: bool = False,
+        scores: Scores = None,
+        target: Target = "table",
+    ) -> Answers[Difference]:
+        """Return differences and ratios between two values of a column; see
+        :class:`deniable.Comparison`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> smokes = deniable.Attribute("smokes", ("no", "yes"))
+            >>> plan = deniable.design(deniable.Schema((smokes,), keep=("town",)), epsilon=3)
+            >>> table = {"smokes": ["no"] * 620 + ["yes"] * 380, "town": ["A"] * 500 + ["B"] * 500}
+            >>> release = deniable.open(pyarrow.table(table), plan)
+            >>> rows = release.compare("smokes", column="town", values="B,A").table()
+            >>> [round(row["estimate"], 2) for row in rows]
+            [-0.84, 0.84]
+        """
+        query = Comparison(
+            of,
+            column=column,
+            values=values,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            mean=mean,
+            scores=scores,
+            target=target,
+        )
+        return self.query(query)
+
+    def smooth(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        known: Known = None,
+    ) -> Answers[Smoothed]:
+        """Return a table of three attributes or more by the model of all pairs, next to the
+        unbiased one: for small groups; see :class:`deniable.Smooth`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> plan = deniable.design(deniable.Schema.anonymous((2, 2, 2)), epsilon=6)
+            >>> rows = {"a1": ["0", "1"] * 90, "a2": ["0", "1", "1"] * 60, "a3": ["1", "0"] * 90}
+            >>> len(deniable.open(pyarrow.table(rows), plan).smooth("a1,a2,a3")[0].table())
+            8
+        """
+        query = Smooth(
+            of, by=by, where=where, weights=weights, level=level, answered=answered, known=known
+        )
+        return self.query(query)
+
+    def model(
+        self,
+        formula: str,
+        *,
+        collapse: Mapping[str, str] | None = None,
+        prior: bool = True,
+        against: str | None = None,
+        known: Known = None,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+    ) -> Answers[Model]:
+        """Return a regression or a log-linear model; see :class:`deniable.ModelQuery`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
+            >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200
+            >>> release = deniable.open(pyarrow.table({"a1": first, "a2": second}), plan)
+            >>> row = release.model("a2 ~ a1")[0].odds_ratios()[0]
+            >>> print(f"{row['odds_ratio']:.2f}, from {row['low']:.2f} to {row['high']:.2f}")
+            2.45, from 1.85 to 3.24
+        """
+        query = ModelQuery(
+            formula,
+            collapse={} if collapse is None else collapse,
+            prior=prior,
+            against=against,
+            known=known,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+        )
+        return self.query(query)
 
 
-def open_release(
+def open(  # noqa: A001 - called as deniable.open
     released: Any, plan: Plan | None = None, *, anyway: bool = False, randomized: bool = False
 ) -> OpenedRelease:
-    """Open a release, to ask it any number of questions.
+    """Open a release for queries.
 
     Args:
         released: a folder made by :func:`deniable.share`, one or several paths, or a dataframe.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
-        anyway: go on with a table that the mechanism cannot have released (p-value below 1e-6).
+        plan: the design or mechanism, or the file or folder with it; not needed for a folder.
+        anyway: accept a table that the mechanism cannot have released (p-value below 1e-6).
         randomized: confirms that ``plan`` randomized the table. Without it there is a warning,
-            unless something identifies the release: its folder, a file whose digest the record of
-            ``plan`` has, the column of forms, or the mark of a frame that
+            unless the release is identified: by its folder, by a file's digest in the record of
+            ``plan``, by the column of forms, or by the mark of a frame that
             :func:`deniable.randomize` returned (pandas, pyarrow, Polars).
 
     Raises:
-        InputError: if it cannot be read, nothing says what randomized it, or it cannot have come
-            from there.
+        InputError: if it cannot be read, has no known mechanism, or cannot have come from it.
 
     Examples:
         >>> import deniable, pyarrow
-        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(2, 2))
-        >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 270 + ["1"] * 500 + ["0"] * 230
-        >>> release = deniable.open_release(pyarrow.table({"a1": first, "a2": second}), plan)
-        >>> (test,) = release.test("a1,a2")
-        >>> f"{test.p_value:.3f}"
-        '0.011'
+        >>> plan = deniable.design(deniable.Schema.anonymous((2, 3)), attribute_epsilon=(2, 2))
+        >>> table = pyarrow.table({"a1": ["0", "1"] * 9, "a2": ["0", "2"] * 9})
+        >>> release = deniable.open(table, plan)
+        >>> release.schema.names
+        ('a1', 'a2')
     """
     # Not @typed: warnings name the line that called.
     check_type("anyway", anyway, bool)
     check_type("randomized", randomized, bool)
     if plan is None or isinstance(plan, str | Path):
-        release = find_release(released, plan)
+        release = open_release(released, plan)
     else:
         rows = plan.released_rows if isinstance(plan, Design) else None
-        release = find_release(released, Strata.one(mechanism_of(plan)), n_released=rows)
+        release = open_release(released, Strata.one(mechanism_of(plan)), n_released=rows)
     if (mark := mark_of(released)) is not None:
         own = {mechanism.digest for mechanism in release.strata.mechanisms.values()}
         if mark not in own and not anyway:
             raise InputError(
-                "another mechanism randomized this table; give the plan that it was randomized "
-                "with, or `anyway` to go on all the same"
+                "another mechanism randomized this table; give its plan, or `anyway` to accept it"
             )
         release = replace(release, identified=release.identified or mark in own)
     check_origin(release, anyway=anyway, randomized=randomized)

@@ -1,5 +1,6 @@
 """The verdicts in the documentation: every claim of every study, written by the command."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -28,26 +29,47 @@ def run(verdict: str = "not reproduced", **more: object) -> dict[str, object]:
     return {"study": "made-up", "quick": False, "seed": 3, "claims": claims} | more
 
 
-def test_the_page_lists_every_claim_of_every_study_with_a_verdict() -> None:
+def listed() -> list[dict[str, str]]:
+    with PAGE.with_name(table.FILE).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_file_lists_every_claim_of_every_study_with_a_verdict() -> None:
+    expected = [
+        (study.name, claim.statement, claim.source)
+        for study in STUDIES
+        for claim in study.text.claim
+    ]
+    assert [(row["study"], row["claim"], row["source"]) for row in listed()] == expected
+    assert {row["verdict"] for row in listed()} <= {*Verdict, "in full only"}
+
+
+def test_the_page_counts_the_verdicts_and_lists_every_claim_that_was_not_reproduced() -> None:
     page = PAGE.read_text(encoding="utf-8")
     part = page.split(table.BEGIN)[1].split(table.END)[0]
-    summary, *studies = part.split("\n### ")
-    counted = {row[0].split("`")[1]: [int(cell) for cell in row[2:]] for row in rows(summary)}
-    listed = {each.split("\n")[0]: rows(each) for each in studies}
-    assert list(listed) == list(counted) == [study.name for study in STUDIES]
-    for study in STUDIES:
-        expected = [[c.statement, c.source] for c in study.text.claim]
-        assert [[c.replace("\\|", "|") for c in row[:2]] for row in listed[study.name]] == expected
-        verdicts = [row[2] for row in listed[study.name]]
-        assert counted[study.name] == [verdicts.count(verdict) for verdict in Verdict]
-        assert set(verdicts) <= {*Verdict, "in full only"}
+    summary, failed = part.split("| study | claim |")
+    counted = {row[0].strip("`"): [int(cell) for cell in row[2:]] for row in rows(summary)}
+    assert list(counted) == [study.name for study in STUDIES]
+    for name, counts in counted.items():
+        verdicts = [row["verdict"] for row in listed() if row["study"] == name]
+        assert counts == [verdicts.count(verdict) for verdict in Verdict]
+    wanted = [
+        [f"`{row['study']}`", row["claim"], row["verdict"]]
+        for row in listed()
+        if row["verdict"] != Verdict.REPRODUCED
+    ]
+    shown = rows("| study | claim |" + failed)
+    assert [[cell.replace("\\|", "|") for cell in row] for row in shown] == wanted
 
 
 def test_a_table_counts_verdicts_and_says_which_runs_were_quick() -> None:
     text = table.table_text([TEXT], {"made-up": run()})
     assert text.startswith("Full runs, seed 3.")
-    assert rows(text.split("###")[0])[0][1:] == ["A study", "0", "0", "1", "0", "0"]
-    assert rows(text.split("###")[1]) == [["\\|x\\| is 1", "nobody", "not reproduced"]]
+    summary, failed = text.split("\n\n| study | claim |")
+    assert rows(summary)[0][1:] == ["A study", "0", "0", "1", "0", "0"]
+    assert rows("| study | claim |" + failed) == [["`made-up`", "\\|x\\| is 1", "not reproduced"]]
+    reproduced = table.table_text([TEXT], {"made-up": run("reproduced")})
+    assert rows("| study | claim |" + reproduced.split("| study | claim |")[1]) == []
     quick = table.table_text([TEXT], {"made-up": run(quick=True)})
     assert quick.startswith("Runs, seed 3. Quick ones")
 
@@ -55,9 +77,9 @@ def test_a_table_counts_verdicts_and_says_which_runs_were_quick() -> None:
 def test_a_run_of_other_claims_or_none_at_all_is_refused() -> None:
     other = with_text(TEXT, claim=(with_text(CLAIM, statement="x is 2"),))
     with pytest.raises(ValueError, match="the run of made-up is of other claims"):
-        table.table_text([other], {"made-up": run()})
+        table.csv_text([other], {"made-up": run()})
     with pytest.raises(ValueError, match="no run of made-up"):
-        table.table_text([TEXT], {})
+        table.csv_text([TEXT], {})
 
 
 def test_a_claim_that_quick_runs_leave_out_is_listed_all_the_same() -> None:
@@ -75,14 +97,16 @@ def test_only_what_is_between_the_markers_is_replaced() -> None:
         table.replaced("no marker", "new")
 
 
-def test_of_a_study_that_was_not_run_the_page_keeps_what_it_says() -> None:
+def test_a_study_that_was_not_run_keeps_its_verdicts(tmp_path: Path) -> None:
     texts = [study.text for study in STUDIES]
+    path = PAGE.with_name(table.FILE)
+    known = table.runs_in(path)
+    assert table.csv_text(texts, known) == path.read_text(encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
-    known = table.runs_on(page)
     assert table.replaced(page, table.table_text(texts, known)) == page
-    assert table.runs_on("no table") == {}
-    text = table.table_text([TEXT], {"made-up": run(quick=True)})
-    kept = table.runs_on(f"{table.BEGIN}\n\n{text}\n\n{table.END}")
+    assert table.runs_in(tmp_path / "none.csv") == {}
+    (tmp_path / "one.csv").write_text(table.csv_text([TEXT], {"made-up": run(quick=True)}))
+    kept = table.runs_in(tmp_path / "one.csv")
     assert kept["made-up"] | {"study": "made-up"} == run(quick=True)
 
 

@@ -72,7 +72,7 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
     assert not (tmp_path / "counted").exists()
     mistyped = ["mistyped" if word == "l" else word for word in again]
     absent = deniable(*mistyped, "counted", "--no-new-ledger")
-    assert (absent.status, "begin a new one with --new-ledger" in absent.err) == (2, True)
+    assert (absent.status, "start a new one with --new-ledger" in absent.err) == (2, True)
     assert deniable(*again, "counted", "--population", "Pupils", "--new-ledger").status == 0
     (shown,) = deniable("ledger", "show", "l", "--json").json["populations"]
     assert (shown["releases"], shown["epsilon"]) == (1, pytest.approx(2.3))
@@ -237,7 +237,7 @@ def test_a_study_is_not_randomized_again(deniable, study):
     more = ["--schema", "example/schema.toml", "--epsilon", "1", "--output", "r"]
     refused = deniable("share", "study", *more)
     assert refused.status == 2
-    assert "randomized already; deniable collect export" in refused.err
+    assert "already randomized; deniable collect export" in refused.err
 
 
 def test_what_serves_beyond_this_machine_needs_both_parts_of_a_certificate(deniable, study):
@@ -372,5 +372,5 @@ def test_a_study_is_inspected_and_estimated_from_as_it_is(deniable, study, tmp_p
 
 def test_a_mistyped_ledger_of_an_export_is_refused_if_none_is_to_be_begun(deniable, study):
     export = ["collect", "export", "study", "--output", "r", "--ledger", "mistyped"]
-    assert "no such ledger; put it back" in deniable(*export, "--no-new-ledger").err
+    assert "no such ledger; restore it" in deniable(*export, "--no-new-ledger").err
     assert "nothing has been collected yet" in deniable(*export, "--new-ledger").err

@@ -26,7 +26,7 @@ def test_a_draft_is_refused_until_it_is_accepted_and_then_said_everywhere(deniab
     assert record["guarantee"]["drafted"] == ["sex", "age", "blood"]
     report = (people / "r" / "report.html").read_text()
     for text in (accepted.out, report):
-        assert "categories and bin edges were read off the data: they are a disclosure" in text
+        assert "bin edges were read off the data: they are themselves a disclosure" in text
     assert deniable("inspect", "r").status == 0
     pram = ["pram", *words, "--attenuation", "0.5", "--output", "p"]
     assert "--accept-drafted" in deniable(*pram).err
@@ -79,7 +79,10 @@ def test_rows_of_nobody_are_found_at_the_first_look(deniable, people):
     rows = ["f,25,A,p1", "m,61,0,", "f,30,A,p1", "m,59,AB,"]
     (people / "people.csv").write_text("sex,age,blood,who\n" + "\n".join(rows) + "\n")
     result = deniable(*SHARE, "--person", "who")
-    assert "the first in data row 2, column 'who': 2 values are empty; fill in whose" in result.err
+    assert (
+        "the first in data row 2, column 'who': 2 values are empty; fill in the person"
+        in result.err
+    )
 
 
 def test_pram_looks_first_too(deniable, people):
@@ -174,7 +177,7 @@ def test_init_takes_what_is_known_of_the_file_and_share_reads_what_init_read(den
     (tmp_path / "t.data").write_text("\n".join(rows) + "\n", encoding="latin-1")
     init = ["schema", "init", "t.data", "--output", "s.toml"]
     refused = deniable(*init, "--encoding", "latin-1", "--separator", ";")
-    assert "the first row looks like data; say --no-header" in refused.err
+    assert "the first row looks like data; set --no-header" in refused.err
     told = ["--no-header", "--columns", "sex,hours", "--decimal", ",", "--encoding", "latin-1"]
     assert deniable(*init, *told).status == 0
     again = deniable(*init, *told)
@@ -213,7 +216,7 @@ def test_dates_are_read_as_the_file_writes_them(deniable, tmp_path):
     text = (tmp_path / "s.toml").read_text().replace('dates = "31.12.2025"\n', "")
     (tmp_path / "s.toml").write_text(text)
     refused = deniable("share", *accepted, *levels, "--output", "q")
-    assert "or say how dates are written: with --dates, or in the schema's [file]" in refused.err
+    assert "or give the form of dates with --dates, or in the schema's [file]" in refused.err
     told = ["--dates", "31.12.2025"]
     assert deniable("share", *accepted, *levels, "--output", "q", *told).status == 0
     assert deniable("pram", *accepted, "--attenuation", "0.5", "--output", "p", *told).status == 0

@@ -16,10 +16,10 @@ def mechanism(deniable, people):
     (people / "raw.csv").write_text("sex,age,blood\n" + ROWS.replace("25", '"[0,30)"'))
 
 
-@pytest.mark.parametrize("words", [["estimate", "--of", "sex"], ["test", "--of", "sex,blood"]])
+@pytest.mark.parametrize("words", [["--of", "sex"], ["independence", "--of", "sex,blood"]])
 def test_true_values_are_no_release(deniable, people, mechanism, words):
-    command, *rest = words
-    asked = [command, "raw.csv", "--mechanism", "m.json", *rest]
+    *query, option, names = words
+    asked = ["estimate", *query, "raw.csv", "--mechanism", "m.json", option, names]
     done = deniable(*asked)
     assert (done.status, "is not a release of this mechanism" in done.err) == (2, True), done.err
     insisted = deniable(*asked, "--anyway")
@@ -102,12 +102,13 @@ def test_a_bare_table_is_warned_of_unless_it_is_confirmed_or_in_the_record(denia
     (people / "other.csv").write_bytes((people / "copy.csv").read_bytes() + b"\n")
     deniable("randomize", "people.csv", "--mechanism", "r", "--output", "out.csv")
     warning = "this table cannot be identified as a release of the mechanism"
-    for command in (["estimate", "--of", "sex"], ["test", "--of", "sex,blood"]):
+    for query, names in (([], "sex"), (["independence"], "sex,blood")):
         for table in ("copy.csv", "other.csv"):
-            asked = [command[0], table, "--mechanism", "r", *command[1:], "--anyway"]
+            asked = ["estimate", *query, table, "--mechanism", "r", "--of", names, "--anyway"]
             assert (warning in deniable(*asked).err) == (table == "other.csv")
             assert warning not in deniable(*asked, "--randomized").err
-    for words in (["model", "out.csv", "sex ~ blood"], ["synthesize", "out.csv", "--output", "s"]):
+    model = ["estimate", "model", "out.csv", "sex ~ blood"]
+    for words in (model, ["synthesize", "out.csv", "--output", "s"]):
         asked = [*words, "--mechanism", "r", "--anyway"]
         assert warning in deniable(*asked).err
         assert warning not in deniable(*asked, "--randomized").err

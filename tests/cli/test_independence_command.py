@@ -22,6 +22,9 @@ categories = ["no", "some", "often"]
 """
 
 
+TEST = ("estimate", "independence")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """900 people: who smokes coughs more; towns do not matter."""
@@ -49,7 +52,7 @@ def release(folder: Path, deniable: Any) -> str:
 
 
 def test_two_attributes_of_a_release_are_tested(release: str, deniable: Any, folder: Path) -> None:
-    done = deniable("test", release, "--of", "smokes,coughs", "--json")
+    done = deniable(*TEST, release, "--of", "smokes,coughs", "--json")
     assert done.status == 0, done.err
     answer = done.json
     assert (answer["n"], answer["degrees_of_freedom"]) == (900, 2)
@@ -67,7 +70,7 @@ def test_two_attributes_of_a_release_are_tested(release: str, deniable: Any, fol
 
 
 def test_the_screen_says_what_the_numbers_are(release: str, deniable: Any) -> None:
-    done = deniable("test", release, "--of", "smokes,coughs")
+    done = deniable(*TEST, release, "--of", "smokes,coughs")
     assert done.status == 0, done.err
     said = "Independence of smokes and coughs: 900 rows, of the population they were drawn from"
     assert said in done.out
@@ -80,26 +83,26 @@ def test_a_p_value_too_small_for_a_float_is_not_shown_as_0(release: str, deniabl
     rows += [("yes", "no", 10), ("yes", "some", 10**7), ("yes", "often", 10**6)]
     lines = ["smokes,coughs,count", *(f"{s},{c},{n}" for s, c, n in rows)]
     Path("many.csv").write_text("\n".join(lines) + "\n")
-    words = ("test", release, "--counts", "many.csv", "--of", "smokes,coughs", "--anyway")
+    words = (*TEST, release, "--counts", "many.csv", "--of", "smokes,coughs", "--anyway")
     assert deniable(*words, "--json").json["p_value"] == 0.0
     assert "below 0.000001" in deniable(*words).out
 
 
 def test_a_kept_column_is_one_of_the_two_or_forms_groups(release: str, deniable: Any) -> None:
-    with_town = deniable("test", release, "--of", "town,coughs", "--json").json
+    with_town = deniable(*TEST, release, "--of", "town,coughs", "--json").json
     assert with_town["attributes"] == ["coughs", "town"]
     assert with_town["degrees_of_freedom"] == 2
     assert with_town["p_value"] > 1e-4
-    by_town = deniable("test", release, "--of", "smokes,coughs", "--by", "town", "--json").json
+    by_town = deniable(*TEST, release, "--of", "smokes,coughs", "--by", "town", "--json").json
     assert [group["group"] for group in by_town["groups"]] == [{"town": "north"}, {"town": "south"}]
     assert sum(group["n"] for group in by_town["groups"]) == 900
-    one = deniable("test", release, "--of", "smokes,coughs", "--where", "town=south", "--json").json
+    one = deniable(*TEST, release, "--of", "smokes,coughs", "--where", "town=south", "--json").json
     assert one["statistic"] == by_town["groups"][1]["statistic"]
 
 
 def test_python_says_the_same(release: str, deniable: Any) -> None:
-    result = package.independence_test(release, of=("smokes", "coughs"))
-    assert result.to_plain() == deniable("test", release, "--of", "smokes,coughs", "--json").json
+    (result,) = package.open(release).independence("smokes,coughs")
+    assert result.to_plain() == deniable(*TEST, release, "--of", "smokes,coughs", "--json").json
 
 
 @pytest.mark.parametrize(
@@ -120,7 +123,7 @@ def test_python_says_the_same(release: str, deniable: Any) -> None:
 def test_bad_questions_end_in_one_sentence(
     release: str, deniable: Any, arguments: tuple[str, ...], problem: str
 ) -> None:
-    done = deniable("test", *arguments)
+    done = deniable("estimate", "independence", *arguments)
     assert (done.status, done.out) == (2, "")
     assert problem in done.err
     assert len(done.err.splitlines()) == 1

@@ -88,7 +88,7 @@ def test_the_whole_protocol_on_the_shipped_example(deniable, tmp_path, target):
     assert "Strength" in report
     assert "λ-randomization" in report
     plain = deniable(
-        "estimate", "release", "--of", "hhi,whi", "--covariance", "--scores", "0,1;0,1",
+        "estimate", "covariance", "release", "--of", "hhi,whi", "--scores", "0,1;0,1",
         "--target", target, "--json",
     ).json  # fmt: skip
     with (EXAMPLES / "insurance.csv").open() as file:
@@ -98,7 +98,7 @@ def test_the_whole_protocol_on_the_shipped_example(deniable, tmp_path, target):
     true = sum(a and b for a, b in rows) / n - means[0] * means[1]
     # Seven standard errors: fails by chance less than once in ten billion runs.
     assert abs(plain["estimate"] - true) < 7 * plain["standard_error"]
-    assert deniable("estimate", "release", "--of", "hours,husband_income", "--covariance").out
+    assert deniable("estimate", "covariance", "release", "--of", "hours,husband_income").out
 
 
 def test_a_whole_table_is_randomized_in_every_mode_and_estimated_from(deniable, kept):

@@ -90,7 +90,7 @@ def test_rows_of_one_person_count_each(deniable, people):
     again = deniable(
         *SHARE, "--person", "who", "--person-epsilon", "9", "--population", "ward", "--output", "r2"
     )
-    assert "people of population 'clinic' too" in again.err
+    assert "population 'clinic' has exactly the same people" in again.err
     assert "exactly the same people" in deniable("ledger", "check", "l").out
 
 
@@ -140,7 +140,10 @@ def test_check_finds_a_release_and_misses_one(deniable, people):
     deniable(*SHARE[:-2], "--output", "r2")
     assert deniable("ledger", "check", "l", "--release", "r1").status == 0
     missed = deniable("ledger", "check", "l", "--release", "r1", "--release", "r2")
-    assert (missed.status, "r2: the ledger does not know this release" in missed.err) == (2, True)
+    assert (missed.status, "r2: the ledger does not contain this release" in missed.err) == (
+        2,
+        True,
+    )
     plain = deniable("ledger", "check", "l", "--json").json
     assert (plain["events"], plain["remarks"]) == (4, [])
     assert plain["digest"] == Ledger("l").events()[-1].digest
@@ -185,7 +188,7 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
 
     monkeypatch.setenv("DENIABLE_LEDGER", "l")
     lost = deniable(*SHARE[:-2], "--output", "r1")  # failed before: a new one, without a word
-    assert (lost.status, "DENIABLE_LEDGER names it; put it back" in lost.err) == (2, True)
+    assert (lost.status, "DENIABLE_LEDGER names it; restore it" in lost.err) == (2, True)
     begun = deniable(*SHARE, "--output", "r1")
     assert (begun.status, "l is a new ledger, without a budget" in begun.err) == (0, True)
     plan = library.design(Schema.from_toml("people.toml"), attribute_epsilon=[1, 1, 1])
@@ -236,13 +239,13 @@ def test_pram_reserves_the_worst_stratum_and_counts_what_was_drawn(deniable, peo
     ("words", "said"),
     [
         ([*SHARE[:-1], "out/l", "--output", "out"], "folder of the ledger does not exist"),
-        ([*SHARE[:-1], "r/l", "--force", "--output", "r"], "never stands in the folder"),
+        ([*SHARE[:-1], "r/l", "--force", "--output", "r"], "lies in the folder of a release"),
         ([*SHARE, "--insecure-seed", "1", "--output", "x"], "no release to be counted"),
-        ([*SHARE[:-2], "--population", "p", "--output", "x"], "--population is for a ledger"),
+        ([*SHARE[:-2], "--population", "p", "--output", "x"], "--population needs a ledger"),
         (["ledger", "show", "none"], "no such ledger"),
         (["ledger", "budget", "l", "--epsilon", "0"], "positive number"),
         (["randomize", "people.csv", "--mechanism", "m.json", "--ledger", "x.csv",
-          "--output", "x.csv", "--force"], "never stands in"),
+          "--output", "x.csv", "--force"], "lies in the folder of a release"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_sentence(deniable, people, words, said):
@@ -284,7 +287,7 @@ def test_rows_that_were_complete_when_the_process_died_count_and_are_swept(
 def test_a_mistyped_ledger_is_refused_if_none_is_to_be_begun(deniable, people, monkeypatch):
     # Failed before: it was begun, and no earlier release counted.
     refused = deniable(*SHARE, "--no-new-ledger", "--output", "r")
-    assert (refused.status, "begin a new one with --new-ledger" in refused.err) == (2, True)
+    assert (refused.status, "start a new one with --new-ledger" in refused.err) == (2, True)
     assert not (people / "l").exists()
     monkeypatch.setenv("DENIABLE_LEDGER", "l")
     assert deniable(*SHARE[:-2], "--output", "r").status == 2

@@ -103,7 +103,7 @@ def cells(result):
 @pytest.mark.parametrize("method", ["warner", "square", "bound"])
 def test_from_a_frontier_of_two_columns_to_estimates_of_either(deniable, traced, method):
     text = picked(deniable, method).out
-    assert "'age+sex' stands for the columns age and sex, randomized as one value" in text
+    assert "'age+sex' merges the columns age and sex, randomized as one value" in text
     plain = json.loads((traced / "m.json").read_text())
     (whole,) = plain["schema"]["attribute"]
     assert whole["name"] == "age+sex"
@@ -170,7 +170,7 @@ def test_a_matrix_of_a_combination_replaces_both_attributes_of_a_schema(deniable
     assert names == ["age+sex", "town"]
     assert record["mechanism"]["attributes"][0]["parts"] == ["age", "sex"]
     assert record["guarantee"]["unprotected"] == ["age+sex"]
-    assert any("stands for the columns age and sex" in line for line in record["small_print"])
+    assert any("merges the columns age and sex" in line for line in record["small_print"])
     assert deniable("inspect", "release").status == 0
     result = cells(deniable("estimate", "release", "--of", "sex,town", "--json").json)
     for key, share in shares_of("sex", "town").items():
@@ -237,7 +237,7 @@ def test_other_methods_randomize_a_merged_attribute_like_any_other(deniable, pla
         result = cells(deniable("estimate", "release", "--of", ",".join(of), "--json").json)
         for key, share in shares_of(*of).items():
             assert abs(result[key]["estimate"] - share) < 6 * result[key]["standard_error"]
-    tested = deniable("test", "release", "--of", "age,sex", "--json")
+    tested = deniable("estimate", "independence", "release", "--of", "age,sex", "--json")
     assert tested.status == 0, tested.err
     assert tested.json["p_value"] < 1e-3
 
@@ -295,7 +295,7 @@ def test_bad_input_about_parts_is_one_sentence(deniable, traced):
     refused(deniable("inspect", "m.json", "--covariance", "age,sex"), "depends on all of its parts")
     refused(
         deniable("randomize", "r.csv", "--mechanism", "m.json", "--output", "r.csv"),
-        "is the table that is read",
+        "is the input table",
     )
     (traced / "one.csv").write_text("age\nyoung\n")
     refused(deniable("randomize", "one.csv", "--mechanism", "m.json"), "no column 'sex'")
@@ -324,7 +324,7 @@ def test_bad_input_about_parts_is_one_sentence(deniable, traced):
     refused(
         deniable("share", "t.csv", "--schema", "merged.toml", "--epsilon", "3", "--person", "sex",
                  "--output", "g"),
-        "'sex' says whose row it is",
+        "'sex' identifies persons",
     )  # fmt: skip
     refused(
         deniable("pram", "t.csv", "--schema", "merged.toml", "--attenuation", "0.5", "--numeric",

@@ -22,6 +22,9 @@ categories = ["f", "m"]
 """
 
 
+MODEL = ("estimate", "model")
+
+
 @pytest.fixture
 def release(tmp_path: Path, deniable: Any) -> str:
     people(2000).to_pandas().to_csv(tmp_path / "table.csv", index=False)
@@ -49,21 +52,26 @@ def test_rows_and_people_are_left_out_and_said(release: str, deniable: Any, tmp_
     )
     assert done.status == 0, done.err
     question = ("--where", "weight>=1", "--where", "town=A|B", "--answered")
-    done = deniable("model", "gaps", "hours ~ a + b", *question)
+    done = deniable(*MODEL, "gaps", "hours ~ a + b", *question)
     assert done.status == 0, done.err
     assert "Only rows where weight >= 1 and town = A or B." in done.out
-    assert "Left out: 1 row where 'hours' is empty. Only those who answered a." in done.out
-    plain = json.loads(deniable("model", "gaps", "y ~ a", *question, "--json").out)
+    assert (
+        "Left out: 1 row where 'hours' is empty. Only respondents with an answer to a." in done.out
+    )
+    plain = json.loads(deniable(*MODEL, "gaps", "y ~ a", *question, "--json").out)
     assert (plain["where"], plain["answered"]) == (["weight >= 1", "town = A or B"], ["a"])
     shares = deniable("estimate", "gaps", "--of", "a,y", "--weights", "hours", "--answered")
     assert shares.status == 0, shares.err
-    assert "Left out: 1 row where 'hours' is empty. Only those who answered a." in shares.out
-    test = deniable("test", "gaps", "--of", "a,y", "--answered")
-    assert (test.status, "Only those who answered a." in test.out) == (0, True), test.err
-    test = deniable("test", "gaps", "--of", "a,town", "--answered", "--json")
+    assert (
+        "Left out: 1 row where 'hours' is empty. Only respondents with an answer to a."
+        in shares.out
+    )
+    test = deniable("estimate", "independence", "gaps", "--of", "a,y", "--answered")
+    assert (test.status, "Only respondents with an answer to a." in test.out) == (0, True), test.err
+    test = deniable("estimate", "independence", "gaps", "--of", "a,town", "--answered", "--json")
     assert (test.status, test.json["degrees_of_freedom"]) == (0, 4), test.err
-    refused = deniable("test", "gaps", "--of", "a,y", "--trend", "--answered")
-    assert (refused.status, "--answered is for" in refused.err) == (2, True)
+    refused = deniable("estimate", "trend", "gaps", "--of", "a", "--status", "y", "--answered")
+    assert (refused.status, "Unknown option: --answered" in refused.err) == (2, True)
     refused = deniable("estimate", "gaps", "--of", "y", "--where", "a=p")
     assert (refused.status, "rows cannot be selected by 'a'" in refused.err) == (2, True)
     refused = deniable("estimate", "gaps", "--of", "y", "--where", "town=Z")
@@ -72,7 +80,7 @@ def test_rows_and_people_are_left_out_and_said(release: str, deniable: Any, tmp_
 
 def test_a_model_is_printed_written_and_drawn(release: str, deniable: Any, tmp_path: Path) -> None:
     done = deniable(
-        *("model", release, "y ~ a + b", "--collapse", "a=p|*", "--against", "y ~ b"),
+        *(*MODEL, release, "y ~ a + b", "--collapse", "a=p|*", "--against", "y ~ b"),
         *("--output", "m.csv", "--plot", "m.svg"),
     )
     assert done.status == 0, done.err
@@ -82,9 +90,9 @@ def test_a_model_is_printed_written_and_drawn(release: str, deniable: Any, tmp_p
     first = (tmp_path / "m.csv").read_text().splitlines()[0]
     assert first.startswith('"term","estimate","std_error","statistic","p_value","low","high"')
     assert "<svg" in (tmp_path / "m.svg").read_text()
-    again = deniable("model", release, "y ~ a + b", "--output", "m.csv", "--odds-ratios")
+    again = deniable(*MODEL, release, "y ~ a + b", "--output", "m.csv", "--odds-ratios")
     assert again.status == 2
-    forced = deniable("model", release, "y ~ a", "--output", "m.csv", "--odds-ratios", "--force")
+    forced = deniable(*MODEL, release, "y ~ a", "--output", "m.csv", "--odds-ratios", "--force")
     assert forced.status == 0, forced.err
     assert "odds ratio" in forced.out
 
@@ -92,11 +100,21 @@ def test_a_model_is_printed_written_and_drawn(release: str, deniable: Any, tmp_p
 def test_predictions_groups_weights_priors_and_margins_are_options(
     release: str, deniable: Any
 ) -> None:
-    done = deniable("model", release, "y ~ b", "--predict", "--prior", "--anyway", "--show-values")
+    done = deniable(*MODEL, release, "y ~ b", "--predict", "--prior", "--anyway", "--show-values")
     assert done.status == 0, done.err
     assert len([line for line in done.out.splitlines() if " yes " in line]) == 2
     plain = deniable(
-        *("model", release, "~ y*b", "--by", "town", "--weights", "weight", "--no-prior"),
+        *(
+            "estimate",
+            "model",
+            release,
+            "~ y*b",
+            "--by",
+            "town",
+            "--weights",
+            "weight",
+            "--no-prior",
+        ),
         *("--known", "census.csv", "--level", 0.9, "--json"),
     )
     assert plain.status == 0, plain.err
@@ -107,16 +125,16 @@ def test_predictions_groups_weights_priors_and_margins_are_options(
     assert sum(p["estimate"] for p in groups[0]["predictions"] if p["b"] == "f") == (
         pytest.approx(0.5, abs=1e-6)
     )
-    numbers = deniable("model", release, "hours ~ a + b", "--where", "town=A")
+    numbers = deniable(*MODEL, release, "hours ~ a + b", "--where", "town=A")
     assert numbers.status == 0, numbers.err
     assert "Linear model hours ~ a + b, where town = A" in numbers.out
 
 
 def test_a_formula_of_one_attribute_is_fitted(release: str, deniable: Any) -> None:
-    done = deniable("model", release, "~ a")  # failed before: a traceback
+    done = deniable(*MODEL, release, "~ a")  # failed before: a traceback
     assert done.status == 0, done.err
     assert "Likelihood ratio test without a" in done.out
-    both = deniable("model", release, "y ~ a*b")
+    both = deniable(*MODEL, release, "y ~ a*b")
     assert "test without a (and a:b, which contains it)" in both.out
 
 
@@ -127,11 +145,9 @@ def test_counts_need_no_release(release: str, deniable: Any, tmp_path: Path) -> 
     rows.groupby(["y", "a", "b"]).size().reset_index(name="count").to_csv(
         tmp_path / "c.csv", index=False
     )
-    counted = deniable(
-        "model", "y ~ a + b", "--mechanism", "release", "--counts", "c.csv", "--json"
-    )
+    counted = deniable(*MODEL, "y ~ a + b", "--mechanism", "release", "--counts", "c.csv", "--json")
     assert counted.status == 0, counted.err
-    whole = deniable("model", release, "y ~ a + b", "--json")
+    whole = deniable(*MODEL, release, "y ~ a + b", "--json")
     assert counted.json["coefficients"] == whole.json["coefficients"]
 
 
@@ -140,14 +156,12 @@ def test_estimate_holds_known_shares_and_smooths_small_groups(release: str, deni
     assert held.status == 0, held.err
     of = {tuple(cell["values"]): cell["estimate"] for cell in held.json["cells"]}
     assert of["no", "f"] + of["yes", "f"] == pytest.approx(0.5, abs=1e-12)
-    smooth = deniable("estimate", release, "--of", "y,a,b", "--smooth", "pairs")
+    smooth = deniable("estimate", "smooth", release, "--of", "y,a,b")
     assert smooth.status == 0, smooth.err
     assert "Shares of y, a, b by the model of all pairs" in smooth.out
     assert "All pairs against the saturated model" in smooth.out
     assert "unbiased" in smooth.out
-    wide = deniable(
-        "estimate", release, "--of", "y,a,b", "--smooth", "pairs", "--wide", "--output", "w.csv"
-    )
+    wide = deniable("estimate", "smooth", release, "--of", "y,a,b", "--wide", "--output", "w.csv")
     assert wide.status == 0, wide.err
     assert Path("w.csv").read_text().startswith('"y","a","b=f","b=m","n"')
 
@@ -155,20 +169,31 @@ def test_estimate_holds_known_shares_and_smooths_small_groups(release: str, deni
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("model", "release"), "name a release and a formula"),
-        (("model", "release", "y ~ a +"), "formula 'y ~ a +': expected a column at its end"),
-        (("model", "release", "y ~ foo(a)"), "'foo' is not a function of formulas"),
-        (("model", "release", "y ~ log(a)"), "log(a) cannot be computed: 'a' has categories"),
-        (("model", "release", "y ~ `aa`"), "formula 'y ~ `aa`': there is no attribute 'aa'"),
-        (("model", "release", "y ~ 0"), "'y ~ 0' has no terms"),
-        (("model", "release", "y ~ a", "--odds-ratios", "--predict"), "not for both at once"),
+        ((*MODEL, "release"), "name a release and a formula"),
         (
-            ("model", "release", "y ~ a", "--by", "town", "--plot", "x.png"),
+            (*MODEL, "release", "y ~ a +"),
+            "formula 'y ~ a +': expected a column at its end",
+        ),
+        ((*MODEL, "release", "y ~ foo(a)"), "'foo' is not a function of formulas"),
+        (
+            (*MODEL, "release", "y ~ log(a)"),
+            "log(a) cannot be computed: 'a' has categories",
+        ),
+        (
+            (*MODEL, "release", "y ~ `aa`"),
+            "formula 'y ~ `aa`': there is no attribute 'aa'",
+        ),
+        ((*MODEL, "release", "y ~ 0"), "'y ~ 0' has no terms"),
+        (
+            (*MODEL, "release", "y ~ a", "--odds-ratios", "--predict"),
+            "give one of them",
+        ),
+        (
+            (*MODEL, "release", "y ~ a", "--by", "town", "--plot", "x.png"),
             "a plot is of one model",
         ),
-        (("model", "release", "y ~ a", "--plot", "x.pdf"), "ending in .png or .svg"),
-        (("estimate", "release", "--of", "y,a,b", "--smooth", "tree"), "--smooth pairs"),
-        (("estimate", "release", "--of", "y", "--mean", "--known", "census.csv"), "for shares"),
+        ((*MODEL, "release", "y ~ a", "--plot", "x.pdf"), "ending in .png or .svg"),
+        (("estimate", "smooth", "release", "--of", "y,a"), "for three attributes or more"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(

@@ -70,7 +70,7 @@ def test_a_batch_system_begins_works_and_finishes(deniable, parts):
     assert "Begun: 3 units with 15 rows" in begun.out
     early = deniable("finish", ".release.job")
     assert early.status == 2
-    assert "3 of 3 parts not there yet" in early.err
+    assert "3 of 3 parts are missing" in early.err
     first = deniable("work", ".release.job", "--part", "1/2")
     assert "1 units are not drawn yet, so no rows can be shuffled" in first.err
     assert "2 pieces of work done; 1 of 3 are left" in first.out
@@ -112,14 +112,14 @@ def test_what_was_begun_is_continued_and_nothing_else(deniable, parts):
     kept = part.read_bytes()
     refused = deniable(*words)
     assert refused.status == 2
-    assert "was begun and is not finished; continue with --resume" in refused.err
+    assert "an unfinished release exists; continue with --resume" in refused.err
     other = deniable(*words, "--resume", "--shuffle")
-    assert "was begun by another command" in other.err
+    assert "was started by another command" in other.err
     other = deniable("share", "people/0.csv", *words[2:], "--resume")
-    assert "was begun with other tables" in other.err
+    assert "was started with other tables" in other.err
     deniable("design", "--schema", "people.toml", "--attenuation", "0.5", "--output", "other.json")
     other = deniable("share", "--resume", "--mechanism", "other.json", "--output", "release")
-    assert "was begun with another mechanism" in other.err
+    assert "was started with another mechanism" in other.err
     done = deniable(*words, "--resume", "--jobs", 1)
     assert done.status == 0, done.err
     assert (parts / "release" / "data" / "part-00001.csv").read_bytes() == kept
@@ -142,7 +142,7 @@ def test_mistakes_are_one_sentence(deniable, parts):
          "these rows are not divided"),
         (["share", "--resume", "--output", "x"], "no release of that name that was begun"),
         (["work", "x"], "no release of that name that was begun"),
-        (["estimate", "people/*.xyz", "--mechanism", "m.json", "--of", "sex"], "no file has such"),
+        (["estimate", "people/*.xyz", "--mechanism", "m.json", "--of", "sex"], "no file matches"),
     ]:  # fmt: skip
         result = deniable(*words)
         assert (result.status, result.out) == (2, "")
@@ -176,13 +176,13 @@ def test_a_column_that_repeats_and_is_named_like_an_identifier_proposes_person(d
     for table in (["people/0.csv"], ["people"]):
         shared = deniable("share", *table, *words)
         assert shared.status == 0, shared.err
-        assert shared.err.count("'PatientID' repeats, and is named as a column that says") == 1
+        assert shared.err.count("'PatientID' repeats and is named like a person identifier") == 1
         assert "name it with --person" in shared.err
-        assert "whatever is released of a row" in shared.out
+        assert "any output for a row" in shared.out
         told = deniable("share", *table, *words, "--person", "PatientID", "--person-epsilon", "18")
         assert told.status == 0, told.err
         assert "repeats" not in told.err
-        assert "whatever is released of a person" in told.out
+        assert "any output for a person" in told.out
         # Two rows of 4.5 nats each in one table, four in both.
         weak = "ε = 18 hardly protects a person with all rows"
         assert (weak in told.out) == (table == ["people"])
@@ -191,7 +191,7 @@ def test_a_column_that_repeats_and_is_named_like_an_identifier_proposes_person(d
     words = ["--schema", "people.toml", *LEVELS, *words[2:]]
     said = deniable("share", "people", *words)
     assert "repeats" not in said.err
-    assert "whatever is released of a person" in said.out
+    assert "any output for a person" in said.out
     (parts / "kept.toml").write_text('keep = ["PatientID"]\n' + SCHEMA)
     kept = deniable("share", "people/0.csv", "--schema", "kept.toml", *words[2:])
     assert "'PatientID' repeats" in kept.err

@@ -22,7 +22,7 @@ def test_a_fileset_from_draft_to_estimates(deniable, tmp_path):
     assert "Verified" in deniable("inspect", "release").out
     table = deniable("estimate", "release", "--of", "rs1,rs3", "--json").json
     assert len(table["cells"]) == 16
-    assert deniable("estimate", "release", "--of", "rs2", "--mean").status == 0
+    assert deniable("estimate", "mean", "release", "--of", "rs2").status == 0
     done = deniable("randomize", "cohort.bed", "--mechanism", "release", "--output", "out.bed")
     assert (done.status, (tmp_path / "out.bed").stat().st_size) == (0, 303)
     named = (tmp_path / "s.toml").read_text().replace('# keep = ["FID", "IID"]', 'keep = ["IID"]')

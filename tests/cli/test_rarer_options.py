@@ -61,7 +61,7 @@ def test_values_are_shown_by_pram_and_test_only_if_it_is_said(deniable, people):
     assert SECRET not in hidden.err
     assert SECRET in shown.err
     deniable("design", "--schema", "people.toml", "--epsilon", "6", "--output", "m.json")
-    test = ["test", "odd.csv", "--mechanism", "m.json", "--of", "sex,blood"]
+    test = ["estimate", "independence", "odd.csv", "--mechanism", "m.json", "--of", "sex,blood"]
     hidden, shown = deniable(*test), deniable(*test, "--show-values")
     assert hidden.status == shown.status == 2
     assert SECRET not in hidden.err
@@ -90,20 +90,34 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
 @pytest.mark.parametrize(
     ("question", "problem"),
     [
-        (["--of", "sex,age", "--covariance", "--mean"], "not for two at once"),
-        (["--of", "sex,age", "--covariance", "--method", "em"], "by method inversion only"),
-        (["--of", "sex,age", "--covariance", "--scores", "0,1"], "semicolon between them"),
-        (["--of", "sex", "--compare", "age=a,b", "--scores", "0,1"], "scores are for a mean"),
-        (["--of", "age", "--scores", "1,2,3"], "scores are for a mean"),
-        (["--of", "age", "--quantile", "0.5", "--scores", "1,2,3"], "and uses no scores"),
-        (["--of", "age", "--mean", "--interpolate"], "--interpolate is for a quantile"),
-        (["--of", "age", "--mean", "--quantile", "0.5"], "not for both at once"),
-        (["--of", "age", "--mean", "--method", "projected"], "by method inversion only"),
+        (["covariance", "--of", "sex,age", "--scores", "0,1"], "semicolon between them"),
+        (
+            ["compare", "--of", "sex", "--column", "age", "--values", "a,b", "--scores", "0,1"],
+            "scores are for a mean",
+        ),
+        (["compare", "--of", "age", "--column", "sex", "--values", "f"], "names two values"),
+        (["mean", "--of", "age,sex"], "is of one attribute"),
     ],
 )
 def test_questions_that_contradict_themselves_are_refused(deniable, people, question, problem):
     deniable("design", "--schema", "people.toml", "--epsilon", "6", "--output", "m.json")
-    refused(deniable("estimate", "people.csv", "--mechanism", "m.json", *question), problem)
+    query, *words = question
+    refused(deniable("estimate", query, "people.csv", "--mechanism", "m.json", *words), problem)
+
+
+def test_a_query_that_there_is_not_is_named_with_one_that_there_is(deniable, people):
+    refused(
+        deniable("estimate", "maen", "r", "--of", "age"), "no such query: maen; did you mean mean?"
+    )
+    refused(
+        deniable("estimate", "x", "r", "--of", "age"), "no such query: x; there are mean, quantile,"
+    )
+    for name in ("mean", "./mean"):
+        words = ("--schema", "people.toml", "--epsilon", "6", "--output", "mean", "--force")
+        assert deniable("share", "people.csv", *words).status == 0
+        done = deniable("estimate", "mean", *[name][name == "mean" :], "--of", "age")
+        assert (done.status == 0) == (name == "./mean")
+        assert "./mean" in done.err or done.status == 0
 
 
 def test_of_rows_error_and_epsilon_any_two_give_the_third(deniable, people):
@@ -204,15 +218,15 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     refused(deniable(*ask, "--output", "b.csv", "--plot", "a.png"), "a.png", "exists")
     assert not made.exists()
     refused(deniable(*ask, "--wide"), "--output")
-    compared = deniable("estimate", "r", "--of", "sex", "--compare", "sex=f,m", "--json").json
+    sexes = ("--column", "sex", "--values", "f,m")
+    compared = deniable("estimate", "compare", "r", "--of", "sex", *sexes, "--json").json
     (row,) = compared["differences"]
     assert row["estimate"] == pytest.approx(row["first"] - row["second"])
-    said = deniable("estimate", "r", "--of", "age", "--compare", "sex=f,m").out
+    said = deniable("estimate", "compare", "r", "--of", "age", *sexes).out
     assert "Shares of age, sex f less m: 5 rows, of these rows" in said
-    by_mean = ("--of", "age", "--mean", "--compare", "sex=f,m")
-    refused(deniable("estimate", "r", *by_mean), "has bins and no scores")
-    assert "Mean of age" in deniable("estimate", "r", *by_mean, "--scores", "middle").out
-    refused(deniable("estimate", "r", "--of", "age", "--compare", "sex"), "sex=f,m")
+    by_mean = ("--of", "age", "--mean", *sexes)
+    refused(deniable("estimate", "compare", "r", *by_mean), "has bins and no scores")
+    assert "Mean of age" in deniable("estimate", "compare", "r", *by_mean, "--scores", "middle").out
     rows = (people / "r" / "data.csv").read_text().splitlines()
     place = rows[0].split(",").index("sex")
     nobody = [
@@ -220,10 +234,9 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     ]
     (people / "f.csv").write_text("\n".join([rows[0], *nobody]) + "\n")
     words = (*by_mean, "--scores", "middle", "--mechanism", "r/record.json", "--anyway")
-    said = deniable("estimate", "f.csv", *words)
+    said = deniable("estimate", "compare", "f.csv", *words)
     assert "no answer: the estimated size of a group is not positive" in said.out, said.err
     assert "holds 0" not in said.out
-    refused(deniable(*ask, "--compare", "sex=f,m", "--covariance"), "nothing else")
 
 
 def test_what_caps_cost_under_forms_is_printed_and_drawn(deniable, people):

@@ -1,5 +1,6 @@
 """Who made a release: --sign and --signed-by, in every command that makes or inspects one."""
 
+import re
 import shutil
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_signed_release_is_believed_until_any_file_of_it_changes(deniable, peo
         (people / "copy" / path.name).write_bytes(path.read_bytes() + b"\n")
         refused = deniable("inspect", "copy", "--signed-by", "key.pub")
         assert (refused.status, refused.err.count("\n")) == (2, 1), path
-        assert "altered after it was signed" in refused.err or "not by the key" in refused.err
+        assert re.search("altered after it was signed|not made with the key", refused.err)
     again = deniable(*SHARE, "--output", "r", "--force")
     assert again.status == 0, again.err
     unsigned = deniable("inspect", "r", "--signed-by", "key.pub")
@@ -118,4 +119,4 @@ def test_of_a_signed_release_in_parts_every_part_is_signed(deniable, people, key
     part.rename(people / "r" / "data" / "part-00002.csv")
     assert "data/part-00001.csv was signed and is missing" in deniable(*check).err
     part.write_bytes(true)
-    assert "data/part-00002.csv was not signed" in deniable(*check).err
+    assert "data/part-00002.csv was added after the signature" in deniable(*check).err

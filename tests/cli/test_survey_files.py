@@ -132,10 +132,10 @@ def test_a_workbook_is_drafted_shared_randomized_and_traced(deniable, study):
             sheet.write_row(place, 0, row)
     refused = deniable("schema", "init", "study.xlsx")
     assert refused.status == 2
-    assert "say with --sheet which holds the table" in refused.err
+    assert "set --sheet to that of the table" in refused.err
     drafted = deniable("schema", "init", "study.xlsx", "--sheet", "People", "--output", "s.toml")
     assert drafted.status == 0, drafted.err
-    assert "taken from row 2" in drafted.err
+    assert "row 2 is taken as the header" in drafted.err
     assert 'sheet = "People"' in Path("s.toml").read_text()
     words = ("study.xlsx", "--schema", "s.toml", "--epsilon", 4, "--accept-drafted")
     assert deniable("share", *words, "--sheet", "People", "--output", "r").status == 0

@@ -82,4 +82,4 @@ def test_wide_text_without_a_byte_order_mark_is_one_clear_sentence(deniable, peo
         assert refused.err.count("\n") == 1
         assert f"{encoding} text" in refused.err
         if encoding == "utf-16":
-            assert "say with --encoding that it is utf-16-le or utf-16-be" in refused.err
+            assert "set --encoding to utf-16-le or utf-16-be" in refused.err

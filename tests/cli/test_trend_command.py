@@ -1,4 +1,4 @@
-"""deniable test --trend and --agreement, estimate --leverage, plan --trend: words in, text out."""
+"""deniable estimate trend, agreement and leverage, plan --trend: words in, text out."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def shared(deniable: Any, cohort: Path, *words: str, coding: str = "additive") -
 def test_every_snp_of_a_fileset_is_tested_against_a_status(deniable: Any, cohort: Path) -> None:
     shared(deniable, cohort)
     assert (cohort / "release" / "data.bed").exists()
-    words = ("test", "release", "--trend", "--all-pairs", "PHENO1")
+    words = ("estimate", "trend", "release", "--status", "PHENO1")
     done = deniable(*words, "--output", "trends.csv")
     assert done.status == 0, done.err
     assert "Trend against PHENO1: mean score of '2' less that of '1'; 400 rows" in done.out
@@ -55,7 +55,7 @@ def test_every_snp_of_a_fileset_is_tested_against_a_status(deniable: Any, cohort
     assert first["p_value"] < 1e-4
     assert first["p_bonferroni"] == pytest.approx(3 * first["p_value"])
     turned = deniable(
-        *("test", "release", "--trend", "--of", "rs1,PHENO1", "--compare", "PHENO1=1,2"),
+        *("estimate", "trend", "release", "--of", "rs1", "--status", "PHENO1", "--compare", "1,2"),
         *("--scores", "0,1,2", "--json"),
     ).json
     assert turned["tests"][0]["z"] == pytest.approx(-first["z"])
@@ -64,30 +64,31 @@ def test_every_snp_of_a_fileset_is_tested_against_a_status(deniable: Any, cohort
 def test_carriers_are_two_categories_and_come_out_as_a_table(deniable: Any, cohort: Path) -> None:
     shared(deniable, cohort, "--method", "balanced", coding="carrier")
     assert (cohort / "release" / "data.parquet").exists()
-    plain = deniable("test", "release", "--trend", "--of", "rs1,PHENO1", "--json").json
+    words = ("estimate", "trend", "release", "--of", "rs1", "--status", "PHENO1", "--json")
+    plain = deniable(*words).json
     assert plain["tests"][0]["difference"] > 0
     cells = deniable("estimate", "release", "--of", "rs1", "--json").json["cells"]
     assert [cell["values"] for cell in cells] == [["[0,1)"], ["[1,2]"]]
     (cohort / "t.csv").write_text("a,b\n1,2\n2,1\n")
     refused = deniable("schema", "init", "t.csv", "--coding", "carrier")
     assert refused.status == 2
-    assert "a coding is for the genotypes of a PLINK .bed" in refused.err
+    assert "a coding needs the genotypes of a PLINK .bed" in refused.err
 
 
 def test_forms_are_compared_and_liars_measured(deniable: Any, cohort: Path) -> None:
     shared(deniable, cohort, "--method", "forms", "--pairs", "0.5", coding="carrier")
-    done = deniable("test", "release", "--agreement")
+    done = deniable("estimate", "agreement", "release")
     assert done.status == 0, done.err
     assert "Agreement of all forms with one population: 400 rows" in done.out
     assert "cannot find a wrong attenuation" in done.out
-    one = deniable("estimate", "release", "--leverage", "--of", "rs1", "--json").json
+    one = deniable("estimate", "leverage", "release", "--of", "rs1", "--json").json
     assert [share["rs1"] for share in one["shares"]] == ["[0,1)", "[1,2]"]
     assert one["shares"][0]["range"] >= one["least_range"] >= 0.01
-    every = deniable("estimate", "release", "--leverage")
+    every = deniable("estimate", "leverage", "release")
     assert every.status == 0, every.err
     assert every.out.count("one liar in a hundred can move them") == 3
     assert every.out.count("under every mechanism with this ε") == 1
-    many = deniable("estimate", "release", "--leverage", "--json").json
+    many = deniable("estimate", "leverage", "release", "--json").json
     assert len(many["tables"]) == 3
 
 
@@ -104,7 +105,7 @@ def test_of_many_tests_those_with_the_smallest_p_values_are_shown(
     )
     words = ("share", "t.csv", "--schema", "s.toml", "--epsilon", 90, "--method", "kronecker")
     assert deniable(*words, "--output", "release", "--insecure-seed", 3).status == 0
-    done = deniable("test", "release", "--trend", "--all-pairs", "case")
+    done = deniable("estimate", "trend", "release", "--status", "case")
     assert "… 10 with larger p-values (--json or --output has all)." in done.out
 
 
@@ -124,15 +125,10 @@ def test_a_study_of_genotypes_is_planned(deniable: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("test", "r"), "name the two attributes to test with --of a,b"),
-        (("test", "r", "--trend"), "--of snp,status"),
-        (("test", "r", "--trend", "--of", "a"), "--of snp,status"),
-        (("test", "r", "--trend", "--of", "a,b", "--all-pairs", "b"), "either --of"),
-        (("test", "r", "--trend", "--agreement"), "one at a time"),
-        (("test", "r", "--of", "a,b", "--all-pairs", "b"), "say --trend too"),
-        (("test", "r", "--trend", "--of", "a,b", "--compare", "a=1,2"), "the status is 'b'"),
-        (("test", "r", "--trend", "--of", "a,b", "--compare", "b"), "a column and two"),
-        (("estimate", "r", "--leverage", "--of", "a", "--mean"), "ask for nothing else"),
+        (("estimate", "independence", "r"), "--of"),
+        (("estimate", "trend", "r"), "--status"),
+        (("estimate", "trend", "r", "--of", "a,b", "--status", "b"), "'b' is the status and is"),
+        (("estimate", "trend", "r", "--status", "b", "--compare", "1"), "two values of the status"),
         (("plan", "--trend", "--people", "5"), "--people, --snps and --epsilon"),
         (("plan", "--trend", "--rows", "5"), "are for shares"),
         (("plan", "--trend", "--pairs", "0.5"), "leave the rest out"),

@@ -78,7 +78,7 @@ def test_a_table_comes_through_as_it_is(tmp_path, name, design):
     deniable.share(
         path, plan, tmp_path / "r", drop_other_columns=True, accept_drafted=True, overwrite=True
     )
-    released = deniable.open_release(tmp_path / "r")
+    released = deniable.open(tmp_path / "r")
     for column in list(table.truth)[:6]:
         attribute = schema.attributes[schema.position(column)]
         labels = [label(attribute, value) for value in table.truth[column]]
@@ -111,7 +111,7 @@ def test_a_table_that_a_package_ships_comes_through_as_it_is(tmp_path, name, des
     plan = design(schema, attribute_epsilon=[40.0] * len(schema.names), method="kronecker")
     deniable.share(path, plan, tmp_path / "r", drop_other_columns=True, accept_drafted=True)
     rows = len(next(iter(texts.values())))
-    released = deniable.open_release(tmp_path / "r")
+    released = deniable.open(tmp_path / "r")
     for attribute in schema.attributes[:6]:
         (found,) = released.shares([attribute.name])
         assert found.n_records == rows
@@ -129,7 +129,7 @@ def test_at_an_epsilon_of_40_a_release_says_that_it_protects_nothing(tmp_path, d
     deniable.share(path, plan, tmp_path / "r", accept_drafted=True)
     assert "hardly protects a row as a whole" in (tmp_path / "r" / "report.html").read_text()
     texts = columns_of(path.read_bytes())["species"]
-    found = deniable.estimate(tmp_path / "r", of="species")
+    found = deniable.open(tmp_path / "r").shares("species")[0]
     low, high = found.confidence_interval(1 - 1e-9)
     for place, name in enumerate(schema.attributes[0].categories):
         assert low[place] <= texts.count(name) / len(texts) <= high[place]

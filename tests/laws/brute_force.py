@@ -19,6 +19,7 @@ from deniable.laws import (
     MatrixChannel,
     PatternTable,
     ProductLaw,
+    ScoreTable,
     SingleChangeMixture,
 )
 from deniable.laws.votes.vote_law import VoteLaw
@@ -64,6 +65,15 @@ def pattern_probabilities(law: Law) -> PatternProbabilities:
     elif isinstance(law, PatternTable):
         for pattern, weight in zip(found, law.weights, strict=True):
             found[pattern] = Fraction(weight, 2**law.bits)
+    elif isinstance(law, ScoreTable):
+        for pattern in found:
+            score = sum(cost for cost, changed in zip(law.costs, pattern, strict=True) if changed)
+            chance = Fraction(law.densities[score])
+            for changed, n in zip(pattern, law.n_categories, strict=True):
+                chance *= n - 1 if changed else 1
+            found[pattern] = chance
+        total = sum(found.values())
+        found = {pattern: chance / total for pattern, chance in found.items()}
     elif isinstance(law, SingleChangeMixture):
         uniform = Fraction(law.uniform_weight, 2**law.bits)
         for pattern in found:

@@ -16,6 +16,7 @@ from deniable.laws import (
     MatrixChannel,
     PatternTable,
     ProductLaw,
+    ScoreTable,
     SingleChangeMixture,
 )
 from deniable.laws.votes.blend import VoteBlend
@@ -59,6 +60,17 @@ def pattern_tables(draw: st.DrawFn, n: Sequence[int]) -> PatternTable:
     bits = draw(st.sampled_from([6, 64, 192]))
     weights = draw(compositions(1 << len(n), 1 << bits))
     return PatternTable(tuple(n), bits, tuple(weights))
+
+
+@st.composite
+def score_tables(draw: st.DrawFn, n: Sequence[int]) -> ScoreTable:
+    costs = [draw(st.sampled_from([1, 1, 2, 3, 7])) for _ in n]
+    attained = {sum(chosen) for chosen in product(*((0, cost) for cost in costs))}
+    width = draw(st.sampled_from([1, 8, 90]))
+    densities = tuple(
+        draw(st.integers(1, 1 << width)) if s in attained else 0 for s in range(sum(costs) + 1)
+    )
+    return ScoreTable(tuple(n), tuple(costs), densities)
 
 
 @st.composite
@@ -147,6 +159,7 @@ def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
     return st.one_of(
         product_laws(n),
         pattern_tables(n),
+        score_tables(n),
         single_change_mixtures(n),
         joint_laws(n),
         st.just(Identity(tuple(n))),

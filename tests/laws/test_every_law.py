@@ -20,6 +20,7 @@ from deniable.laws import (
     PatternLaw,
     PatternTable,
     ProductLaw,
+    ScoreTable,
     SingleChangeMixture,
     law_from_plain,
     transforms,
@@ -65,6 +66,10 @@ def fixed_laws() -> list[Law]:
         SingleChangeMixture((3, 4), 4, 16, 0, (0, 0)),
         SingleChangeMixture((2, 6, 3), 10, 24, 0, (0, 0, 1000)),
         SingleChangeMixture((2, 6, 3), 10, 24, 100, (500, 300, 100)),
+        ScoreTable((5,), (3,), (4, 0, 0, 1)),
+        ScoreTable((2, 3), (1, 1), (1, 1, 1)),  # releases nothing
+        ScoreTable((2, 3, 2), (1, 2, 4), (7, 6, 5, 4, 3, 2, 1, 1 << 2200)),  # changed most often
+        ScoreTable((3, 3, 2), (2, 2, 3), (1 << 90, 0, 9, 8, 7, 6, 0, 1)),
         JointLaw((2,), 3, 5),
         JointLaw((2, 2, 3), 4, 1),  # keeps less often than by chance
         JointLaw((2, 2), 2, 1),  # by chance: releases nothing

@@ -18,6 +18,7 @@ from deniable.laws import (
     MatrixChannel,
     PatternTable,
     ProductLaw,
+    ScoreTable,
     SingleChangeMixture,
 )
 from deniable.laws.votes.blend import VoteBlend
@@ -105,6 +106,7 @@ MECHANISMS = {
     "product of one attribute": one_block(ProductLaw.from_levels((5,), (2.0,))),
     "pattern table": one_block(PatternTable((3, 2, 3), 8, (90, 40, 30, 20, 25, 11, 10, 30))),
     "pattern table of one attribute": one_block(PatternTable((4,), 5, (20, 12))),
+    "scores": one_block(ScoreTable((3, 2, 3), (1, 2, 1), (9, 5, 4, 2, 1))),
     "single-change mixture": one_block(SingleChangeMixture((3, 2, 3), 8, 90, 80, (20, 36, 30))),
     "mixture of one attribute": one_block(SingleChangeMixture((4,), 8, 90, 80, (86,))),
     "square matrix": one_block(MatrixChannel((3,), 4, ((9, 2, 1), (3, 8, 4), (4, 6, 11)))),
@@ -232,6 +234,11 @@ WIDE = {
     ),
     "a mixture over awkward numbers": SingleChangeMixture(
         (256, 2, 257, 128), 8, 60, 100, (20, 30, 40, 6)
+    ),
+    "scores of kinds": ScoreTable.from_densities(
+        [2 + i % 5 for i in range(60)],
+        [1 + i % 4 for i in range(60)],
+        np.exp(-np.minimum(np.arange(151) / 20, 5)),
     ),
     "a vote of hundreds": dithered_vote(tuple(2 + i % 5 for i in range(MANY))),
     "hundreds of attributes": ProductLaw.from_levels(

@@ -36,7 +36,7 @@ from statistical.test_independence_holds_its_level import (
 pytestmark = pytest.mark.slow
 
 SCORES = (0.0, 1.0, 3.0)
-QUESTION = Trend(("a1",), status="a2", scores=SCORES, compared=("0", "2"))
+QUESTION = Trend(("a1",), status="a2", scores=SCORES, compare=("0", "2"))
 """Of a status of four values two are compared, the others are left out."""
 
 
@@ -172,7 +172,7 @@ def test_a_planned_study_finds_the_odds_ratio_as_often_as_it_says(there: bool) -
     tilted = copies * (plan.odds_ratio if there else 1.0) ** np.arange(3)
     carriers = [copies[1:].sum(), tilted[1:].sum() / tilted.sum()]
     random, found = np.random.default_rng(), []
-    question = Trend(("a1",), status="status", compared=("1", "0"))
+    question = Trend(("a1",), status="status", compare=("1", "0"))
     randomizer = Randomizer(mechanism, SystemRandomness())
     for _ in range(RELEASES):
         parts = []

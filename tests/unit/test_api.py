@@ -66,20 +66,18 @@ def test_the_help_of_a_function_names_what_it_documents_with_its_default(name: s
 
 
 def test_the_help_shows_the_defaults_that_hold() -> None:
-    shown = inspect.signature(deniable.estimate_quantile).parameters
+    shown = inspect.signature(deniable.OpenedRelease.quantile).parameters
     defaults = {name: shown[name].default for name in ("level", "probability", "target", "where")}
     assert defaults == {"level": 0.95, "probability": 0.5, "target": "table", "where": None}
-    status = inspect.signature(deniable.trend_test).parameters["status"]
+    status = inspect.signature(deniable.OpenedRelease.trend).parameters["status"]
     assert (status.default, status.annotation) == (status.empty, str)
     assert inspect.signature(deniable.share).parameters["population"].default == "everybody"
 
 
 def test_packages_do_not_take_the_places_of_functions() -> None:
     import deniable.design.level_designs
-    import deniable.estimate.shares
 
     assert deniable.design is api.design  # type: ignore[comparison-overlap]
-    assert deniable.estimate is api.estimate  # type: ignore[comparison-overlap]
 
 
 def test_the_package_can_be_sent_to_a_worker() -> None:
@@ -96,7 +94,7 @@ def test_dates_written_as_text_are_read_as_the_schema_says_in_file_and_frame(
     silent = deniable.design(
         deniable.Schema.from_plain(plain), attribute_epsilon=levels, method=method
     )
-    with pytest.raises(deniable.InputError, match=r"say how dates are written: .*in the schema's"):
+    with pytest.raises(deniable.InputError, match=r"give the form of dates with .*in the schema's"):
         deniable.randomize(pandas.DataFrame(days), silent)
     schema = deniable.Schema.from_plain({**plain, "file": {"dates": "31.12.2025"}})
     told = deniable.design(schema, attribute_epsilon=levels, method=method)
@@ -129,39 +127,33 @@ def test_a_shared_folder_needs_no_plan_to_be_asked(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "r" / "record.json").read_text())
     assert written["guarantee"].items() <= record["guarantee"].items()
     assert record.keys() - written.keys() == {"small_print", "outlook"}
-    whole = deniable.estimate(tmp_path / "r", of=["smokes", "age"])
+    whole = deniable.open(tmp_path / "r").shares(["smokes", "age"])[0]
     assert whole.n_records == 400
     assert whole.values.sum() == pytest.approx(1)
-    north = deniable.estimate(tmp_path / "r", of=["smokes"], where={"town": "north"})
+    north = deniable.open(tmp_path / "r").shares("smokes", where={"town": "north"})[0]
     assert 0 < north.n_records < 400
     with pytest.raises(deniable.InputError, match="exists already"):
         deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True)
     deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True, overwrite=True)
 
 
-def test_subgroups_by_a_kept_column_are_asked_one_at_a_time() -> None:
-    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
-    with pytest.raises(deniable.InputError, match="forms 2 groups of rows"):
-        deniable.estimate(released, PLAN, of=["smokes"], by=["town"])
-
-
 def test_every_question_answers_about_the_released_rows() -> None:
     released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
-    mean, *_ = deniable.estimate_mean(released, PLAN, of="smokes")
-    shares = deniable.estimate(released, PLAN, of=["smokes"])
+    mean, *_ = deniable.open(released, PLAN).mean("smokes")
+    shares = deniable.open(released, PLAN).shares("smokes")[0]
     assert mean.estimate == pytest.approx(shares.values[1])
-    median, *_ = deniable.estimate_quantile(released, PLAN, of="age", probability=0.5)
+    median, *_ = deniable.open(released, PLAN).quantile("age", probability=0.5)
     assert median.estimate in PLAN.mechanism.schema.attributes[-1].categories
-    number, *_ = deniable.estimate_quantile(released, PLAN, of="age", interpolate=True)
+    number, *_ = deniable.open(released, PLAN).quantile("age", interpolate=True)
     assert median.bounds[0] <= number.estimate <= median.bounds[1]
     both = ("smokes", "age")
-    covariance = deniable.estimate_covariance(released, PLAN, of=both, scores=(None, (0, 1, 2)))
-    joint = deniable.estimate(released, PLAN, of=both).values
+    covariance = deniable.open(released, PLAN).covariance(both, scores=(None, (0, 1, 2)))[0]
+    joint = deniable.open(released, PLAN).shares(both)[0].values
     s, t = np.array([0.0, 1.0]), np.array([0.0, 1.0, 2.0])
     plug_in = s @ joint @ t - (s @ joint.sum(axis=1)) * (joint.sum(axis=0) @ t)
     # The plug-in is off by a term of the order of the squared standard error.
     assert abs(covariance.estimate - plug_in) < 5 * covariance.standard_error / 400**0.5
-    assert 0 <= deniable.independence_test(released, PLAN, of=both).p_value <= 1
+    assert 0 <= deniable.open(released, PLAN).independence(both)[0].p_value <= 1
 
 
 def test_a_whole_table_is_treated_and_its_record_returned(tmp_path: Path) -> None:
@@ -170,7 +162,7 @@ def test_a_whole_table_is_treated_and_its_record_returned(tmp_path: Path) -> Non
         frame(), SCHEMA, tmp_path / "p", request=request, by="town", drop_other_columns=True
     )
     assert record["release"]["rows"] == 400
-    assert deniable.estimate(tmp_path / "p", of=["smokes"]).n_records == 400
+    assert deniable.open(tmp_path / "p").shares("smokes")[0].n_records == 400
 
 
 def test_a_decomposition_gives_its_matrix_back_exactly() -> None:
@@ -184,20 +176,20 @@ def test_a_decomposition_gives_its_matrix_back_exactly() -> None:
 
 def test_names_are_given_as_in_a_shell_or_as_lists() -> None:
     released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
-    expected = deniable.estimate(released, PLAN, of=["smokes", "age"]).values
+    expected = deniable.open(released, PLAN).shares(["smokes", "age"])[0].values
     for of in ("smokes,age", ("smokes", "age")):
-        np.testing.assert_array_equal(deniable.estimate(released, PLAN, of=of).values, expected)
-    assert deniable.estimate(released, PLAN, of="smokes").attributes == ("smokes",)
-    assert deniable.estimate_mean(released, PLAN, of="smokes", by="age")[0].group[0][0] == "age"
+        np.testing.assert_array_equal(deniable.open(released, PLAN).shares(of)[0].values, expected)
+    assert deniable.open(released, PLAN).shares("smokes")[0].attributes == ("smokes",)
+    assert deniable.open(released, PLAN).mean("smokes", by="age")[0].group[0][0] == "age"
     with pytest.raises(deniable.InputError, match="of is the name of a column or a list of names"):
-        deniable.estimate(released, PLAN, of=3)
+        deniable.open(released, PLAN).shares(3)[0]
     with pytest.raises(deniable.InputError, match="expected column=value"):
-        deniable.estimate(released, PLAN, of="smokes", where="town")
+        deniable.open(released, PLAN).shares("smokes", where="town")[0]
 
 
 def test_kept_columns_group_a_frame() -> None:
     released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
-    found = deniable.estimate_groups(released, PLAN, of="smokes", by="town")
+    found = deniable.open(released, PLAN).shares("smokes", by="town")
     towns = released["town"].value_counts()
     assert {dict(one.group)["town"]: one.n_records for one in found} == dict(towns)
 
@@ -205,11 +197,11 @@ def test_kept_columns_group_a_frame() -> None:
 def test_messages_speak_of_arguments_and_wrong_plans_are_told_apart(tmp_path: Path) -> None:
     table = deniable.randomize(frame(), PLAN, drop_other_columns=True)
     with pytest.raises(deniable.InputError) as raised:
-        deniable.estimate(table, of="smokes")
+        deniable.open(table).shares("smokes")[0]
     assert "--" not in str(raised.value)
     assert "plan" in str(raised.value)
     with pytest.raises(deniable.InputError, match=r"make a design of it: deniable.design"):
-        deniable.estimate(table, PLAN.mechanism.schema, of="smokes")  # type: ignore[arg-type]
+        deniable.open(table, PLAN.mechanism.schema).shares("smokes")[0]  # type: ignore[arg-type]
     with pytest.raises(deniable.InputError, match="not int"):
         deniable.randomize(frame(), 3)  # type: ignore[arg-type]
     with pytest.raises(deniable.InputError, match="not int"):
@@ -230,13 +222,13 @@ def test_a_frame_with_rows_missing_is_warned_of(tmp_path: Path) -> None:
     rows = pandas.read_parquet(tmp_path / "r" / "data.parquet")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        deniable.estimate(rows, plan, of="smokes", randomized=True)
-        deniable.estimate(rows, tmp_path / "r", of="smokes", randomized=True)
+        deniable.open(rows, plan, randomized=True).shares("smokes")[0]
+        deniable.open(rows, tmp_path / "r", randomized=True).shares("smokes")[0]
         town = rows["town"].iloc[0]
-        deniable.estimate(rows, plan, of="smokes", where={"town": town}, randomized=True)
+        deniable.open(rows, plan, randomized=True).shares("smokes", where={"town": town})[0]
     for given in (plan, tmp_path / "r" / "record.json"):
         with pytest.warns(Notice, match="of the 400 rows that were released"):
-            deniable.estimate(rows.iloc[:300], given, of="age")
+            deniable.open(rows.iloc[:300], given).shares("age")[0]
 
 
 def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
@@ -287,9 +279,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
     plan = deniable.design(schema, epsilon=9, method="kronecker")
     rows = {x: ["0", "1", "1"] * 40 for x in "ab"} | {"c": ["0"] * 60 + ["2"] * 60}
     table = pandas.DataFrame(rows | {"town": ["n", "s"] * 60})
-    forms = deniable.design(deniable.Schema.anonymous((2, 2)), epsilon=2, method="forms")
-    of_forms = deniable.randomize(pandas.DataFrame({"a1": ["0"] * 9, "a2": ["1"] * 9}), forms)
-    opened, released = deniable.open_release(table, plan), {"released": table, "plan": plan}
+    opened, released = deniable.open(table, plan), {"released": table, "plan": plan}
     shares, model = opened.shares("a")[0], opened.model("a ~ b")[0]
     weak = deniable.StrengthRequest(attenuation=0.8)
     made = {"plan": plan, "output": ...}
@@ -304,8 +294,20 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         def map(self, task: Any, numbers: Any, **_: Any) -> list[Any]:
             return [task(number) for number in numbers]
 
-    questions = {"shares": "a", "mean": "a", "quantile": "a", "leverage": "a"}
-    questions |= {"covariance": "a,b", "test": "a,b", "smooth": "a,b,c"}
+    one, two = {"of": "a"}, {"of": "a,b"}
+    queries: dict[str, tuple[Any, dict[str, Any]]] = {
+        "shares": (deniable.Shares, one),
+        "mean": (deniable.Mean, one),
+        "quantile": (deniable.Quantile, one),
+        "leverage": (deniable.Leverage, one),
+        "covariance": (deniable.Covariance, two),
+        "independence": (deniable.Independence, two),
+        "agreement": (deniable.Agreement, {}),
+        "smooth": (deniable.Smooth, {"of": "a,b,c"}),
+        "compare": (deniable.Comparison, one | {"column": "b", "values": "0,1"}),
+        "trend": (deniable.Trend, one | {"status": "b"}),
+        "model": (deniable.ModelQuery, {"formula": "a ~ b"}),
+    }
     wish = {"schema": schema, "epsilon": 3, "method": "kronecker"}
     accurate = {"schema": schema, "tables": ["a"], "n_records": 999, "within": 0.1}
     return {
@@ -342,25 +344,14 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "dask.share": (dask.share, made | {"client": Client(), "source": ["rows.csv"]}),
         "spark.share": (spark.share, made | {"session": None, "source": ["rows.csv"]}),
         "spark.share_frame": (spark.share_frame, made | {"frame": None}),
-        "estimate": (deniable.estimate, released | {"of": "a"}),
-        "estimate_groups": (deniable.estimate_groups, released | {"of": "a"}),
-        "estimate_mean": (deniable.estimate_mean, released | {"of": "a"}),
-        "estimate_quantile": (deniable.estimate_quantile, released | {"of": "a"}),
-        "estimate_covariance": (deniable.estimate_covariance, released | {"of": "a,b"}),
-        "independence_test": (deniable.independence_test, released | {"of": "a,b"}),
-        "trend_test": (deniable.trend_test, released | {"of": "a", "status": "b"}),
-        "form_agreement": (deniable.form_agreement, {"released": of_forms, "plan": forms}),
-        "leverage": (deniable.leverage, released | {"of": "a"}),
-        "model": (deniable.model, released | {"formula": "a ~ b"}),
         "synthesize": (deniable.synthesize, released | {"of": "a,b", "output": ..., "copies": 5}),
         "combine": (
             deniable.combine,
             {"estimates": [1, 2, 3, 1, 2], "variances": [1] * 5, "kind": "imputed"},
         ),
-        "open_release": (deniable.open_release, released),
-        **{f".{name}": (getattr(opened, name), {"of": of}) for name, of in questions.items()},
-        ".trend": (opened.trend, {"of": "a", "status": "b"}),
-        ".model": (opened.model, {"formula": "a ~ b"}),
+        "open": (deniable.open, released),
+        **{f".{name}": (getattr(opened, name), given) for name, (_, given) in queries.items()},
+        **{kind.__name__: (kind, given) for kind, given in queries.values()},
         "Estimate.table": (shares.table, {}),
         "Estimate.confidence_interval": (shares.confidence_interval, {"level": 0.9}),
         "Model.table": (model.table, {}),
@@ -383,10 +374,14 @@ def test_an_argument_of_a_wrong_type_is_named_in_one_sentence(
         named = {re.sub(r"^api\.", "", name) for name in documented}
         assert named - calls.keys() == NEVER_CALLED
         for name, (function, given) in calls.items():
-            arguments = list(inspect.signature(function).parameters)
-            if arguments[-1] == "asked":  # of engines
-                arguments[-1:] = ["shuffle", "person", "sign", "ledger", "population"]
-            for argument, wrong in product(arguments, WRONG):
+            parameters = inspect.signature(function).parameters
+            defaults = {name: one.default for name, one in parameters.items()}
+            if defaults.pop("asked", None):  # of engines
+                others = ("person", "sign", "ledger", "population")
+                defaults |= {"shuffle": False, **dict.fromkeys(others)}
+            for (argument, default), wrong in product(defaults.items(), WRONG):
+                if wrong is default or (wrong is True and default is False):
+                    continue  # right, and the work of a whole call
                 arguments = {
                     key: f"made{next(outputs)}" if value is ... else value
                     for key, value in given.items()

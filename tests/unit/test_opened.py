@@ -1,8 +1,9 @@
-"""A release opened once: every question is the function's answer."""
+"""An opened release: a method for every query."""
 
 import inspect
 import json
 import warnings
+from dataclasses import fields
 
 import pandas as pd
 import pyarrow as pa
@@ -31,31 +32,47 @@ TABLE = pa.table(
         "town": ["A", "B"] * 300,
     }
 )
-RELEASE = deniable.open_release(TABLE, PLAN)
+RELEASE = deniable.open(TABLE, PLAN)
 
 
-def test_every_question_is_the_functions_answer() -> None:
-    (shares,) = RELEASE.shares("smokes,age")
-    assert shares.table() == deniable.estimate(TABLE, PLAN, of="smokes,age").table()
-    (mean,) = RELEASE.mean("age")
-    assert mean == deniable.estimate_mean(TABLE, PLAN, of="age")[0]
-    (median,) = RELEASE.quantile("age")
-    assert median == deniable.estimate_quantile(TABLE, PLAN, of="age")[0]
-    (covariance,) = RELEASE.covariance(["smokes", "age"])
-    assert covariance == deniable.estimate_covariance(TABLE, PLAN, of="smokes,age")
-    (test,) = RELEASE.test("smokes,sex")
-    assert test.p_value == deniable.independence_test(TABLE, PLAN, of="smokes,sex").p_value
-    (model,) = RELEASE.model("smokes ~ sex", where={"town": "A"})
-    again = deniable.model(TABLE, "smokes ~ sex", PLAN, where={"town": "A"})
-    assert model.table() == again.table()
-    (moved,) = RELEASE.leverage("smokes")
-    assert moved.table() == deniable.leverage(TABLE, PLAN, of="smokes").table()
-    trends = RELEASE.trend("smokes,age", status="town")
-    assert trends == deniable.trend_test(TABLE, PLAN, of="smokes,age", status="town")
-    with pytest.raises(InputError, match="this release has no forms"):
-        RELEASE.agreement()
-    (smoothed,) = RELEASE.smooth("smokes,age,sex")
-    assert len(smoothed.table()) == 12
+QUERIES = {
+    "shares": deniable.Shares("smokes,age"),
+    "mean": deniable.Mean("age", by="town"),
+    "quantile": deniable.Quantile("age"),
+    "covariance": deniable.Covariance(["smokes", "age"]),
+    "independence": deniable.Independence("smokes,sex"),
+    "trend": deniable.Trend("smokes,age", status="town"),
+    "agreement": deniable.Agreement(),
+    "leverage": deniable.Leverage("smokes"),
+    "compare": deniable.Comparison("smokes", column="sex", values="f,m"),
+    "smooth": deniable.Smooth("smokes,age,sex"),
+    "model": deniable.ModelQuery("smokes ~ sex", where={"town": "A"}),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_method_takes_what_its_query_takes_and_gives_the_same_answers(name: str) -> None:
+    query, method = QUERIES[name], getattr(RELEASE, name)
+    shown = inspect.signature(method).parameters.values()
+    taken = inspect.signature(type(query)).parameters.values()
+    defaults = {one.name: one.default for one in shown}
+    assert defaults | {"collapse": None} == {p.name: p.default for p in taken} | {"collapse": None}
+    given = {field.name: getattr(query, field.name) for field in fields(query)}
+    if name == "agreement":
+        with pytest.raises(InputError, match="this release has no forms"):
+            method(**given)
+        return
+    answers = RELEASE.query(query)
+    assert answers
+    assert method(**given).table() == answers.table()
+
+
+def test_a_query_is_a_dataclass_of_the_package() -> None:
+    for wrong in (deniable.Mean, "smokes", None):
+        with pytest.raises(InputError, match=r"^query is a query such as deniable.Mean"):
+            RELEASE.query(wrong)  # type: ignore[type-var, arg-type]
+    methods = {name for name, one in vars(type(RELEASE)).items() if inspect.isfunction(one)}
+    assert {name for name in methods if name[0] != "_"} == {*QUERIES, "query"}
 
 
 def test_levels_selections_groups_and_weights_are_the_same_everywhere() -> None:
@@ -65,7 +82,7 @@ def test_levels_selections_groups_and_weights_are_the_same_everywhere() -> None:
         assert groups[0].to_plain()["n"] == 300
     (narrow,), (wide,) = (RELEASE.shares("sex", level=level) for level in (0.5, 0.99))
     assert narrow.table()[0]["low"] > wide.table()[0]["low"]
-    for ask in (RELEASE.covariance, RELEASE.test):
+    for ask in (RELEASE.covariance, RELEASE.independence):
         (narrow,), (wide,) = (ask("smokes,age", level=level) for level in (0.5, 0.99))
         assert narrow.to_plain()["level"] == 0.5
         assert "50 % interval" in narrow.caption()
@@ -75,8 +92,8 @@ def test_levels_selections_groups_and_weights_are_the_same_everywhere() -> None:
 def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
     assert repr(RELEASE) == "<release of smokes, age, sex; ε = 6 for the record>"
     assert RELEASE.schema == SCHEMA
-    with pytest.raises(InputError, match="the test of independence takes no weights"):
-        RELEASE.test("smokes,sex", weights="town")
+    with pytest.raises(InputError, match="Independence takes no weights"):
+        RELEASE.independence("smokes,sex", weights="town")
     with pytest.raises(InputError, match="collapse is a dictionary of texts by name"):
         RELEASE.model("smokes ~ age", collapse="age=x|*")  # type: ignore[arg-type]
     with pytest.raises(
@@ -86,29 +103,31 @@ def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "argument"),
-    [(deniable.estimate, "level"), (deniable.estimate, "method"), (deniable.estimate, "target"),
-     (deniable.estimate, "weights"), (deniable.estimate, "known"), (deniable.estimate, "anyway"),
-     (deniable.estimate_mean, "scores"), (deniable.estimate_quantile, "probability"),
-     (deniable.trend_test, "status"), (deniable.model, "formula"), (deniable.model, "against"),
+    ("call", "argument"),
+    [(deniable.Shares, "level"), (deniable.Shares, "method"), (deniable.Shares, "target"),
+     (deniable.Shares, "weights"), (deniable.Shares, "known"), (deniable.open, "anyway"),
+     (deniable.Mean, "scores"), (deniable.Quantile, "probability"), (deniable.Trend, "status"),
+     (deniable.ModelQuery, "formula"), (deniable.ModelQuery, "against"),
      (deniable.share, "person"), (deniable.share, "shuffle"), (RELEASE.shares, "target")],
 )  # fmt: skip
-def test_an_argument_of_another_type_is_named_with_its_types_and_not_shown(ask, argument) -> None:
+def test_an_argument_of_another_type_is_named_with_its_types_and_not_shown(call, argument) -> None:
     # Failed before: tracebacks of pandas, or the frame in the message.
-    rows = (TABLE, PLAN) if inspect.isfunction(ask) else ()
-    given = {"of": "sex", "formula": "smokes ~ sex", "output": "x", argument: [pd.DataFrame(["y"])]}
-    given = {name: given[name] for name in (*inspect.signature(ask).parameters,) if name in given}
+    given = {"of": "sex", "formula": "smokes ~ sex", "output": "x", "status": "sex"}
+    given |= {"released": TABLE, "table": TABLE, "plan": PLAN, argument: [pd.DataFrame(["y"])]}
+    given = {name: given[name] for name in inspect.signature(call).parameters if name in given}
     if argument == "scores":
         given[argument] = 5
     with pytest.raises(InputError, match=rf"^{argument} is (a|True).*, not (list|int)$"):
-        ask(*rows, **given)
+        call(**given)
 
 
 def test_an_argument_that_there_is_not_is_said_of_the_function_that_was_called() -> None:
     # Failed before: "Shares.__init__() got an unexpected keyword argument".
-    for ask in (deniable.estimate, RELEASE.shares, deniable.share, deniable.randomize):
-        with pytest.raises(TypeError, match=f"^{ask.__name__}.. has no argument 'colour'; it"):
-            ask(TABLE, PLAN, colour=1)
+    for call in (deniable.share, deniable.randomize):
+        with pytest.raises(TypeError, match=f"^{call.__name__}.. has no argument 'colour'; it"):
+            call(TABLE, PLAN, colour=1)
+    with pytest.raises(TypeError, match=r"shares\(\) got an unexpected .* 'colour'"):
+        RELEASE.shares("sex", colour=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^deniable.engines.dask.share\(\) has no argument 'seed'"):
         options_of("deniable.engines.dask.share(…)", seed=1)
 
@@ -122,7 +141,7 @@ def test_a_dictionary_of_levels_is_checked_and_a_plan_is_read_from_its_file(tmp_
     with pytest.raises(TypeError, match="of"):
         RELEASE.shares()  # type: ignore[call-arg]
     (tmp_path / "plan.json").write_text(json.dumps(mechanism_to_plain(PLAN)))
-    (shares,) = deniable.open_release(TABLE, tmp_path / "plan.json").shares("sex")
+    (shares,) = deniable.open(TABLE, tmp_path / "plan.json").shares("sex")
     assert shares.table() == RELEASE.shares("sex")[0].table()
 
 
@@ -137,17 +156,17 @@ def test_a_frame_is_warned_of_unless_something_identifies_it_as_a_release(librar
         library, lambda: module.from_arrow(table)
     )()
     with pytest.warns(Notice, match="cannot be identified as a release"):
-        deniable.estimate(frame, plan, of="a1")
+        deniable.open(frame, plan).shares("a1")[0]
     released = deniable.randomize(frame, plan)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "this table cannot be identified")
-        deniable.estimate(released, plan, of="a1")
-        deniable.estimate(frame, plan, of="a1", randomized=True)
-        deniable.open_release(released, plan)
+        deniable.open(released, plan).shares("a1")[0]
+        deniable.open(frame, plan, randomized=True).shares("a1")[0]
+        deniable.open(released, plan)
     other = deniable.design(deniable.Schema.anonymous((2, 3)), epsilon=3)
     with pytest.raises(InputError, match="another mechanism randomized this table"):
-        deniable.estimate(released, other, of="a1")
-    assert deniable.estimate(released, other, of="a1", anyway=True, randomized=True).n_records
+        deniable.open(released, other).shares("a1")[0]
+    assert deniable.open(released, other, anyway=True, randomized=True).shares("a1")[0].n_records
 
 
 def test_a_file_is_identified_by_the_record_that_has_its_digest(tmp_path):
@@ -156,18 +175,19 @@ def test_a_file_is_identified_by_the_record_that_has_its_digest(tmp_path):
     deniable.share(pa.table(rows), plan, tmp_path / "r")
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "this table cannot be identified")
-        deniable.open_release(tmp_path / "r" / "data.parquet", tmp_path / "r")
+        deniable.open(tmp_path / "r" / "data.parquet", tmp_path / "r")
     pq.write_table(pa.table(rows), tmp_path / "true.parquet")
     with pytest.warns(Notice, match="cannot be identified as a release"):
-        deniable.open_release(tmp_path / "true.parquet", tmp_path / "r")
+        deniable.open(tmp_path / "true.parquet", tmp_path / "r")
 
 
 def test_every_answer_prints_as_a_table_with_its_caption() -> None:
     # Failed before: print showed the fields of an object, arrays and all.
-    release = deniable.open_release(TABLE, PLAN, randomized=True, anyway=True)
+    release = deniable.open(TABLE, PLAN, randomized=True, anyway=True)
     answers = [
         release.shares("smokes"), release.mean("age", by="town"), release.quantile("age"),
-        release.covariance("smokes,age"), release.test("smokes,sex"), release.leverage("smokes"),
+        release.covariance("smokes,age"), release.independence("smokes,sex"),
+        release.leverage("smokes"),
         release.trend("age", status="sex"), release.smooth("smokes,age,sex"),
     ]  # fmt: skip
     for answer in [each for several in answers for each in (several, several[0])]:

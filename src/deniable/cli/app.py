@@ -43,6 +43,13 @@ schema_app = App(
     help="Work with schema files.",
 )
 app.command(schema_app)
+app.command(
+    "deniable.cli.queries:estimate_app",
+    name="estimate",
+    group=groups.START,
+    help="Estimate shares, means, tests or models from a release, with error bars.\n\n"
+    "Example: deniable estimate release --of race,hhi",
+)
 
 
 _NEW_OBJECTS = 50_000
@@ -69,7 +76,7 @@ def _run(words: Sequence[str]) -> None:
     except InputError as error:
         _stop(as_typed(str(error)))
     except CycloptsError as error:
-        own = _renamed(words) or _one_hyphen(words) or _too_many(error)
+        own = _renamed(words) or _one_hyphen(words) or _too_many(error, words)
         said = own or _parsed_wrongly(_one_line(str(error)), words)
         _stop(f"{said} (deniable --help shows how)")
     except UnicodeEncodeError as error:
@@ -197,10 +204,15 @@ def _renamed(words: Sequence[str]) -> str | None:
     return None
 
 
-def _too_many(error: CycloptsError) -> str | None:
-    """Return what to say of arguments that a command does not take; None of another mistake."""
+def _too_many(error: CycloptsError, words: Sequence[str]) -> str | None:
+    """Return the message on arguments that a command does not take; None of another mistake."""
     if not isinstance(error, UnusedCliTokensError):
         return None
+    if words[0] == "estimate" and error.command_chain == ("estimate",):
+        queries = [name for name in app["estimate"] if not name.startswith("-")]
+        meant = difflib.get_close_matches(words[1], queries, 1)
+        guess = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(queries)}"
+        return f"no such query: {words[1]}; {guess}"
     command, unused = " ".join(error.command_chain or ()), error.unused_tokens or []
     listed = ", ".join(f"'{word}'" for word in unused)
     if len(unused) == 1:

@@ -522,7 +522,7 @@ def show_expected_tables(
     tables: Sequence[Mapping[str, Any]], independent: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
     """Print what to expect of tables, and under independent responses of the same ε, if known."""
-    from deniable.mechanism.readability import RULE
+    from deniable.readable import RULE
     from deniable.report.verdict import headline, sampling_text
 
     say(f"{headline(tables)}.")
@@ -552,7 +552,7 @@ def show_expected_tables(
     )
     say(
         f"Half-width: of an interval of 95 % of a cell, in points, "
-        f"{sampling_text(tables[0]['target'])}. Readable: {RULE}."
+        f"{sampling_text(tables[0]['target'])}. {RULE}."
         + (" Independent: the half-width by method kronecker at the same ε." if any(beside) else "")
     )
 

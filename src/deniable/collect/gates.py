@@ -12,10 +12,13 @@ import base64
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.laws import GatedSum, Law, VoteBlend
+from deniable.laws import GatedSum, Law, ScoreTable, VoteBlend
 from deniable.laws.patterns import FloatArray
 from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.sums import UNIT
+
+MOST_WORDS = 1 << 23
+"""Most 64-bit words that a page computes of a law of one score: 64 MB, a second on a telephone."""
 
 
 def _tables(law: Law) -> list[tuple[GatedSum, FloatArray]]:
@@ -26,7 +29,7 @@ def _tables(law: Law) -> list[tuple[GatedSum, FloatArray]]:
 
 def gates_of(law: Law) -> list[str]:
     """Return the gate vectors of a law: for each of its gated sums base64 of G_k's doubles, least
-    significant byte first.
+    significant byte first. A law of one score has none; one too large for a page raises InputError.
 
     >>> ones = np.ones(2)
     >>> law = GatedSum((2, 2), np.array([1, 1]), np.zeros(2), "vote", 1, 1, 1.0, ones)
@@ -34,6 +37,11 @@ def gates_of(law: Law) -> list[str]:
     >>> len(gate), gate_values(gate).round(4).tolist()
     (24, [0.6065, 1.6487])
     """
+    if isinstance(law, ScoreTable) and law.words > MOST_WORDS:
+        raise InputError(
+            "a browser cannot hold the scores of this law; design the mechanism for fewer questions"
+            " or with `method` kronecker"
+        )
     return [base64.b64encode(table.astype("<f8").tobytes()).decode() for _, table in _tables(law)]
 
 

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-DRAWING = ("randomness", "numbers", "categorical", "votes", "sampler")
+DRAWING = ("randomness", "numbers", "categorical", "votes", "scores", "sampler")
 """What draws, each after what it imports."""
 
 CHECKING = ("account",)

@@ -117,9 +117,10 @@ class Agreement(Question[FormAgreement]):
             or a group is formed by a randomized attribute.
     """
 
-    def __post_init__(self) -> None:
-        if self.weights is not None:
-            raise InputError("the test whether forms agree takes no weights; leave them out")
+    takes_weights: ClassVar[bool] = False
+    of_all: ClassVar[bool] = True
+
+    of: Sequence[str] = ()
 
     def ask(self, release: Release) -> Answers[FormAgreement]:
         """Return the test of every group of rows, in the order of the groups' values."""

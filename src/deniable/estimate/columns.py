@@ -110,7 +110,7 @@ class Answers(list[_Answer], Presented):
         >>> plan = deniable.design(schema, epsilon=2)
         >>> ages = ["[0,30)"] * 500 + ["[30,60)"] * 300 + ["[60,90]"] * 200
         >>> released = pyarrow.table({"age": ages})
-        >>> means = deniable.estimate_mean(released, plan, of="age", scores="middle")
+        >>> means = deniable.open(released, plan).mean("age", scores="middle")
         >>> len(means.to_pandas()) == len(means.to_polars()) == len(means) == 1
         True
         >>> means.plot().axes[0].get_xlabel()

@@ -114,9 +114,10 @@ class Comparison(Question[Difference]):
     Args:
         column: an attribute or a kept column.
         values: two of its values.
-        mean: compare the mean of the one attribute in ``of``, instead of shares.
+        mean: compare the mean of the only attribute, instead of shares.
         scores: for a mean, as in :class:`~deniable.estimate.ordered.Mean`.
-        target: ``table`` or ``population``.
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
 
     Raises:
         InputError: if a value is unknown, the two are one, or a mean has no scores.
@@ -124,14 +125,20 @@ class Comparison(Question[Difference]):
 
     takes_answered: ClassVar[bool] = True
 
+    lists: ClassVar[tuple[str, ...]] = ("values",)
+
     column: str
-    values: tuple[str, str]
+    values: Sequence[str]
     mean: bool = False
     scores: Scores = None
     target: Target = "table"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if len(self.values) != 2:
+            raise InputError("`values` names two values of the column that is compared")
+        if self.scores is not None and not self.mean:
+            raise InputError("scores are for a mean; give `mean` too")
         if self.values[0] == self.values[1]:
             raise InputError(f"'{self.values[0]}' is compared with itself; name two values")
         if self.mean and (len(self.of) != 1 or self.column in self.of):
@@ -162,7 +169,7 @@ class Comparison(Question[Difference]):
 
     def _names(self, *, kept: bool) -> tuple[str, ...]:
         """Return the attributes of the table, before those that form subgroups."""
-        return self.of if kept or self.column in self.of else (*self.of, self.column)
+        return (*self.of, *[self.column] * (not kept and self.column not in self.of))
 
     def answer(self, counts: Counts) -> list[Difference]:
         """Return the differences in one group of rows."""
@@ -288,7 +295,7 @@ class Comparison(Question[Difference]):
             statistic="mean" if self.mean else "share",
             of=of,
             column=self.column,
-            values=self.values,
+            values=(self.values[0], self.values[1]),
             estimates=(first, second),
             difference=first - second,
             standard_error=error(1.0, 1.0),

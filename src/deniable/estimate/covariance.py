@@ -115,8 +115,10 @@ class Covariance(Question[CovarianceEstimate]):
     joint estimate's exact covariance.
 
     Args:
-        target: ``table`` or ``population``; decides the standard error.
-        scores: one number per category of either, or ``middle``; by default the schema's.
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
+        scores: one number per category, or ``middle`` for the middles of bins, of each of the two:
+            ``0,1;middle``; by default the schema's.
 
     Raises:
         InputError: if it is not of two attributes; from :meth:`answer`, if an attribute is unknown,
@@ -143,7 +145,7 @@ class Covariance(Question[CovarianceEstimate]):
                 "randomized; group by a kept column"
             )
         first, second = self.of
-        inference = Inference(counts, self.of, self.target)
+        inference = Inference(counts, (first, second), self.target)
         (first_source, s), (second_source, t) = (
             single_scores(schema.variable(name).attribute, each, answered=self.answered)
             for name, each in zip(self.of, self.scores, strict=True)

@@ -213,11 +213,10 @@ class Independence(Question[IndependenceTest]):
     """
 
     takes_answered: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.weights is not None:
-            raise InputError("the test of independence takes no weights; leave them out")
         _refuse_but_two(self.of)
 
     def ask(self, release: Release) -> Answers[IndependenceTest]:

@@ -36,7 +36,7 @@ from deniable.estimate.tabulate import Counts, Floats, Tabulation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target, cell_variance_range
 from deniable.mechanism.published import PublishedChannel, channel_of
-from deniable.mechanism.readability import LARGEST_READABLE, READABLE_ERRORS
+from deniable.readable import LARGEST_READABLE, READABLE_ERRORS
 
 UNCERTAIN_ERRORS = READABLE_ERRORS
 """An estimated frequency that is not this many of its standard errors above zero (a relative

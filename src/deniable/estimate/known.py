@@ -94,6 +94,15 @@ def read_margins(path: str | Path) -> Margins:
     return Margins(tables, str(path))
 
 
+Known = Margins | str | Path | None
+"""Known shares, or the CSV file that :func:`read_margins` reads."""
+
+
+def margins_of(known: Known) -> Margins | None:
+    """Return known shares, read from their file if they are given as a path."""
+    return read_margins(known) if isinstance(known, str | Path) else known
+
+
 def margin_members(
     known: Margins, categories: Mapping[str, Sequence[str]]
 ) -> list[tuple[Floats, Floats]]:

@@ -18,7 +18,7 @@ outside.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, prod, tanh
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,19 +157,17 @@ class Leverage(Question[LeverageOfLiars]):
     """How far can liars move the shares of a table?
 
     Args:
-        target: of the standard errors, ``table`` or ``population``.
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
 
     Raises:
         InputError: if weights are given, or a group is formed by a randomized attribute; from
             :meth:`answer`, if the randomization has wiped out a component of the table.
     """
 
-    target: Target = "table"
+    takes_weights: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weights is not None:
-            raise InputError("leverage counts every liar alike; leave weights out")
+    target: Target = "table"
 
     def answer(self, counts: Counts) -> list[LeverageOfLiars]:
         """Return the leverage in one group of rows."""
@@ -178,7 +176,8 @@ class Leverage(Question[LeverageOfLiars]):
                 f"leverage is not computed within subgroups of '{by[0]}', an attribute; name "
                 "it among the attributes of the table"
             )
-        inference = Inference(counts, self.of, self.target)
+        of = tuple(self.of)
+        inference = Inference(counts, of, self.target)
         shape = inference.values.shape
         parts = [(fraction, moves(part.channel)) for fraction, part in inference.parts]
         summed = [
@@ -187,7 +186,7 @@ class Leverage(Question[LeverageOfLiars]):
         ]
         epsilon = max(part.channel.mechanism.epsilon for _, part in inference.parts)
         found = LeverageOfLiars(
-            self.of,
+            of,
             tuple(variable.attribute.categories for variable in inference.channel.variables),
             counts.n_records,
             self.target,

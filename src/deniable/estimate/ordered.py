@@ -173,10 +173,12 @@ class Mean(_OfOneAttribute):
     taken to be the means of their bins.
 
     Args:
-        target: ``table`` or ``population``.
-        scores: one number per category; ``middle`` for the middles of bins, whose mean is not that
-            of the numbers that were binned; by default the schema's scores, else the edges of bins.
-            Missing values without a score do not count.
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
+        scores: one number per category, or ``middle`` for the middles of bins, whose mean is not
+            that of the numbers that were binned; by default the schema's. Without any, the mean of
+            bins is given by its least and its largest possible value. Missing values without a
+            score do not count.
 
     Raises:
         InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
@@ -234,7 +236,8 @@ class Quantile(_OfOneAttribute):
     significantly different from ``probability``. Records with a missing value are left out.
 
     Args:
-        target: ``table`` or ``population``.
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
         probability: 0.5 for the median; between 0 and 1.
         interpolate: of bins, take the cumulative frequencies as linear within each and answer by a
             number. This assumes values spread evenly within a bin, an error that the interval

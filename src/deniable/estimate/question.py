@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from deniable._checks import check_fields
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
+from deniable.schema.names import names_of
 from deniable.tables.selection import Selection
 from deniable.tables.selection import Where as Where
 from deniable.tables.selection import value_among as value_among
@@ -33,37 +35,48 @@ class Question(ABC, Generic[Answer]):
     unless results have a ``to_plain(level)`` of their own.
 
     Args:
-        of: attributes, or parts of merged attributes.
-        by: attributes or kept columns that form subgroups. Rows are grouped by kept columns that
-            the schema does not declare; the other names are axes of the table that is counted.
+        of: attributes, as a list or one text: ``a`` or ``a,b``, a name with a comma in double
+            quotes. Parts of merged attributes count as attributes.
+        by: attributes or kept columns that form subgroups, written like the attributes.
         where: conditions on kept columns, by which rows are selected.
-        weights: a kept column with a weight per row; rows without one are left out.
-        level: of the intervals.
-        answered: estimate only for respondents whose true value is not the declared missing
-            category of any of these attributes.
+        weights: kept column with a weight per row; rows without one are left out.
+        level: probability that an interval holds.
+        answered: only respondents whose true value is not the declared missing category of any of
+            the attributes.
 
     Raises:
         InputError: if no attribute is named, or the query does not take ``answered``.
     """
 
     takes_answered: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = True
+    of_all: ClassVar[bool] = False
+    """Whether no name in ``of`` means all attributes."""
+    lists: ClassVar[tuple[str, ...]] = ()
+    """Other fields that take a list or one text."""
 
-    of: tuple[str, ...]
+    of: Sequence[str]
     _: KW_ONLY
-    by: tuple[str, ...] = ()
+    by: Sequence[str] = ()
     where: Where = None
     weights: str | None = None
     level: float = 0.95
     answered: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("of", "by", *self.lists):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, names_of(given, name))
+        check_fields(self)
         if self.answered and not self.takes_answered:
             raise InputError(
                 "`answered` is for shares, means, quantiles, covariances, comparisons, models and "
                 "the test of independence, not for this question"
             )
-        if not self.of:
-            raise InputError("no attribute is named; name one or more in `of`")
+        if self.weights is not None and not self.takes_weights:
+            raise InputError(f"{type(self).__name__} takes no weights; leave them out")
+        if not (self.of or self.of_all):
+            raise InputError("no attribute is named; name one or more")
 
     @abstractmethod
     def answer(self, counts: Counts) -> Sequence[Answer]:

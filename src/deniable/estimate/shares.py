@@ -18,7 +18,7 @@ from deniable.estimate.inference import (
     one_of,
 )
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
-from deniable.estimate.known import Margins, imposed, margin_members
+from deniable.estimate.known import Known, Margins, imposed, margin_members, margins_of
 from deniable.estimate.question import Question
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
@@ -88,7 +88,7 @@ class Estimate(CellTable):
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> plan = deniable.design(schema, epsilon=1)
         >>> frame = pandas.DataFrame({"smokes": ["no"] * 700 + ["yes"] * 300})
-        >>> found = deniable.estimate(deniable.randomize(frame, plan), plan, of=["smokes"])
+        >>> found = deniable.open(deniable.randomize(frame, plan), plan).shares("smokes")[0]
         >>> [row["smokes"] for row in found.table()], len(list(found.cells()))
         (['no', 'yes'], 2)
         >>> low, high = found.confidence_interval(0.95)
@@ -264,11 +264,11 @@ class Shares(Question[Estimate]):
     form them; selecting *rows* by these may not be.
 
     Args:
-        method: ``inversion`` (unbiased), ``em`` (maximum likelihood) or ``projected`` (the nearest
+        method: unbiased ``inversion``, ``em`` (maximum likelihood), or ``projected`` (the nearest
             distribution to the inversion).
-        target: ``table`` or ``population``; decides the standard errors.
-        known: margins known exactly; the estimate has them, with the errors that remain
-            (:mod:`deniable.estimate.known`).
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
+        known: CSV file of shares known exactly, which the estimate then has: columns sex,share.
 
     Raises:
         InputError: from :meth:`answer`, if an attribute is unknown or named twice, the counts have
@@ -279,10 +279,11 @@ class Shares(Question[Estimate]):
 
     method: Method = "inversion"
     target: Target = "table"
-    known: Margins | None = None
+    known: Known = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "known", margins_of(self.known))
         if self.answered and self.known is not None:
             raise InputError("`known` margins are of all respondents; leave `answered` out")
 
@@ -329,7 +330,8 @@ class Shares(Question[Estimate]):
         )
         if self.answered:
             return [_of_answered(estimate, inference, len(self.of))]
-        return [estimate if self.known is None else self._held(estimate, self.known)]
+        known = margins_of(self.known)
+        return [estimate if known is None else self._held(estimate, known)]
 
     def _held(self, estimate: Estimate, known: Margins) -> Estimate:
         """Return an estimate that has the known margins."""

@@ -149,7 +149,7 @@ class Trend(Question[TrendTests]):
         status: an attribute, or a kept column that the schema does not declare.
         scores: one number per category of every attribute of ``of``; by default the schema's, and
             0, 1 for two categories.
-        compared: the two values of the status; by default the two that it has (missing ones left
+        compare: the two values of the status; by default the two that it has (missing ones left
             out), the second less the first.
 
     Raises:
@@ -158,14 +158,20 @@ class Trend(Question[TrendTests]):
             together were randomized by different mechanisms.
     """
 
+    takes_weights: ClassVar[bool] = False
+    of_all: ClassVar[bool] = True
+    lists: ClassVar[tuple[str, ...]] = ("compare",)
+
+    of: Sequence[str] = ()
     _: KW_ONLY
     status: str
     scores: Sequence[float] | None = None
-    compared: tuple[str, str] | None = None
+    compare: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.weights is not None:
-            raise InputError("the test of trend takes no weights; leave them out")
+        super().__post_init__()
+        if self.compare is not None and len(self.compare) != 2:
+            raise InputError("`compare` names two values of the status")
         for names, what in ((self.of, "is tested"), (self.by, "forms the groups")):
             if self.status in names:
                 raise InputError(f"'{self.status}' is the status and {what} too; name it once")
@@ -245,9 +251,9 @@ class Trend(Question[TrendTests]):
         )
 
     def _groups_of(self, values: Sequence[str], missing: str | None) -> tuple[str, str]:
-        if self.compared is not None:
-            first, second = (value_among(value, values) for value in self.compared)
-            for value, found in zip(self.compared, (first, second), strict=True):
+        if self.compare is not None:
+            first, second = (value_among(value, values) for value in self.compare)
+            for value, found in zip(self.compare, (first, second), strict=True):
                 if found is None:
                     raise InputError(f"'{self.status}' has no value '{value}' to compare")
             if first == second or first is None or second is None:

@@ -1,4 +1,4 @@
-"""A frontier's folder: table, plot, matrices and certificates, written whole and read with a check.
+"""A frontier's folder: table, plot, matrices and certificates; written whole, checked when read.
 
 ``frontier.json`` holds a list of rows; ``about.json`` the request and its prior. Matrices
 have one row per true category, as ``--matrix`` reads them.
@@ -53,7 +53,7 @@ _AGREE = 1e-6
 
 
 def check_output(path: Path, *, overwrite: bool) -> None:
-    """Stop before any work if the folder exists and is not to be, or must not be, replaced."""
+    """Raise if the folder exists and must not be replaced."""
     refuse_foreign_folder(
         path, "a frontier", lambda present: {TABLE, ABOUT} <= present <= _FILES, overwrite=overwrite
     )
@@ -104,7 +104,7 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
 
 
 def row_to_plain(row: Row) -> dict[str, Any]:
-    """Return a row as it stands in ``frontier.json``."""
+    """Return a row as plain values for ``frontier.json``."""
     return msgspec.structs.asdict(row) | {"matrix": None, "certificate": None}
 
 
@@ -163,7 +163,7 @@ def _about(frontier: Frontier) -> dict[str, Any]:
 def _x_label(request: Request) -> str:
     if request.local:
         return "ε in nats (local differential privacy)"
-    return "privacy: how often the best guess of an answer is wrong"
+    return "privacy: error rate of the best guess from an answer"
 
 
 def _title(request: Request) -> str:
@@ -215,7 +215,7 @@ class StoredAbout(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredRow(Row, frozen=True, forbid_unknown_fields=True):
-    """A row of ``frontier.json``: one method at one level, and where its matrix and proof are."""
+    """A row of ``frontier.json``: one method at one level, with the files of matrix and proof."""
 
     matrix: Annotated[str, msgspec.Meta(pattern=r"^matrices/[a-z-]+-[0-9.]+\.json$(?!\n)")] | None
     certificate: Annotated[str, msgspec.Meta(pattern=r"^certificates/[0-9.]+\.json$(?!\n)")] | None
@@ -240,7 +240,7 @@ class StoredFrontier:
         return self._matrix(self.path / row.matrix)
 
     def check(self, row: StoredRow) -> None:
-        """Check what a row states."""
+        """Raise if a row's numbers differ from those of its matrix and proof."""
         self._check_bound(row)
         matrix = None if row.matrix is None else self._matrix(self.path / row.matrix)
         if matrix is not None and not self._within(matrix, row.level):
@@ -255,10 +255,10 @@ class StoredFrontier:
         if row.method not in METHODS:
             raise self._altered(row, "there is no such method")
         if row.bound != "proven" and len(self.prior.shares) > MAX_EXACT_CATEGORIES:
-            raise self._altered(row, "the bound of so many categories is not exact")
+            raise self._altered(row, "the bound is not exact for this number of categories")
 
     def _within(self, matrix: FloatArray, level: float) -> bool:
-        """Whether a matrix keeps what the bound of its level is for."""
+        """Whether a matrix is within the limits of a level's bound."""
         if self.local:
             return float(response.epsilon(matrix)) <= level + _AGREE
         prior = np.array(self.prior.shares)
@@ -284,7 +284,7 @@ class StoredFrontier:
 
     def _check_bound(self, row: StoredRow) -> None:
         if row.certificate is None:
-            raise self._altered(row, "nothing proves the bound")
+            raise self._altered(row, "it has no proof of the bound")
         file = self.path / row.certificate
         if row.certificate not in self.certificates:
             try:
@@ -301,7 +301,7 @@ class StoredFrontier:
             and _close(certificate.record_mse / self.n_records, row.lower_bound)
         )
         if not same:
-            raise InputError(f"{file}: it proves something else than {TABLE} says")
+            raise InputError(f"{file}: its bound differs from the one in {TABLE}")
 
 
 def read(path: Path) -> StoredFrontier:
@@ -347,7 +347,7 @@ def _read(file: Path, kind: Any) -> Any:
 
 
 def _close(true: float | None, stated: float | None, condition: float | None = None) -> bool:
-    """Whether two numbers agree; a condition as far as it itself lets rounding grow."""
+    """Whether two numbers agree, within rounding, which a condition multiplies."""
     if true is None or stated is None:
         return true is stated
     tolerance = max(_AGREE, 1e-13 * (condition or 0.0))

@@ -1,4 +1,4 @@
-"""The methods that a frontier compares, and all that is known of each, in one table.
+"""The methods of a frontier, with their functions and texts, in one table.
 
 A new method is a function from privacy limits to a matrix, and an entry in ``METHODS``. Two have no
 such function, because they serve all levels of a frontier at once: the search of Huang and Du, and
@@ -36,7 +36,7 @@ SEARCH, BOUND = "search", "bound"
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What a method is told."""
+    """Input of a method."""
 
     limits: "Limits"
     generator: "np.random.Generator"
@@ -106,10 +106,10 @@ def _blank(trial: Trial) -> "FloatArray":
 
     limits = trial.limits
     if limits.success is None:
-        raise InputError("a blank answer tells some people's answers for certain: it has no ε")
+        raise InputError("a blank answer reveals some people's answers for certain: it has no ε")
     if limits.most_posterior is not None:
         raise InputError(
-            "a blank answer tells some people's answers for certain: its worst posterior is 1"
+            "a blank answer reveals some people's answers for certain: its worst posterior is 1"
         )
     truth = schemes.blank_answer_at(limits.prior, 1.0 - limits.success)
     return schemes.blank_answer(limits.n_categories, truth)
@@ -135,7 +135,7 @@ METHODS: dict[str, FrontierMethod] = {
         _uniform_perturbation,
     ),
     "frapp": FrontierMethod(
-        "the truth so many times as likely as any other; Warner's matrices once more",
+        "the truth λ times as likely as any other category; the same matrices as Warner's",
         MethodStyle("FRAPP", PURPLE, "+", "--"),
         _frapp,
     ),
@@ -161,4 +161,4 @@ METHODS: dict[str, FrontierMethod] = {
         MethodStyle("least error possible, attained", BLACK, "", "-"),
     ),
 }
-"""By name, in the order of help and plots; the place of a method seeds what it draws."""
+"""By name, in the order of help and plots; a method's place is its random seed."""

@@ -1,4 +1,4 @@
-"""A point of a frontier as a mechanism that randomizes and estimates like any other."""
+"""A point of a frontier as a mechanism."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from deniable.schema.names import split_names
 from deniable.statement.account import Design
 from deniable.statement.methods import MATRIX_METHOD
 
-# A level typed in as requested matches its own row, whatever the last digit.
+# A level typed as requested matches its own row despite rounding in the last digit.
 _SAME = 1e-9
 
 
@@ -26,10 +26,10 @@ def pick(
     name: str | None = None,
     schema: Schema | None = None,
 ) -> tuple[Design, str]:
-    """Return the mechanism of one point, and which it is in a sentence.
+    """Return the mechanism of one point, and a sentence that describes the point.
 
-    Among the points that are at least as private as requested, the one with the least error; of two
-    that err alike within a millionth the more private.
+    Among the points at least as private as requested, the one with the least error; of two with
+    errors within a millionth the more private.
 
     ``epsilon``: the largest ε in nats; for a frontier under ε-LDP.
     """
@@ -44,13 +44,12 @@ def pick(
         replace(mechanism, claim=mechanism.promise()), MATRIX_METHOD, (None,), None, None
     )
     assert row.mse is not None
-    what = "ε" if stored.local else "privacy"
+    measure = "ε" if stored.local else "privacy"
     sentence = (
-        f"Method {row.method} at {what} {number_text(row.level)}: mean squared error "
+        f"Method {row.method} at {measure} {number_text(row.level)}: mean squared error "
         f"{number_text(row.mse)} of a share "
         f"with {count_text(stored.n_records, 'record')}, {row.mse / row.lower_bound:.4f} times "
-        "the least that "
-        "was proved for any mechanism as private"
+        "the proven least for any mechanism as private"
     )
     return design, sentence
 
@@ -109,11 +108,11 @@ def _attribute(stored: StoredFrontier, name: str | None, schema: Schema | None) 
 
 
 def _declared(own: Attribute, name: str | None, schema: Schema | None) -> Attribute:
-    """Return an attribute, or a part of a merged one, as it is called and declared."""
+    """Return an attribute, or a part of a merged one, with its declared name and categories."""
     if schema is None:
         return own if name is None else replace(own, name=name)
     if name is None and own.name not in schema.names and len(schema.attributes) > 1:
-        raise InputError("name the attribute of the schema that the mechanism is for, by --name")
+        raise InputError("--name: give the attribute of the schema that the mechanism is for")
     chosen = name or (own.name if own.name in schema.names else schema.names[0])
     declared = schema.attributes[schema.position(chosen)]
     if declared.n_categories != own.n_categories:

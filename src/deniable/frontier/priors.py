@@ -1,4 +1,4 @@
-"""Where a prior comes from: a file, a column of a table, or a textbook distribution."""
+"""Priors from a file, a column of a table, or a textbook distribution."""
 
 import math
 import tomllib
@@ -26,7 +26,7 @@ DISCLOSURE = (
     "or an estimate from an earlier randomized release, if that is not meant."
 )
 MERGED_UP_TO = 16
-"""Several attributes can be merged into one while it has at most so many categories."""
+"""Limit on the categories of several attributes merged into one."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Prior:
 
     @property
     def disclosure(self) -> str | None:
-        """What reading the shares off the data gives away; None if no data was read."""
+        """Sentence on the disclosure by reading shares off the data; None if no data was read."""
         if self.steps is None:
             return None
         drafted = any(a.drafted for a in (self.attribute, *self.attribute.parts))
@@ -92,7 +92,7 @@ def from_distribution(text: str) -> Prior:
     The normal distribution is cut within three standard deviations of its mean; Gamma(1, 2) within
     0 and its mean plus three standard deviations, 8.
 
-    Source: Huang and Du, section VI; they do not say how they cut.
+    Source: Huang and Du, section VI, which does not state the cuts.
     """
     name, comma, count = text.partition(",")
     known: dict[str, Callable[[float], float]] = {
@@ -119,7 +119,7 @@ def from_column(
 ) -> Prior:
     """Read the shares of a column, or of several merged into one, from a table, and round them.
 
-    Nothing but the rounded shares (:func:`rounded_shares`) leaves this function.
+    Only the rounded shares (:func:`rounded_shares`) leave this function.
     """
     if schema is not None:
         file_format = schema.file.with_changes(file_format)
@@ -142,22 +142,19 @@ def from_column(
 
 
 def rounded_shares(counts: Sequence[int]) -> tuple[tuple[float, ...], int]:
-    """Return shares rounded so far that no count follows from them, and D: they are multiples of
-    1/D.
+    """Return shares as multiples of 1/D, rounded so far that no count follows from them, and D.
 
     D is 1, 2 or 5 times a power of ten, at most n/10, and at most 100 or 20 per category, so that
     rare categories, of one step each, take up a twentieth at most. Steps are apportioned by largest
     remainders; every category without a step then takes one from the category with most. Where
     there are no more steps than categories, all shares are equal.
 
-    Why no count follows: let s = n/D ≥ 10, c the counts, and w the steps of the written shares, all
-    at least 1. Largest remainders map c to a lattice point of sum D nearest to c/s. The cells of
-    that lattice are translates of one another and contain the segments from w to w ± (e_i − e_j)/2.
-    Every point of the cell of w is mapped to w, since no category there is without a step. So w
-    comes from about s^(k−1) ≥ 10^(k−1) vectors of counts, in which every count takes at least ⌊s⌋
-    values; and no category that does not occur differs from one with s/2 rows. D depends on n and k
-    only, which a release states anyway. The shares of several groupings of one column narrow its
-    counts further, and rounding is no differential privacy.
+    No count follows: with s = n/D ≥ 10 and k categories, w comes from about s^(k−1) vectors of
+    counts, because largest remainders map all counts of a lattice cell to its steps w and the cells
+    contain the segments from w to w ± (e_i − e_j)/2. Every count then takes at least ⌊s⌋ values,
+    and an absent category has the same share as one with s/2 rows. D depends on n and k only. The
+    shares of several groupings of one column narrow its counts further, and rounding is no
+    differential privacy.
 
     ``counts``: rows per category, shape (k,).
 

@@ -11,7 +11,7 @@ from deniable.proofs.rows import Certificate, Limits, average_limits, local_limi
 
 
 class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
-    """A proof of the bound at one level: what is claimed, and the numbers that prove it."""
+    """A proof of the bound at one level: the claim, and the numbers that prove it."""
 
     statement: str
     prior: list[float]
@@ -43,7 +43,7 @@ def certificate_to_plain(certificate: Certificate) -> dict[str, Any]:
 
 
 def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
-    """Read a certificate and verify what it claims; no solver is needed or trusted."""
+    """Read a certificate and verify its claim, without a solver."""
     try:
         stored = msgspec.convert(plain, StoredCertificate)
     except msgspec.ValidationError as error:

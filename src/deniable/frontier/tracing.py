@@ -1,4 +1,4 @@
-"""A frontier: every method at every level of privacy, beside what no mechanism can do better.
+"""A frontier: every method at every level of privacy, with the lower bound for all mechanisms.
 
 A pure function of a request; the same request gives the same frontier.
 """
@@ -31,12 +31,12 @@ from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
 
 DEFAULT_POINTS = 40
 _MOST_LEVELS = 1_000
-# Of the privacy that there is: beyond it errors grow without end, and a plot shows nothing else.
+# Of the possible privacy: beyond it errors grow without limit and dominate a plot.
 _HIGHEST = 0.98
 _DEFAULT_EPSILONS = (0.1, 5.0)
-# Search shares its progress bar with the levels: so many generations take about as long as one.
+# Number of generations of the search that take about as long as one level, for the progress bar.
 _GENERATIONS_A_LEVEL = 500
-# Hypervolume: errors above this multiple of the largest bound count for nothing.
+# Hypervolume: errors above this multiple of the largest bound are ignored.
 _REFERENCE = 10.0
 
 Advance = Callable[[float], None]
@@ -46,8 +46,8 @@ Advance = Callable[[float], None]
 class Request:
     """The attribute, the levels and the methods of a frontier.
 
-    ``levels``: privacy (1 − how often the best guess is right), or with ``local`` ε in nats; None
-    for 40 levels over what is possible. ``n_starts``: of the search for square matrices, at each
+    ``levels``: privacy (the error rate of the best guess), or with ``local`` ε in nats; None
+    for 40 levels over the possible range. ``n_starts``: of the search for square matrices, at each
     level.
     """
 
@@ -78,7 +78,7 @@ class Request:
             raise InputError("seed: it must not be below 0")
         if self.local and self.most_posterior is not None:
             raise InputError(
-                "a worst posterior δ goes with average privacy; ε-LDP bounds it by itself"
+                "a worst posterior δ (--delta) is for average privacy; ε-LDP bounds it by itself"
             )
         levels = self._default_levels() if self.levels is None else self.levels
         if not levels or len(levels) > _MOST_LEVELS:
@@ -93,8 +93,8 @@ class Request:
             low, high = _DEFAULT_EPSILONS
             return tuple(np.geomspace(low, high, DEFAULT_POINTS).tolist())
         highest = _HIGHEST * (1.0 - max(self.prior.shares))
-        # Under δ nobody is guessed in more than δ of the cases, so privacy is at least 1 − δ.
-        # (A δ that is none is refused with the limits.)
+        # Under δ no guess is right in more than δ of the cases, so privacy is at least 1 − δ.
+        # (An invalid δ is refused with the limits.)
         delta = self.most_posterior
         lowest = 1.0 - delta if delta is not None and 0.0 < delta < 1.0 else 0.0
         return tuple(np.linspace(min(lowest, highest), highest, DEFAULT_POINTS).tolist())
@@ -131,7 +131,7 @@ class Row(msgspec.Struct, frozen=True):
 def measured(
     matrix: FloatArray | None, prior: FloatArray, n_records: int, lower_bound: float
 ) -> dict[str, Any]:
-    """Return what a row states of its matrix; nothing where there is none."""
+    """Return a row's measures of its matrix; None each without a matrix."""
     if matrix is None:
         names = ("privacy", "mse", "worst_posterior", "ratio", "epsilon", "condition", "outputs")
         return dict.fromkeys(names)
@@ -151,7 +151,7 @@ def measured(
 class Frontier:
     """Rows, matrices and bounds.
 
-    ``matrices``: of the rows, M[y, x] = Pr[y | x], shape (m, n); None where there is none.
+    ``matrices``: of the rows, M[y, x] = Pr[y | x], shape (m, n), or None.
     """
 
     request: Request
@@ -171,8 +171,8 @@ def trace(request: Request, advance: Advance | None = None) -> Frontier:
     >>> [(row.method, row.level, round(row.ratio or 0.0, 4)) for row in frontier.rows]
     [('warner', 0.25, 1.5), ('warner', 0.5, 3.0), ('bound', 0.25, 1.0), ('bound', 0.5, 1.0)]
     """
-    # Thousands of small systems: a library that splits each among threads waits longer for its
-    # threads than it computes, ten times longer beside other work.
+    # Thousands of small systems: with threads a library spends longer on waiting than on computing,
+    # ten times longer next to other load.
     with threadpool_limits(1):
         return _Tracing(request, advance or (lambda _fraction: None)).run()
 
@@ -239,7 +239,7 @@ class _Tracing:
         matrices: list[FloatArray | None] = []
         gaps: list[float] = []
         point: frontier.FrontierPoint | None = None
-        # From the most private level on, whose mechanism keeps all the others' limits too.
+        # From the most private level on, whose mechanism is within all the others' limits too.
         private_first = not self.request.local
         order = range(len(self.limits))[:: -1 if private_first else 1]
         for at in order:
@@ -260,7 +260,7 @@ class _Tracing:
             matrices.reverse()
         if BOUND in self.request.methods and self._tells_some(matrices):
             self.notes.append(
-                "The mechanism of least error tells some people's answers for certain (worst "
+                "The mechanism of least error reveals some people's answers for certain (worst "
                 "posterior 1); a worst posterior below 1 (--delta) rules that out."
             )
         return bounds, matrices
@@ -269,7 +269,7 @@ class _Tracing:
         known = (
             f"At these levels the least error is at most {number_text(100.0 * gap, 2)} % above it."
             if math.isfinite(gap)
-            else "How far it is below the least error is not known."
+            else "Its distance below the least error is not known."
         )
         self.notes.append(
             f"Beyond {MAX_EXACT_CATEGORIES} categories, and there are {self.n}, the bound shown is "
@@ -309,7 +309,7 @@ class _Tracing:
         return matrices
 
     def _keep_better(self, matrices: list[FloatArray | None]) -> None:
-        """Use a more private level's matrix where it errs less: it keeps these limits too."""
+        """Use a more private level's matrix where its error is less: it is within these limits."""
         best: FloatArray | None = None
         least = math.inf
         places = range(len(matrices))
@@ -324,7 +324,8 @@ class _Tracing:
     def _searched(
         self, bounds: Sequence[float]
     ) -> tuple[Sequence[FloatArray | None], float | None]:
-        """The best matrix of the evolutionary search for each level, and what its front covers."""
+        """Return the best matrix of the evolutionary search by level, and the front's share of
+        the hypervolume."""
         request, options = self.request, self.request.search_options
         if request.local:
             self.notes.append("search is for average privacy, and is left out under ε-LDP.")
@@ -345,15 +346,15 @@ class _Tracing:
         matrices: list[FloatArray | None] = []
         for level in request.levels or ():
             enough = np.flatnonzero(front.privacy >= level)
-            # The front holds no dominated matrix: the first that is private enough errs least.
+            # The front has no dominated matrix: the first that is private enough has least error.
             matrices.append(front.matrices[enough[0]] if len(enough) else None)
         if missed := sum(matrix is None for matrix in matrices):
-            self.notes.append(f"search found nothing as private as {missed} of the levels.")
+            self.notes.append(f"search found no matrix as private as {missed} of the levels.")
         most = 1.0 - float(self.prior.max())
         reference = _REFERENCE * max(bounds)
         levels = np.array([0.0, *(level for level in request.levels or () if level > 0)])
         least = [b for level, b in zip(request.levels or (), bounds, strict=True) if level > 0]
-        # Below the lowest level nothing is known but that even true answers err.
+        # Below the lowest level the only bound is the error of the true answers.
         alone = (1.0 - float(self.prior @ self.prior)) / self.n
         outer = outer_hypervolume(levels, np.array([alone, *least]), most, reference)
         covered = hypervolume(front.privacy, front.record_mse, reference) / outer

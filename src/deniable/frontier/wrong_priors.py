@@ -1,4 +1,4 @@
-"""What becomes of a matrix's privacy if people are not distributed as its design assumed."""
+"""A matrix's privacy if people's distribution differs from the design's prior."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,8 @@ class WrongPrior:
 
 
 def wrong_priors(matrix: FloatArray, prior: FloatArray) -> list[WrongPrior]:
-    """Return what holds under the uniform distribution, and where a tenth or a quarter of all
-    people move to one category: the one that leaves the least privacy.
+    """Return the privacy under the uniform distribution, and with a tenth or a quarter of all
+    people moved to one category: the one with the least privacy.
 
     ``matrix``: M[y, x] = Pr[y | x], shape (m, n). ``prior``: of the design, shape (n,).
     """

@@ -17,6 +17,7 @@ from deniable.laws.law import BoundedLaw, Law, PatternLaw, Ratio, checked_arithm
 from deniable.laws.matrix import Identity, MatrixChannel, ResponseLaw
 from deniable.laws.pattern_table import PatternTable
 from deniable.laws.product import ProductLaw
+from deniable.laws.score import ScoreTable
 from deniable.laws.single_change import SingleChangeMixture
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
@@ -26,6 +27,7 @@ FAMILIES: dict[str, type[Law]] = {
     for law in (
         ProductLaw,
         PatternTable,
+        ScoreTable,
         SingleChangeMixture,
         JointLaw,
         MatrixChannel,
@@ -77,6 +79,7 @@ __all__ = [
     "PublishedForms",
     "Ratio",
     "ResponseLaw",
+    "ScoreTable",
     "SingleChangeMixture",
     "VoteBlend",
     "law_from_plain",

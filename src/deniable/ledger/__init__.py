@@ -1,7 +1,7 @@
-"""Every release of a population, remembered: what each said, and what they come to together.
+"""Ledgers: every release of a population, its levels and their sum.
 
-A ledger is a file beside the data, never in a release. It knows the releases that were made with
-it, and no others (docs/guarantees.md).
+A ledger is a file next to the data, never in a release. It contains only the releases made with it
+(docs/guarantees.md).
 """
 
 from deniable.ledger.balance import Balance, balances

@@ -1,9 +1,9 @@
-"""What the releases of every population come to together.
+"""Composition of the releases of every population.
 
-Each release is drawn afresh, so that given the true row the released rows of two of them are
-independent, and a row of both together is at most e^ε₁·e^ε₂ times as likely under one true row as
-under another: levels add (sequential composition; Dwork and Roth, 2014, Theorem 3.14). The level
-of a column adds over the releases that the column was in, whatever columns these had besides.
+Each release is drawn afresh: given the true row, the released rows of two releases are independent,
+and both together are at most e^ε₁·e^ε₂ times as likely under one true row as under another: levels
+add (sequential composition; Dwork and Roth, 2014, Theorem 3.14). The level of a column adds over
+the releases with that column.
 """
 
 import math
@@ -20,9 +20,9 @@ from deniable.mechanism.privacy import compose, finite_or_none, nats_text
 
 @dataclass(frozen=True)
 class Balance:
-    """One population: its releases, their sums and what is left.
+    """Releases of a population, their sums and the remaining budget.
 
-    ``budget``: the most that all of them may come to, in nats; None if none was set.
+    ``budget``: the largest allowed sum in nats; None without one.
     """
 
     population: str
@@ -36,18 +36,17 @@ class Balance:
 
     @property
     def alone(self) -> dict[str, float]:
-        """The same by column, against someone who sees that column of every release alone."""
+        """ε by column, against an observer of that column of every release."""
         return _sums([release.of_person.alone for release in self.releases])
 
     @property
     def given_rest(self) -> dict[str, float]:
-        """The same by column, against someone who sees all releases and knows all the other true
-        values."""
+        """ε by column, against an observer of all releases who knows all other true values."""
         return _sums([release.of_person.given_rest for release in self.releases])
 
     @property
     def left(self) -> float | None:
-        """What may still be spent, in nats, rounded down; None without a budget."""
+        """Remaining budget in nats, rounded down; None without a budget."""
         if self.budget is None:
             return None
         if not math.isfinite(self.epsilon):
@@ -58,7 +57,7 @@ class Balance:
 
     @property
     def left_text(self) -> str:
-        """What may still be spent, as shown.
+        """Remaining budget as shown.
 
         >>> Balance("p", budget=9.0).left_text
         'of 9 nats 9 are left'
@@ -70,7 +69,7 @@ class Balance:
         return f"of {nats_text(f'{self.budget:g}')} {left} left"
 
     def allows(self, epsilon: float) -> bool:
-        """Whether a release of this level keeps within the budget."""
+        """Return whether a release of this level is within the budget."""
         if self.budget is None:
             return True
         if not (math.isfinite(epsilon) and math.isfinite(self.epsilon)):
@@ -78,7 +77,7 @@ class Balance:
         return Fraction(epsilon) <= self._exactly_left(self.budget)
 
     def after(self, spending: Spending) -> "Balance":
-        """Return the balance with one more release.
+        """Return the balance after one more release.
 
         >>> Balance("p", budget=9.0).after(Spending(4.0)).left
         5.0
@@ -91,7 +90,7 @@ class Balance:
         return Fraction(budget) - sum(spent)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values; None stands for no bound, and of the budget for none."""
+        """Return plain values; None for no bound or no budget."""
         given_rest = self.given_rest
         return {
             "population": self.population,
@@ -112,8 +111,8 @@ class Balance:
 
 
 def balances(events: Iterable[Event]) -> dict[str, Balance]:
-    """Return the balance of every population that is in a ledger, by its name as names are compared
-    (:func:`~deniable.ledger.events.compared`)."""
+    """Return the balance of every population of a ledger, by its
+    :func:`~deniable.ledger.events.compared` name."""
     events = list(events)
     result: dict[str, Balance] = {}
     spelt: dict[str, str] = {}
@@ -132,14 +131,14 @@ def balances(events: Iterable[Event]) -> dict[str, Balance]:
 
 
 def left_digits(left: float, budget: float) -> str:
-    """Return what is left as shown: in millionths of the budget, rounded down, since levels that
-    were to fill it come out a little smaller.
+    """Return the remaining budget as shown, rounded down to millionths of the budget: levels that
+    fill a budget are slightly smaller.
 
     >>> left_digits(5.4e-11, 9.0), left_digits(0.99999999, 9.0)
     ('0', '0.99999')
     """
     unit = Decimal(1).scaleb(Decimal(budget).adjusted() - 5)
-    near = Decimal(f"{left:.12g}")  # what decimals come to in binary
+    near = Decimal(f"{left:.12g}")  # removes binary rounding of decimals
     return f"{near.quantize(unit, ROUND_FLOOR).normalize():f}"
 
 

@@ -1,13 +1,13 @@
-"""The file: an append-only SQLite database that any number of processes write at once.
+"""Append-only SQLite file of a ledger, written by any number of processes at once.
 
-Every change is one immediate transaction, so that of two processes that want the last nat the
-second sees what the first has taken. Triggers refuse to change or delete an event, and events
-carry digests over all before them, so that a change by other means is noticed.
+Every change is one immediate transaction: of two processes that compete for the remaining budget
+the second sees the first one's release. Triggers refuse to change or delete an event, and each
+event's digest covers all before it, so that other changes are detected.
 
-A release that dies leaves its event *begun* and a file beside the ledger that it had locked. Who
-writes next finds the lock free: nothing of the release was seen, or it would have been counted,
-and it is withdrawn. A release that is counted is never withdrawn, and one that was withdrawn is
-never counted: what is given back depends on the events alone, not on files that can be deleted.
+A release that dies leaves its event *begun* and a locked file next to the ledger. The next writer
+finds the lock free: no row was visible, or the release would be counted, so it is withdrawn. A
+counted release is never withdrawn, and a withdrawn one never counted: this depends on the events
+alone, not on files that can be deleted.
 """
 
 import hashlib
@@ -37,18 +37,18 @@ from deniable.randomness import SystemRandomness
 from deniable.strict_json import from_json
 
 EVERYBODY = "everybody"
-"""The population of whoever does not name one: all releases of the ledger together."""
+"""Default population: all releases of the ledger."""
 
-_APPLICATION = 0x64656E79  # "deny", as the file tells sqlite and file(1) whose it is
+_APPLICATION = 0x64656E79  # "deny", for sqlite and file(1)
 _VERSION = 1
 _PATIENCE = 120.0
 """Seconds to wait for other writers; each takes milliseconds."""
 
-_DAMAGED = "this is not a ledger, or it is damaged; take it from a copy"
+_DAMAGED = "this is not a ledger, or it is damaged; restore it from a copy"
 
 _OTHER_SECRET = (
-    "the ledger has been altered: its secret, which keys the digests of persons, is not the one "
-    "that it was begun with; take it from a copy"
+    "the ledger has been altered: its secret, the key of the digests of persons, is not the "
+    "original one; restore it from a copy"
 )
 
 _TABLES = """
@@ -83,7 +83,7 @@ class Ledger:
 
     def __init__(self, path: str | Path) -> None:
         if not str(path).strip():
-            raise InputError("the name of the ledger is blank; name its file")
+            raise InputError("the name of the ledger is blank; give a file")
         self.path = Path(path)
         folder = self.path.absolute().parent
         try:
@@ -95,28 +95,28 @@ class Ledger:
             raise InputError(f"{path}: the folder of the ledger does not exist; make it first")
         if published:
             raise InputError(
-                f"{path}: a ledger never stands in the folder of a release, which is published; "
-                "keep it beside the data"
+                f"{path}: the ledger lies in the folder of a release, which is published; move it "
+                "next to the data"
             )
         if is_folder:
             raise InputError(f"{path} is a folder; name the file of the ledger")
 
     @property
     def exists(self) -> bool:
-        """Whether the file is there."""
+        """Whether the file exists."""
         return self.path.exists()
 
     def events(self) -> list[Event]:
-        """Return everything that was ever entered."""
+        """Return all events."""
         if not self.exists:
             raise InputError(f"{self.path}: there is no such ledger")
         with self._connection() as connection:
             return self._events(connection)
 
     def set_budget(self, population: str, nats: float, *, new: bool = False) -> None:
-        """Say how much all releases of a population may come to; the last word counts."""
+        """Set the largest sum of levels of a population; the latest value counts."""
         if not 0 < nats < math.inf:
-            raise InputError(f"a budget is a positive number of nats, not {nats:g}")
+            raise InputError(f"the budget must be a positive number of nats, not {nats:g}")
         with self._writing(new=True) as connection:
             _refuse_unknown(self, population, balances(self._events(connection)), new=new)
             self._append(connection, "budget", population, {"nats": float(nats)})
@@ -132,8 +132,8 @@ class Ledger:
         rows_of_person: int = 1,
         new: bool = False,
     ) -> Iterator["Entry"]:
-        """Enter a release that is about to be made; taken back if the block fails before anybody
-        can have seen a row."""
+        """Enter a release before it is made; withdrawn if the block fails before any row is
+        visible."""
         token = SystemRandomness().bits(np.uint8, 8).tobytes().hex()
         lock = self._lock(token)
         with self._writing(new=True) as connection:
@@ -156,19 +156,19 @@ class Ledger:
             yield entry
         except BaseException:
             if not entry.counted:
-                entry.withdraw("it failed, and nothing was left")
-            lock.remove()  # not where that failed: then the next release takes it back
+                entry.withdraw("it failed without a trace")
+            lock.remove()  # if withdrawing fails the next writer does it
             raise
         lock.remove()
 
     def entry(self, number: int, token: str) -> "Entry":
-        """Return a release that this or another process has begun, to go on with it."""
+        """Return a release started by this or another process, to continue it."""
         events = self.events()
         release = self._stored(events, number, token)
         if release.withdrawn:
             raise InputError(
                 f"{self.path}: the release in event {number} was withdrawn, so no row of it may be "
-                "drawn; begin anew"
+                "drawn; start again"
             )
         entry = Entry(
             self,
@@ -189,13 +189,13 @@ class Ledger:
                 return release
         raise InputError(
             f"{self.path}: the release was entered into a ledger as event {number}, and this is "
-            "another ledger, or an earlier state of it; put it back"
+            "another ledger, or an earlier state of it; restore that one"
         )
 
     def publish_again(self, release: StoredRelease, sha256: str) -> tuple[int, float]:
-        """Enter that draws which are counted already were written to another file.
+        """Enter that counted draws were written to another file.
 
-        How many releases of the population there are, and ε of all of them together in nats.
+        Returns the number of releases of the population, and ε of all of them together in nats.
         """
         with self._writing() as connection:
             content = {"release": release.number, "sha256": sha256}
@@ -203,7 +203,7 @@ class Ledger:
             return _standing(self._events(connection), release.population)
 
     def digest_of(self, people: Iterable[Any]) -> str:
-        """Return a digest of a set of persons, which nobody can compute without this file."""
+        """Return a digest of a set of persons that needs this file's secret."""
         with self._writing() as connection:
             key = self._secret(connection)
         digest = hmac.new(key, digestmod=hashlib.sha256)
@@ -222,7 +222,7 @@ class Ledger:
             yield connection
         except sqlite3.Error as error:
             raise InputError(f"{self.path}: {_reason(error)}") from None
-        except UnicodeDecodeError:  # sqlite quotes what it cannot read
+        except UnicodeDecodeError:  # sqlite's error quotes the text
             raise InputError(f"{self.path}: {_DAMAGED}") from None
         finally:
             if connection is not None:
@@ -232,13 +232,13 @@ class Ledger:
     def _writing(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
         if not self.exists:
             if not new:
-                raise InputError(f"{self.path}: the ledger is gone; put it back")
+                raise InputError(f"{self.path}: the ledger is missing; restore it")
             self._make()
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 if not any("secret" in event.content for event in self._events(connection)):
-                    self._append_secret(connection)  # of an earlier version
+                    self._append_secret(connection)  # the ledger is of an earlier version
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -247,7 +247,7 @@ class Ledger:
                 raise
 
     def _make(self) -> None:
-        """Make the file, whole: an empty one is a ledger that was lost."""
+        """Make the whole file at once: an empty file is a lost ledger."""
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             connection.executescript(_TABLES)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -259,7 +259,7 @@ class Ledger:
         try:
             write_file(self.path, content, overwrite=False, private=True)
         except InputError:
-            if not self.exists:  # it does where another process was first
+            if not self.exists:  # another process may have been first
                 raise
 
     def _append_secret(self, connection: sqlite3.Connection) -> None:
@@ -275,8 +275,8 @@ class Ledger:
     def _check_kind(self, connection: sqlite3.Connection) -> None:
         if not self.path.stat().st_size:
             raise InputError(
-                f"{self.path} is empty: it is no ledger, or what was in it is lost; take it from a "
-                "copy, or remove the file to begin a new ledger"
+                f"{self.path} is empty: it is no ledger, or has lost its content; restore it from "
+                "a copy, or remove the file to start a new ledger"
             )
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -301,7 +301,7 @@ class Ledger:
             if not as_entered:
                 raise InputError(
                     f"{self.path}: the ledger has been altered: event {len(events) + 1} is not the "
-                    "one that was entered; take it from a copy"
+                    "original one; restore it from a copy"
                 )
             if kind not in KINDS:
                 raise InputError(f"{self.path}: written by a later version of deniable; update it")
@@ -333,7 +333,7 @@ class Ledger:
         return FileLock(self.path.with_name(f".{self.path.name}.{token}.running"))
 
     def _withdraw_the_dead(self, connection: sqlite3.Connection) -> None:
-        # Whoever makes such a file does so in a transaction of its own and holds it until the end.
+        # A writer makes such a file in its own transaction and holds it until the end.
         begun = {
             release.token: release
             for release in stored_releases(self._events(connection))
@@ -348,7 +348,7 @@ class Ledger:
                 continue
             if token in begun:
                 release = begun[token]
-                why = "its process ended before anybody could have seen a row"
+                why = "its process ended before a row was visible"
                 content = {"release": release.number, "why": why}
                 self._append(connection, "withdrawn", release.population, content)
             lock.remove()
@@ -356,18 +356,13 @@ class Ledger:
 
 @dataclass
 class Entry:
-    """A release that is being made; see :meth:`Ledger.release`.
+    """A release in the making; see :meth:`Ledger.release`.
 
-    Attributes:
-        ledger: where it is entered.
-        population: whose data it is.
-        spending: the levels of a row, as begun.
-        number: of the event that began it.
-        token: what it is known by beside its number.
-        rows_of_person: the most rows of one person, as begun.
-        counted: whether it was entered that somebody can see a row; then it counts for good.
-        standing: how many releases of the population there are and ε of all of them together in
-            nats, this one included; known once it is counted.
+    Attributes: ledger: its ledger. population: name of its population. spending: the levels of a
+    row, as begun. number: number of its first event. token: random text that identifies it besides
+    its number. rows_of_person: the largest number of rows per person, as begun. counted: whether a
+    row may have been visible; then it counts for good. standing: number of releases of the
+    population, and ε of all of them together in nats, this one included; known once it is counted.
     """
 
     ledger: Ledger
@@ -386,7 +381,7 @@ class Entry:
         rows_of_person: int | None = None,
         people: Iterable[Any] | None = None,
     ) -> None:
-        """Enter that from here on somebody can see a row, and that the release counts for good."""
+        """Enter that rows may be visible from now on; the release then counts for good."""
         ledger = self.ledger
         digest = None if people is None else ledger.digest_of(people)
         spending = self.spending if spending is None else spending
@@ -396,7 +391,7 @@ class Entry:
             if self._stored(events).withdrawn:
                 raise InputError(
                     f"{ledger.path}: the release in event {self.number} was withdrawn meanwhile, "
-                    "so nothing of it is released; begin anew"
+                    "and no row is released; start again"
                 )
             before = balances(_without(events, self.number))
             _refuse_beyond_budget(ledger, self.population, before, spending.of_rows(rows_of_person))
@@ -411,8 +406,8 @@ class Entry:
         others = _populations_of(events)[digest] if digest else {}
         if others := {n for n in others if compared(n) != compared(self.population)}:
             notify(
-                f"these are exactly the people of population '{min(others)}' too, under another "
-                "name: the levels of both add up, and the ledger does not add them",
+                f"population '{min(others)}' has exactly the same people: the levels of both add "
+                "up, but this ledger adds them separately",
             )
         self.standing = _standing(events, self.population)
 
@@ -420,24 +415,24 @@ class Entry:
         """Enter that the released file is complete."""
         with self.ledger._writing() as connection:
             known = self._stored(self.ledger._events(connection)).published
-            if known == sha256:  # it died after that
+            if known == sha256:  # it died after publication
                 return
             if known is not None:
                 raise InputError(
-                    f"{self.ledger.path}: the release in event {self.number} was finished before, "
-                    "with other rows, so these are a second draw, which the ledger does not count; "
-                    "remove them, and begin anew"
+                    f"{self.ledger.path}: the release in event {self.number} was already published "
+                    "with other rows; these are a second draw, which is not counted; "
+                    "remove them, and start again"
                 )
             content = {"release": self.number, "sha256": sha256}
             self.ledger._append(connection, "published", self.population, content)
 
     def withdraw(self, why: str) -> None:
-        """Enter that nothing was drawn or is left of it, so that it counts no longer."""
+        """Enter that no row was drawn, or none remains, so that the release does not count."""
         with self.ledger._writing() as connection:
             if self._stored(self.ledger._events(connection)).counted:
                 raise InputError(
                     f"{self.ledger.path}: rows of the release in event {self.number} were drawn, "
-                    "so it goes on counting"
+                    "so it remains counted"
                 )
             content = {"release": self.number, "why": why}
             self.ledger._append(connection, "withdrawn", self.population, content)
@@ -447,14 +442,14 @@ class Entry:
 
 
 def _without(events: Iterable[Event], number: int | None) -> list[Event]:
-    """Return the events that are not about a release, named by the event that began it."""
+    """Return the events without those of a release, identified by its first event."""
     return [
         e for e in events if number is None or number not in (e.number, e.content.get("release"))
     ]
 
 
 def _standing(events: Iterable[Event], population: str) -> tuple[int, float]:
-    """Return how many releases of a population somebody can have seen, and ε of all of them."""
+    """Return the number of releases of a population with visible rows, and ε of all of them."""
     counted = [r for r in balances(events)[compared(population)].releases if r.counted]
     return len(counted), Balance("", tuple(counted)).epsilon
 
@@ -474,29 +469,29 @@ def _refuse_beyond_budget(
     raise InputError(
         f"the budget of population '{balance.population}' does not allow this release, which "
         f"is {wanted}: {balance.left_text} after {count} release{'' if count == 1 else 's'} "
-        f"({ledger.path.name}); release with smaller levels, or not at all"
+        f"({ledger.path.name}); reduce the levels, or raise the budget"
     )
 
 
 def _refuse_unknown(
     ledger: Ledger, population: str, known: Mapping[str, Balance], *, new: bool
 ) -> None:
-    """Stop at a population that the ledger does not know, where others have budgets: a name that is
-    mistyped, or forgotten, would have no budget, and its releases would be added to no others."""
+    """Raise for an unknown population in a ledger with budgets: a mistyped name would have no
+    budget and its releases would be added to no others."""
     if new or compared(population) in known or all(b.budget is None for b in known.values()):
         return
     names = [f"'{balance.population}'" for balance in known.values()]
     listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     raise InputError(
         f"population '{population}' is not in this ledger, which has budgets ({ledger.path.name}); "
-        f"name with `population` whose data these are, of {listed}, or say with `new_population` "
-        "that they are of other people than all of these"
+        f"set `population` to one of {listed}, or set `new_population` "
+        "if these are other people"
     )
 
 
 @dataclass(frozen=True)
 class Population:
-    """Whose data a release is about, and where that is remembered."""
+    """A population and its ledger."""
 
     ledger: Ledger
     name: str = EVERYBODY
@@ -504,12 +499,12 @@ class Population:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable():
-            raise InputError("the name of a population is a line of text that is not empty")
+            raise InputError("the name of a population must be one non-empty line of text")
         object.__setattr__(self, "name", " ".join(self.name.split()))
 
     def check(self, spending: Spending, replacing: int | None = None) -> None:
-        """Refuse, before any row is read, what the budget does not allow now. The release asks
-        again when it is entered, which nothing can come in between."""
+        """Raise, before any row is read, if the budget does not allow the release. The entry checks
+        again in its transaction."""
         known = self._known(replacing)
         if known:
             _refuse_unknown(self.ledger, self.name, known, new=self.new)
@@ -538,28 +533,28 @@ def population_of(
     new: bool = False,
     new_ledger: bool | None = None,
 ) -> Population | None:
-    """Return whose data it is, in the named ledger or the one that DENIABLE_LEDGER names; None if
-    neither is."""
+    """Return the population in the named ledger or that of DENIABLE_LEDGER; None without a
+    ledger."""
     named = None if ledger is None else Ledger(ledger)
     if (found := named or usual_ledger()) is not None:
         may_be_new = named is not None if new_ledger is None else new_ledger
         if not (found.exists or may_be_new):
             by = "" if named else ", and DENIABLE_LEDGER names it"
             raise InputError(
-                f"{found.path}: there is no such ledger{by}; put it back, name another, or begin a "
+                f"{found.path}: there is no such ledger{by}; restore it, name another, or start a "
                 "new one with `new_ledger`"
             )
         return Population(found, name, new)
     if name != EVERYBODY:
         raise InputError(
-            "`population` is for a ledger; name its file with `ledger`, or in the environment "
+            "`population` needs a ledger; name its file with `ledger`, or in the environment "
             "variable DENIABLE_LEDGER"
         )
     return None
 
 
 def usual_ledger() -> Ledger | None:
-    """Return the ledger that DENIABLE_LEDGER names; None if it is not set, or blank."""
+    """Return the ledger of DENIABLE_LEDGER; None if it is unset or blank."""
     named = os.environ.get("DENIABLE_LEDGER", "").strip()
     try:
         return Ledger(named) if named else None
@@ -576,15 +571,15 @@ def remembered(
     traceless: bool = True,
     rows_of_person: int = 1,
 ) -> Iterator[Entry | None]:
-    """Enter a release into the ledger, if there is one; see :meth:`Ledger.release`."""
+    """Enter a release into its ledger, if it has one; see :meth:`Ledger.release`."""
     if population is None:
         yield None
         return
     ledger = population.ledger
     if not ledger.exists:
         notify(
-            f"{ledger.path} is a new ledger, without a budget, in which no earlier release counts; "
-            "if there was one of that name, put it back",
+            f"{ledger.path} is a new ledger without a budget or earlier releases; "
+            "if an older one existed, restore it",
         )
     how: Any = {"traceless": traceless, "rows_of_person": rows_of_person, "new": population.new}
     with ledger.release(population.name, spending, what, **how) as entry:
@@ -598,7 +593,7 @@ def same_people(events: Iterable[Event]) -> list[tuple[str, str]]:
 
 
 def _populations_of(events: Iterable[Event]) -> dict[str, set[str]]:
-    """Return the populations with a release of exactly some persons, by the persons' digest."""
+    """Return the populations per set of persons, by its digest."""
     names: dict[str, set[str]] = {}
     for release in stored_releases(events):
         if release.people is not None and not release.withdrawn:
@@ -607,8 +602,8 @@ def _populations_of(events: Iterable[Event]) -> dict[str, set[str]]:
 
 
 def unfinished(events: Iterable[Event]) -> list[StoredRelease]:
-    """Return the releases that were begun and neither counted nor withdrawn: they are being made,
-    or their process died where it may have left rows behind. They count."""
+    """Return the releases that are begun but neither counted nor withdrawn: in progress, or died
+    where rows may remain. They count."""
     return [r for r in stored_releases(events) if not r.counted and not r.withdrawn]
 
 
@@ -617,11 +612,11 @@ def _reason(error: sqlite3.Error) -> str:
     if "not a database" in text or "malformed" in text:
         return _DAMAGED
     if "locked" in text:
-        return f"other programs have held the ledger for {_PATIENCE:g} seconds; try again"
+        return f"other programs have locked the ledger for {_PATIENCE:g} seconds; try again"
     if "no such table" in text or "no such column" in text:
         return "this is a database, but not a ledger of deniable"
     if "readonly" in text:
-        return "the ledger, or its folder, cannot be written; see its permissions"
+        return "the ledger, or its folder, cannot be written; check its permissions"
     if "disk is full" in text:
-        return "there is no space left for the ledger; free some space first"
+        return "the disk is full; free some space"
     return f"the ledger cannot be used: {text}"

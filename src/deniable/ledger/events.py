@@ -1,9 +1,9 @@
-"""What a ledger holds: events in order, each of which vouches for all before it.
+"""Events of a ledger, each with a digest over all before it.
 
-A release is two or three of them: *begun* before a row is read, *counted* before anybody can see
-a row of it, *published* when its folder is complete; *withdrawn* if it failed and nothing of it is
-left. What was begun counts, with the level it was begun with, until it is counted or withdrawn.
-*Opened* has the digest of the key of persons' digests.
+A release has two or three: *begun* before a row is read, *counted* before a row is visible,
+*published* when its folder is complete; *withdrawn* if it failed without a trace. A begun release
+counts, with its level at the beginning, until it is counted or withdrawn. *Opened* has the digest
+of the key of persons' digests.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 
 def compared(population: str) -> str:
-    """Return a population's name as names are compared: without regard to case, to the width of
-    letters, and to blanks at the ends or beside others, which look alike wherever they are shown.
+    """Return a population's name for comparison: without case, letter width, and repeated or outer
+    blanks, which look alike on screens.
 
     >>> compared(" Clinic  North ") == compared("clinic north") == compared("ＣＬＩＮＩＣ north")
     True
@@ -33,10 +33,7 @@ def compared(population: str) -> str:
 
 @dataclass(frozen=True)
 class Event:
-    """A line of the ledger.
-
-    ``number``: from 1, without a gap.
-    """
+    """A line of the ledger; ``number`` counts from 1 without gaps."""
 
     number: int
     time: str
@@ -47,7 +44,7 @@ class Event:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the event and the digest of the one before."""
+        """SHA-256 over the event and the previous digest."""
         parts = [self.before, self.number, self.time, self.kind, self.population, self.content]
         text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -55,7 +52,7 @@ class Event:
 
 @dataclass(frozen=True)
 class StoredRelease:
-    """A release as the ledger knows it."""
+    """A release as entered in a ledger."""
 
     number: int
     time: str
@@ -73,7 +70,7 @@ class StoredRelease:
 
     @property
     def of_person(self) -> Spending:
-        """The levels of a person with all rows."""
+        """Levels of a person with all rows."""
         return self.spending.of_rows(self.rows_of_person)
 
     def to_plain(self) -> dict[str, Any]:
@@ -95,9 +92,9 @@ class StoredRelease:
 
 
 def stored_releases(events: Iterable[Event]) -> list[StoredRelease]:
-    """Return the releases that events speak of, in the order in which they were begun.
+    """Return the releases in a list of events, in the order of their first ones.
 
-    Populations whose names compare as equal are one, under the first spelling.
+    Populations with equal compared names are one, in the first spelling.
     """
     releases: dict[int, StoredRelease] = {}
     spelt: dict[str, str] = {}
@@ -107,8 +104,8 @@ def stored_releases(events: Iterable[Event]) -> list[StoredRelease]:
             _read(event, population, releases)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
-                f"event {event.number} of the ledger cannot be read; it was not written by this "
-                "program, or by a later version of it"
+                f"event {event.number} of the ledger cannot be read; it was written by another "
+                "program, or by a later version"
             ) from None
     return list(releases.values())
 

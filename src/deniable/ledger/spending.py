@@ -1,4 +1,4 @@
-"""What one release takes from the people in it: levels in nats, by column."""
+"""Levels of one release in nats, by column."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from deniable.mechanism.strata import Strata
 
 @dataclass(frozen=True)
 class Spending:
-    """The levels of one release, of one row, in nats; inf where nothing is promised."""
+    """Levels of a row of one release, in nats; inf without a guarantee."""
 
     epsilon: float
     alone: Mapping[str, float] = field(default_factory=dict)
@@ -20,7 +20,7 @@ class Spending:
 
     @classmethod
     def of(cls, strata: Strata, numeric: tuple[str, ...] = ()) -> "Spending":
-        """Return what a release by these mechanisms takes.
+        """Return the levels of a release by these mechanisms.
 
         >>> from deniable import Schema, design
         >>> plan = design(Schema.anonymous((2, 3)), attribute_epsilon=[1, 2], method="kronecker")
@@ -42,8 +42,7 @@ class Spending:
         return cls(strata.epsilon, alone, given_rest, (*strata.unprotected, *numeric))
 
     def largest(self, other: "Spending") -> "Spending":
-        """Return levels that neither of two releases exceeds, for one of which it is not known
-        yet which it will be."""
+        """Return upper bounds of the levels of two releases, of which one will be made."""
 
         def each(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
             names = dict.fromkeys([*first, *second])
@@ -57,7 +56,7 @@ class Spending:
         )
 
     def of_rows(self, count: int) -> "Spending":
-        """Return the levels of so many rows together, those of one person.
+        """Return the levels of ``count`` rows of one person together.
 
         >>> Spending(1.5, {"age": 0.5}).of_rows(2)
         Spending(epsilon=3.0, alone={'age': 1.0}, given_rest={}, unprotected=())
@@ -74,7 +73,7 @@ class Spending:
         )
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values; None stands for no bound."""
+        """Return plain values; None for no bound."""
         return {
             "epsilon": finite_or_none(self.epsilon),
             "attributes": {
@@ -89,7 +88,7 @@ class Spending:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Spending":
-        """Return what :meth:`to_plain` wrote."""
+        """Return the levels from :meth:`to_plain`."""
         attributes = plain["attributes"].items()
         return cls(
             _level(plain["epsilon"]),

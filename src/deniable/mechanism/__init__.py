@@ -1,7 +1,6 @@
-"""A mechanism: the frozen description that sampler, accountant and estimator read, and its numbers.
+"""Mechanisms: their description, privacy account, sampling and channel.
 
-`mechanism` is the description, `privacy` turns its promises into nats, `strength` into bits,
-`best_guess` says what holds where there is no ε; `randomizer` draws; `channel` is what happens to a
-table of some of the attributes, and `prediction` what can be said of estimates before there are
-data.
+`mechanism` is the description, `privacy` computes its levels in nats and `strength` its entropy in
+bits, `best_guess` its guarantees where ε is unbounded; `randomizer` draws; `channel` maps tables of
+some attributes, and `prediction` returns the errors to expect before there are data.
 """

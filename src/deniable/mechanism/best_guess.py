@@ -1,8 +1,7 @@
-"""What a response matrix promises if people are distributed as its design assumed.
+"""Probabilities of guessing an attribute under the design prior of its response matrix.
 
-Where ε is unbounded, this is what holds instead; it is a statement about one prior, and about the
-average person or the luckiest guess, not about every pair of categories. Numbers are computed from
-the law's integers and rounded up.
+They apply where ε is unbounded, to one prior, and to the average person or the luckiest guess, not
+to every pair of categories. Computed from the law's integers and rounded up.
 
 The proofs are in docs/proofs/accounting.md, Theorem 11.
 """
@@ -22,7 +21,7 @@ _NUMBERS = ("before", "success", "worst_posterior")
 
 @dataclass(frozen=True)
 class Guess:
-    """How well something can be guessed by someone who knows the design's prior."""
+    """Success of guesses by an observer who knows the design's prior."""
 
     before: float
     success: float
@@ -40,7 +39,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class PartGuess:
-    """How well one part of a merged attribute can be guessed.
+    """Success of guesses of one part of a merged attribute.
 
     A combination is harder to guess than one of its parts, so the numbers of the whole are no bound
     here.
@@ -53,7 +52,7 @@ class PartGuess:
 
 @dataclass(frozen=True)
 class BestGuess(Guess):
-    """How well one attribute can be guessed by someone who knows the design's prior."""
+    """Success of guesses of one attribute by an observer who knows the design's prior."""
 
     parts: tuple[PartGuess, ...] = ()
     prior_source: str | None = None
@@ -77,7 +76,7 @@ class BestGuess(Guess):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "BestGuess":
-        """Return what :meth:`to_plain` wrote."""
+        """Return the object that :meth:`to_plain` wrote."""
         parts = [
             PartGuess(
                 part["name"], Guess(*(part[key] for key in _NUMBERS)), Guess(**part["given_rest"])
@@ -90,7 +89,7 @@ class BestGuess(Guess):
 
 
 def best_guess(mechanism: Mechanism, position: int) -> BestGuess | None:
-    """Return what holds of an attribute under its design prior; None if its law has none.
+    """Return the guessing probabilities of an attribute; None if its law has no design prior.
 
     >>> from deniable.laws import DesignedChannel
     >>> law = DesignedChannel((2,), 2, ((4, 1), (0, 3)), prior=(0.5, 0.5))

@@ -1,24 +1,23 @@
 """The channel on some of a mechanism's attributes, and its inverse, as maps of tables.
 
-A channel M takes the table of the true values (shape: categories of every attribute) to the table
-of what is expected to be released (shape: outputs of every attribute). It is a product over axes of
-three kinds, and none needs a matrix over the joint table:
+A channel M maps the table of true values (shape: categories of every attribute) to the expected
+released table (shape: outputs of every attribute). It is a product over axes of three kinds, and
+none needs a matrix over the joint table:
 
 * axes whose laws are pattern laws: together one pattern kernel, applied by its eigenvalues;
 * axes with a response matrix: that small matrix;
-* axes released as they are: nothing is done.
+* unchanged axes: identity.
 
 Inverses, squares and entrywise products of such maps are of the same form, so every variance in
 :mod:`deniable.estimate.inference` costs a few passes over the table.
 
 An axis may also be one part of an attribute merged from several columns. Under a pattern law the
 parts are axes like any others: 1 − J/a, which is multiplied by φ, is the sum of the components of
-all nonempty sets of parts, so that every set of parts has the eigenvalue of the attribute they
-belong to. Under a response matrix the parts that are named have that one matrix: L is followed by
-the sum S over the other parts. SL is unbiased for their table, and the formulas of
-:mod:`deniable.estimate.inference` hold with SL in place of L. The released values of such an
-attribute are one variable; it stands on the axis of the part named first, and the others have one
-value.
+all nonempty sets of parts, so that every set of parts has the eigenvalue of its attribute. Under a
+response matrix the parts share that matrix: L is followed by the sum S over the other parts. SL is
+unbiased for their table, and the formulas of :mod:`deniable.estimate.inference` hold with SL in
+place of L. The released values of such an attribute are one variable, on the axis of the part named
+first; the other axes have length 1.
 """
 
 from abc import abstractmethod
@@ -51,7 +50,7 @@ HOPELESS = 1e-3
 class Axes:
     """The axes of a table of some attributes, and the response matrices that act on them.
 
-    ``attributes``: their names, or those of parts of merged ones, in the order of the table's axes.
+    ``attributes``: names of attributes or of parts of merged ones, in the order of the axes.
     """
 
     mechanism: Mechanism
@@ -65,7 +64,7 @@ class Axes:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """What stands on the axes: attributes, or parts of merged ones."""
+        """The variables on the axes: attributes, or parts of merged ones."""
         return self.mechanism.schema.variables(self.attributes)
 
     @cached_property
@@ -133,7 +132,7 @@ class Axes:
     @cached_property
     @abstractmethod
     def attenuation(self) -> NDArray[np.float64]:
-        """What is left of the component of every set T of the attributes, shape (2,)·m."""
+        """Attenuation of the component of every set T of the attributes, shape (2,)·m."""
 
     def _left_of(
         self, pattern_axes: Sequence[int], patterns: NDArray[np.float64]
@@ -149,13 +148,13 @@ class Axes:
 
     @property
     def condition(self) -> float:
-        """1/min |φ(T)|: how many times noise is magnified in the worst direction; at least 1."""
+        """1/min |φ(T)|: the largest amplification of noise in any direction; at least 1."""
         return float(max(1.0, 1.0 / self.attenuation.min()))
 
 
 @dataclass(frozen=True)
 class Channel(Axes):
-    """What a mechanism does to the joint table of some attributes, and how to undo it.
+    """The map from true to expected released joint tables of some attributes, and its inverse.
 
     >>> from deniable.laws import ProductLaw
     >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
@@ -185,7 +184,7 @@ class Channel(Axes):
         """M: the true table to the expected released table. Columns sum to 1."""
         if not self.complete:
             raise InputError(
-                f"what is released of '{self.shared_matrices[0]}' depends on all its parts; name "
+                f"the released values of '{self.shared_matrices[0]}' depend on all its parts; name "
                 "all of them"
             )
         return self.pattern_forward
@@ -254,7 +253,7 @@ class Channel(Axes):
 
     @cached_property
     def second_moments(self) -> TableMap:
-        """(L∘L)M: the mean square of what a record adds to a cell, by the record's true values."""
+        """(L∘L)M: the mean square of a row's contribution to a cell, by the row's true values."""
         return self.inverse.squared().after(self.pattern_forward)
 
     def belongs(self, axis: int) -> NDArray[np.bool_]:
@@ -264,7 +263,7 @@ class Channel(Axes):
         return np.asarray(response.sums(response.parts) @ response.columns.T > 0)
 
     def released_codes(self, codes: Mapping[int, NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return what is counted along each axis, arrays of shape (n,), from released codes."""
+        """Return the codes counted along each axis, arrays of shape (n,), from released codes."""
         later = {axis for r in self._responses.values() for axis in r.axes[1:]}
         joint = {axis for r in self._responses.values() for axis in r.axes[:1]}
         columns = []
@@ -301,14 +300,12 @@ class Channel(Axes):
         return self._left_of(forward.pattern_axes, np.abs(forward.eigenvalues))
 
     def check(self, n_records: float) -> None:
-        """Refuse a table with a component that the randomization has wiped out.
+        """Raise if the randomization has destroyed a component of the table.
 
-        Spread over all cells, the noise in the component T has a root mean square of
-        √(d_T/n)/(N |φ(T)|) with d_T = ∏_{i∈T}(a_i − 1) and N cells (taking the released table as
-        uniform), and the component itself can never exceed √d_T/N, its size if all records were
-        equal. So noise is the larger of the two when |φ(T)| √n < 1. A table is refused when noise
-        is more than a thousand times that most, |φ(T)| √n < 1e-3, or |φ(T)| < 1e-9; between the
-        two, standard errors show it, and cells are marked as uncertain.
+        Averaged over cells, the noise in component T is √(d_T/n)/(N |φ(T)|), d_T = ∏_{i∈T}(a_i − 1)
+        and N cells (released table uniform); the component is at most √d_T/N, its size if all rows
+        are equal. Noise is the larger if |φ(T)| √n < 1. Tables with |φ(T)| √n < 1e-3 or
+        |φ(T)| < 1e-9 are refused; between the two, standard errors show the noise.
         """
         refuse_lost(self.attributes, self.attenuation, n_records)
 
@@ -316,7 +313,7 @@ class Channel(Axes):
 def refuse_lost(
     attributes: Sequence[str], attenuation: NDArray[np.float64], n_records: float
 ) -> None:
-    """Refuse a table with a component of which too little is left (:meth:`Channel.check`)."""
+    """Raise if a component has too small an eigenvalue (:meth:`Channel.check`)."""
     least = max(LEAST_ATTENUATION, HOPELESS / max(n_records, 1.0) ** 0.5)
     lost = np.argwhere(attenuation < least)
     if not len(lost):
@@ -330,23 +327,23 @@ def refuse_lost(
     )
     if sizes.min() == 1:
         raise InputError(
-            f"{names} cannot be estimated: this mechanism leaves next to nothing of it "
+            f"{names} cannot be estimated: the randomization has destroyed nearly all information "
             f"(n = {n_records:.0f}, attenuation {number_text(strengths.min(), 2)}); it needs a "
             "larger "
             "privacy level or many more records"
         )
     raise InputError(
-        f"a joint table of {names} cannot be estimated: this mechanism leaves next to nothing "
-        f"of how they go together (n = {n_records:.0f}, attenuation "
-        f"{number_text(strengths.min(), 2)}); ask for tables of fewer of them, or release with "
+        f"a joint table of {names} cannot be estimated: the randomization has destroyed nearly "
+        f"all association between them (n = {n_records:.0f}, attenuation "
+        f"{number_text(strengths.min(), 2)}); use tables of fewer attributes, or release with "
         "another "
         "method or larger privacy levels"
     )
 
 
 def _per_axis(law: PatternLaw, places: Sequence[int]) -> NDArray[np.float64]:
-    """Return φ for every set of axes, shape (2,)·len(places); an attribute is in the set if one of
-    the axes that its parts stand on is."""
+    """Return φ for every set of axes, shape (2,)·len(places): that of the attributes with at least
+    one of these axes."""
     distinct = list(dict.fromkeys(places))
     eigenvalues = law.eigenvalues(distinct)
     if len(distinct) == len(places):

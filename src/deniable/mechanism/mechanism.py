@@ -36,11 +36,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism states that it promises, in nats; inf where nothing is promised.
+    """The levels that a mechanism claims to keep, in nats; inf if unbounded.
 
-    ``attribute_epsilon``: per attribute, against someone who sees that column alone; shape (k,).
-    ``epsilon_given_rest``: per attribute, against someone who sees the whole released record and
-    knows all the other true values; shape (k,).
+    ``attribute_epsilon``: per attribute, against an observer of that column alone, shape (k,).
+    ``epsilon_given_rest``: per attribute, against an observer of the whole released record with
+    knowledge of all other true values, shape (k,).
     """
 
     epsilon: float
@@ -50,12 +50,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A complete randomization of a schema's records. Cannot be built in breach of its claim.
+    """A complete randomization of a schema's rows; construction checks its claim.
 
     Args:
         schema: the attributes.
         blocks: their laws; every attribute belongs to exactly one block.
-        claim: upper limits that the laws must keep; None claims nothing.
+        claim: upper limits that the laws must keep; None for no claim.
 
     Raises:
         InputError: if the blocks do not cover the schema, or a claim does not hold.
@@ -78,7 +78,7 @@ class Mechanism:
 
     @classmethod
     def of(cls, law: Law, schema: Schema | None = None) -> "Mechanism":
-        """Return what one law does to all attributes of a schema, by default to anonymous ones."""
+        """Return the mechanism of one law on a schema, by default on anonymous attributes."""
         block = Block(tuple(range(len(law.n_categories))), law)
         return cls(Schema.anonymous(law.n_categories) if schema is None else schema, (block,))
 
@@ -98,7 +98,7 @@ class Mechanism:
             as_it_is = block.law.kept_as_it_is
             if any((i not in protected) != as_it_is for i in block.attributes):
                 raise InputError(
-                    "exactly the attributes that the schema keeps are released as they are"
+                    "exactly the columns under keep in the schema are released unchanged"
                 )
         published = [b.law for b in self.blocks if isinstance(b.law, PublishedForms)]
         if len(published) > 1:
@@ -108,8 +108,8 @@ class Mechanism:
                 broad = [self.schema.attributes[block.attributes[i]] for i in block.law.sets]
                 if merged := [attribute.name for attribute in broad if attribute.parts]:
                     raise InputError(
-                        f"'{merged[0]}' comes out as several columns, and an answer that names a "
-                        "set stands in one"
+                        f"'{merged[0]}' is released as several columns; answers that name sets "
+                        "need one column"
                     )
         taken = {*self.schema.columns, *self.schema.names, *self.schema.keep}
         if published and published[0].column in taken:
@@ -135,18 +135,19 @@ class Mechanism:
         ):
             checks.append((f"attribute '{name}' alone", alone, stated))
             checks.append((f"attribute '{name}' given the rest", given_rest, stated_given_rest))
-        for what, true, stated in checks:
-            # A claim that is not a number promises nothing either.
+        for subject, true, stated in checks:
+            # Written so that NaN is refused too.
             if not true <= stated + self.rounding(stated):
                 raise InputError(
-                    f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {stated:.9g}"
+                    f"the mechanism breaks its claim: ε of {subject} is {true:.9g}, "
+                    f"not {stated:.9g}"
                 )
 
     @cached_property
     def epsilon(self) -> float:
         """ε of the whole record, over the protected attributes, in nats, rounded up.
 
-        Neighbouring records agree on the columns released as they are.
+        Neighbouring records agree on the unchanged columns.
         """
         return privacy.compose(
             privacy.record_epsilon(block.law)
@@ -156,12 +157,12 @@ class Mechanism:
 
     @cached_property
     def attribute_epsilon(self) -> tuple[float, ...]:
-        """ε per attribute against someone who sees that column alone, shape (k,), in nats."""
+        """ε per attribute against an observer of that column alone, shape (k,), in nats."""
         return self._in_schema_order(privacy.attribute_epsilon(b.law) for b in self.blocks)
 
     @cached_property
     def epsilon_given_rest(self) -> tuple[float, ...]:
-        """ε per attribute against someone who sees the whole released record and knows all the
+        """ε per attribute against an observer of the whole released record with knowledge of all
         other true values, shape (k,), in nats."""
         return self._in_schema_order(privacy.epsilon_given_rest(b.law) for b in self.blocks)
 
@@ -172,9 +173,9 @@ class Mechanism:
         return self._in_schema_order(privacy.given_rest_at_most(b.law) for b in self.blocks)
 
     def subset_epsilon(self, names: Iterable[str]) -> float:
-        """Return ε against someone who sees only these columns of the release, in nats.
+        """Return ε against an observer of these columns of the release only, in nats.
 
-        Attributes released as they are count as known and are left out.
+        Unchanged columns count as known and are left out.
 
         Raises:
             InputError: if a name is unknown or given twice.
@@ -190,22 +191,22 @@ class Mechanism:
 
     @cached_property
     def attribute_epsilon_floor(self) -> tuple[float, ...]:
-        """ε per attribute against someone who sees that column alone, rounded down, shape (k,), in
+        """ε per attribute against an observer of that column alone, rounded down, shape (k,), in
         nats."""
         return self._in_schema_order(privacy.attribute_epsilon_floor(b.law) for b in self.blocks)
 
     def rounding(self, level: float) -> float:
-        """Return by how much another machine's account of this mechanism may differ from a level.
+        """Return the largest difference from another machine's account of this level.
 
-        Exact laws are accounted for in integers: not at all. A law with error bounds has margins
-        far wider than the last places in which two machines' exponentials differ.
+        0 for exact laws, which use integers only. A law with error bounds has margins far wider
+        than the last places in which two machines' exponentials differ.
         """
         bounded = any(not block.law.exact for block in self.blocks)
         return BOUNDED_ROUNDING * max(1.0, level) if bounded else 0.0
 
     @cached_property
     def keep_probability(self) -> tuple[float, ...]:
-        """Probability that an attribute is released unchanged, shape (k,), from 0 to 1 whatever the
+        """Probability that an attribute is released unchanged, shape (k,), from 0 to 1 despite the
         rounding of its law's sums; NaN where the released values are not categories."""
         return self._in_schema_order(
             tuple(np.clip(b.law.keep_probabilities(), 0.0, 1.0).tolist()) for b in self.blocks
@@ -213,7 +214,7 @@ class Mechanism:
 
     @cached_property
     def unprotected(self) -> tuple[str, ...]:
-        """Columns for which nothing is promised: those kept, and attributes of unbounded ε."""
+        """Columns without a bound: the unchanged ones, and attributes of unbounded ε."""
         unbounded = [
             name
             for name, level in zip(self.schema.names, self.attribute_epsilon, strict=True)
@@ -223,15 +224,15 @@ class Mechanism:
 
     @cached_property
     def n_outputs(self) -> tuple[int, ...]:
-        """How many values each released attribute can take, shape (k,)."""
+        """Number of values of each released attribute, shape (k,)."""
         return self._in_schema_order(b.law.n_outputs for b in self.blocks)
 
     @cached_property
     def output_labels(self) -> tuple[tuple[str, ...], ...]:
-        """The texts of each attribute's released values: its categories, or, if a response matrix
-        has more outputs than categories, "answer 1", "answer 2", …; under forms whose answers name
-        sets, the categories and after them of each set the number of its list and the category that
-        it starts from, "2:single"."""
+        """Labels of each attribute's released values: its categories, or, if a response matrix has
+        more outputs than categories, "answer 1", "answer 2", …; under forms whose answers name
+        sets, the categories and then, for each set, the number of its list and its first category,
+        "2:single"."""
         return tuple(self._labels_of(i) for i in range(len(self.schema.attributes)))
 
     def _labels_of(self, position: int) -> tuple[str, ...]:
@@ -246,11 +247,11 @@ class Mechanism:
         return tuple(f"answer {j}" for j in range(1, count + 1))
 
     def check_samplers(self) -> None:
-        """Compare the tables that samplers draw from with the laws that are accounted for.
+        """Raise unless the samplers' tables match the laws.
 
-        Tables of integers have to be the law's; those of laws with error bounds have to keep the
-        levels that the law states, in fractions for up to six attributes, by sums forward and
-        backward for more.
+        Tables of integers must equal the law's. Those of laws with error bounds must keep the
+        stated levels: checked in fractions for up to six attributes, by forward and backward sums
+        for more.
 
         Raises:
             InputError: if a table is not its law's.
@@ -260,33 +261,33 @@ class Mechanism:
                 as_stated = block.law.sampler().draws(block.law)
             if not as_stated:
                 raise InputError(
-                    "what would be drawn of "
+                    "the sampler's table of "
                     + ", ".join(f"'{self.schema.names[i]}'" for i in block.attributes[:12])
-                    + " is not the law that is stated; use nothing that was made with it"
+                    + " differs from the stated law; discard everything made with this mechanism"
                 )
 
     @cached_property
     def forms(self) -> PublishedForms | None:
-        """The forms of which a row has one, if there are any; their number is released."""
+        """The published forms, if any; each row has one, and its number is released."""
         return next((b.law for b in self.blocks if isinstance(b.law, PublishedForms)), None)
 
     @property
     def positions_under_forms(self) -> tuple[int, ...]:
-        """Positions in the schema of the attributes that forms ask, in the order of their block."""
+        """Positions in the schema of the attributes under forms, in the order of their block."""
         return next((b.attributes for b in self.blocks if b.law is self.forms), ())
 
     @property
     def form_column(self) -> str | None:
-        """The column of the release that holds the number of a row's form, if there are forms."""
+        """Name of the released column with each row's form, if there are forms."""
         return None if self.forms is None else self.forms.column
 
     def under(self, form: int, asked: Sequence[int] | None = None) -> "Mechanism":
-        """Return what is done to the records of those who get one form, of several.
+        """Return the mechanism of the rows that have one of several forms.
 
         Args:
             form: its number, from 0.
-            asked: if it draws what it asks, what of some attributes it asks, by their places in its
-                block; the law is then that of these.
+            asked: if the form draws its attributes, the places in its block of the included ones;
+                the law is then that of these.
 
         Examples:
             >>> import deniable
@@ -301,18 +302,18 @@ class Mechanism:
         return replace(self, blocks=tuple(blocks), claim=None)
 
     def form_for(self, text: str, salt: str) -> int:
-        """Return the form of a person by a public rule, so that whoever collects can assign it and
-        refuse a row with another one: people who choose their form move shares further.
+        """Return a person's form by a public rule, so that the collector can assign it and refuse
+        rows with another one: respondents who choose their form bias shares further.
 
-        Forms come out as often as their shares say, if texts do not repeat. Of a form that draws
-        what it asks, what is drawn is not decided by this.
+        If texts are distinct, forms have their published shares. Attributes that a form draws are
+        not decided by this rule.
 
         Args:
-            text: what is unique to the person, such as the code of an invitation; no answer.
+            text: unique to the person, such as the code of an invitation; no answer.
             salt: of this collection, public, fixed before there are texts.
 
         Returns:
-            The number of the form as it is released, from 1.
+            The number of the form in the release, from 1.
 
         Raises:
             InputError: if the mechanism has no forms.
@@ -333,8 +334,8 @@ class Mechanism:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the attributes and their laws, in hexadecimal: what is drawn, and nothing of
-        titles or claims."""
+        """SHA-256 of the attributes and their laws, in hexadecimal; titles and claims are left
+        out."""
         laws = [
             [[self.schema.names[i] for i in block.attributes], block.law.to_plain()]
             for block in self.blocks
@@ -343,7 +344,7 @@ class Mechanism:
         return hashlib.sha256(json.dumps([categories, laws], sort_keys=True).encode()).hexdigest()
 
     def promise(self) -> Claim:
-        """Return the tightest claim that holds: what the accountant computes."""
+        """Return the tightest claim that holds, from the privacy account."""
         return Claim(self.epsilon, self.attribute_epsilon, self.epsilon_given_rest)
 
     def block_of(self, position: int) -> tuple[Block, int]:

@@ -1,7 +1,7 @@
-"""What is known of estimates before there are data.
+"""Errors and covariances of estimates, predicted before there are data.
 
-A pattern law multiplies the covariance C of two attributes' indicators by φ_ij and adds what
-:mod:`deniable.estimate.covariance` derives; response matrices turn it into M_i C M_jᵀ.
+A pattern law multiplies the covariance C of two attributes' indicators by φ_ij and adds a term
+(:mod:`deniable.estimate.covariance`); response matrices transform it into M_i C M_jᵀ.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ from which its rows were drawn."""
 
 @dataclass(frozen=True)
 class CovariancePrediction:
-    """What a mechanism leaves of the covariance of two attributes, before there are data.
+    """The factor by which a mechanism multiplies the covariance of two attributes.
 
-    ``asked``: under published forms, the share of rows that are asked both; all else is then of
-    these rows, of the form that leaves the least and of the one that leaves the most, and
-    ``spurious`` is the one farthest from 0.
+    ``asked``: under published forms, the share of rows that include both. The other fields then
+    describe these rows: the least and the greatest factor over forms, and ``spurious`` farthest
+    from 0.
     """
 
     attributes: tuple[str, str]
@@ -43,7 +43,7 @@ class CovariancePrediction:
 
     @property
     def warning(self) -> str:
-        """What a reader of a raw cross-table has to know; empty under independent responses."""
+        """Warning for readers of a raw cross-table; empty under independent responses."""
         if self.spurious == 0:
             return ""
         first, second = self.attributes
@@ -61,13 +61,13 @@ class CovariancePrediction:
     def of_share(
         cls, attributes: tuple[str, str], share: float, spurious: float = 0.0
     ) -> "CovariancePrediction":
-        """Return what is said where every covariance is multiplied by one factor."""
+        """Return the prediction where every covariance is multiplied by one factor."""
         return cls(attributes, share, spurious, abs(share), abs(share))
 
 
 def predict_covariance(mechanism: Mechanism, first: str, second: str) -> CovariancePrediction:
-    """Return what is left of the covariance of two attributes (Ruiz, equation (9), and its general
-    form for joint laws).
+    """Return the attenuation of the covariance of two attributes (Ruiz, equation (9), and its
+    general form for joint laws).
 
     >>> from deniable.laws import ProductLaw
     >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
@@ -80,20 +80,20 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
         if channel.all_under_forms:
             return _covariance_under_forms(channel)
         raise InputError(
-            f"of '{first}' and '{second}' one is under forms and the other is not, so that every "
-            "form leaves another part of their covariance; estimate it instead"
+            f"only one of '{first}' and '{second}' is under forms, so the attenuation of their "
+            "covariance differs from form to form; estimate it instead"
         )
     if channel.shared_matrices:
         raise InputError(
-            f"what is left of the covariance of '{first}' and '{second}' is not known beforehand: "
-            f"'{channel.shared_matrices[0]}' is randomized as one by a matrix, so that it depends "
+            f"the attenuation of the covariance of '{first}' and '{second}' cannot be predicted: "
+            f"'{channel.shared_matrices[0]}' is randomized by one matrix, so it depends "
             "on all of its parts"
         )
     positions = channel.positions
     blocks = [mechanism.block_of(position) for position in positions]
     if blocks[0][0] is blocks[1][0]:
         eigenvalues = channel.forward.eigenvalues
-        if eigenvalues.ndim < 2:  # both released as they are
+        if eigenvalues.ndim < 2:  # both unchanged
             return CovariancePrediction.of_share((first, second), 1.0)
         attenuation = float(eigenvalues[1, 1])
         spurious = attenuation - float(eigenvalues[1, 0]) * float(eigenvalues[0, 1])
@@ -114,7 +114,7 @@ def predict_covariance(mechanism: Mechanism, first: str, second: str) -> Covaria
 
 
 def _covariance_under_forms(channel: PublishedChannel) -> CovariancePrediction:
-    """Return what forms leave of the covariance of two attributes in rows that are asked both."""
+    """Return the attenuation of a covariance in rows whose forms include both attributes."""
     first, second = channel.attributes
     asked, left, added = 0.0, [], []
     for fraction, forward in zip(channel.rows, channel.forward.parts, strict=True):
@@ -125,7 +125,7 @@ def _covariance_under_forms(channel: PublishedChannel) -> CovariancePrediction:
         left.append(float(both))
         added.append(float(both - of_first * of_second))
     if not left:
-        raise InputError(f"no form asks '{first}' and '{second}' together")
+        raise InputError(f"no form includes both '{first}' and '{second}'")
     sizes = [abs(share) for share in left]
     return CovariancePrediction(
         (first, second),
@@ -138,7 +138,7 @@ def _covariance_under_forms(channel: PublishedChannel) -> CovariancePrediction:
 
 
 def _contrast_range(matrix: NDArray[np.float64]) -> tuple[float, float]:
-    # Rows and columns of C add up to 0: only what M does to such vectors counts.
+    # Rows and columns of C add up to 0: M acts on such vectors only.
     n = matrix.shape[1]
     contrasts = np.linalg.svd(np.full((1, n), 1.0))[2][1:].T
     values = np.linalg.svd(matrix @ contrasts, compute_uv=False)
@@ -152,7 +152,7 @@ def cell_variance_range(
     record, over all records; shapes broadcast to the table.
 
     The variance for true values x' of the estimate of cell x is u(x, x') − 1[x = x'], with
-    u = (L∘L)M, again a pattern kernel times small matrices. Whatever the true table, a cell's
+    u = (L∘L)M, again a pattern kernel times small matrices. For every true table, a cell's
     ``table`` variance is between these two over n.
 
     >>> from deniable.laws import ProductLaw
@@ -172,8 +172,8 @@ def cell_variance_range(
 def _published_variance_range(
     channel: PublishedChannel,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    # Given a record and its form, u_c(x, x') − e_c(x, x')², with e_c the mean of what the row adds.
-    # Which rows get which form adds to that, but never more than the square of the mean.
+    # Given a record and its form, u_c(x, x') − e_c(x, x')², with e_c the row's mean contribution.
+    # The assignment of forms to rows adds at most the square of the mean.
     low = high = 0.0
     for fraction, moment, mean in zip(channel.rows, channel.moments, channel.means, strict=True):
         elsewhere = [m for axis, m in moment.matrices.items() if axis not in moment.pattern_axes]
@@ -191,8 +191,8 @@ def _published_variance_range(
 
 
 def _second_moments(channel: Channel) -> "_Range":
-    # Of u(x, x'). In a product of factors, x' ≠ x means different in at least one; what a pattern
-    # factor gives does not depend on x.
+    # Of u(x, x'). In a product of factors, x' ≠ x means different in at least one; a pattern
+    # factor's value does not depend on x.
     moments = channel.second_moments
     m = len(channel.attributes)
     factors: list[_Range] = []
@@ -206,7 +206,7 @@ def _second_moments(channel: Channel) -> "_Range":
         matched.update(axes)
         shape = [channel.n_categories[j] if j in axes else 1 for j in range(m)]
         factors.append(_Range.of(np.maximum(matrix, 0.0), channel.belongs(axis), shape))
-    for axis in set(range(m)) - matched:  # released as it is
+    for axis in set(range(m)) - matched:  # unchanged
         n = channel.n_categories[axis]
         shape = [n if j == axis else 1 for j in range(m)]
         factors.append(_Range.of(np.eye(n), np.eye(n, dtype=bool), shape))
@@ -217,8 +217,8 @@ def _second_moments(channel: Channel) -> "_Range":
 
 
 class _Range(NamedTuple):
-    """Between which values u(x, x') lies, by x: for true values x' that are counted in cell x, and
-    for others. A cell that is a sum over parts holds several x'."""
+    """Range of u(x, x') by x, for true values x' counted in cell x (several, if a cell is a sum
+    over parts) and for others."""
 
     same_low: NDArray[np.float64]
     same_high: NDArray[np.float64]
@@ -387,11 +387,11 @@ class ExpectedVariance:
 
 
 MOST_LOOKED_AT = 60
-"""Attributes up to which all pairs are looked at one by one; under forms there is no limit."""
+"""Attributes up to which all pairs are computed one by one; under forms there is no limit."""
 
 
 def expected_variance(mechanism: Mechanism) -> ExpectedVariance:
-    """Return what errors to expect, whatever the number of rows.
+    """Return the mean variances of shares and pairs, per row.
 
     >>> from deniable.laws import ProductLaw
     >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
@@ -422,7 +422,7 @@ def expected_variance(mechanism: Mechanism) -> ExpectedVariance:
     def mean(tables: Sequence[tuple[str, ...]]) -> float | None:
         try:
             variances = [variance(table) for table in tables]
-        except InputError:  # nothing is left of something
+        except InputError:  # a component was destroyed
             return None
         return float(np.mean(variances)) if tables else None
 

@@ -1,21 +1,21 @@
-"""Where privacy is computed: ε in nats, from the integers the sampler draws from, rounded up.
+"""Privacy accounting: ε in nats, from the integers the sampler draws from, rounded up.
 
-Neighbouring records are any two records that agree on the columns released as they are. A law
-answers with exact ratios of probabilities; this module turns them into logarithms. Every number it
-returns is an upper bound of the true logarithm and at most one unit in the last place above it, and
-is the same on every machine: decimal arithmetic from the standard library, no C mathematics. Laws
-of many weighted attributes answer with bounds in nats, of the law as drawn
+Neighbouring records are any two records that agree on the unchanged columns. A law returns exact
+ratios of probabilities; this module takes their logarithms. Every result is an upper bound of the
+true logarithm, at most one unit in the last place above it, and is the same on every machine:
+decimal arithmetic from the standard library, no C mathematics. Laws
+of many weighted attributes return bounds in nats, of the law as drawn
 (:class:`~deniable.laws.law.BoundedLaw`): those are above the truth by parts in 10^12.
 
-Four adversaries, and the number for each (`docs/guarantees.md` has them in plain words):
+Four observers, and the number for each (docs/guarantees.md):
 
-* ``record_epsilon``: anyone, whatever they know;
-* ``attribute_epsilon``: someone who sees only that column of the release;
-* ``epsilon_given_rest``: someone who sees the whole released record and knows all the other true
+* ``record_epsilon``: any observer, with any knowledge;
+* ``attribute_epsilon``: an observer of that column of the release only;
+* ``epsilon_given_rest``: an observer of the whole released record, with knowledge of all other true
   values;
-* ``record_epsilon(law, subset)``: someone who sees only the columns of the subset.
+* ``record_epsilon(law, subset)``: an observer of the columns of the subset only.
 
-``math.inf`` stands for "no bound".
+``math.inf`` means unbounded.
 
 The proofs are in docs/proofs/accounting.md, Theorem 5.
 """
@@ -42,7 +42,7 @@ _CLOSE_BITS = 60
 
 
 def nats_text(level: str) -> str:
-    """Return a level as it is written, with its unit.
+    """Return a level, already formatted, with its unit.
 
     >>> nats_text("1.0000"), nats_text("1"), nats_text("1,200")
     ('1.0000 nat', '1 nat', '1,200 nats')
@@ -51,7 +51,7 @@ def nats_text(level: str) -> str:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a number as JSON can hold it: null for "unbounded" or "not defined"."""
+    """Return a number for JSON: None for "unbounded" or "not defined"."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -82,8 +82,8 @@ def _log_ratio(ratio: Ratio) -> Decimal:
 
 
 def epsilon_of(level: Level) -> float:
-    """Return ε in nats, rounded up: the logarithm of a product of likelihood ratios, or the bound
-    that the law knows.
+    """Return ε in nats, rounded up: the logarithm of a product of likelihood ratios, or the law's
+    own bound.
 
     The laws give each ratio with its larger number above, so that none is below one.
 
@@ -112,7 +112,7 @@ def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
 
 @checked_arithmetic()
 def attribute_epsilon(law: Law) -> tuple[float, ...]:
-    """Return ε per attribute against someone who sees that column alone, shape (k,), in nats.
+    """Return ε per attribute against an observer of that column alone, shape (k,), in nats.
 
     >>> from deniable.laws import JointLaw
     >>> [round(level, 4) for level in attribute_epsilon(JointLaw.from_epsilon((2, 3), 1.0))]
@@ -141,7 +141,7 @@ def attribute_epsilon_floor(law: Law) -> tuple[float, ...]:
 
 @checked_arithmetic()
 def epsilon_given_rest(law: Law) -> tuple[float, ...]:
-    """Return ε per attribute against someone who sees the whole released record and knows all the
+    """Return ε per attribute against an observer of the whole released record with knowledge of all
     other true values, shape (k,), in nats.
 
     >>> from deniable.laws import JointLaw
@@ -152,14 +152,14 @@ def epsilon_given_rest(law: Law) -> tuple[float, ...]:
 
 
 CLOSE = 1.01
-"""A level given the rest is called a bound ("at most") if it is not known to be within this factor
-of what some output reveals."""
+"""A level given the rest is called a bound ("at most") if the ε of some output is not known to be
+within this factor of it."""
 
 
 @checked_arithmetic()
 def given_rest_at_most(law: Law) -> tuple[bool, ...]:
-    """Return per attribute whether :func:`epsilon_given_rest` is an upper bound that may lie over
-    one per cent above the true level, shape (k,).
+    """Return per attribute whether :func:`epsilon_given_rest` may exceed the true level by more
+    than one per cent, shape (k,).
 
     >>> from deniable.laws import JointLaw
     >>> given_rest_at_most(JointLaw.from_epsilon((2, 3), 1.0))
@@ -173,9 +173,8 @@ def given_rest_at_most(law: Law) -> tuple[bool, ...]:
 
 
 def compose(levels: Iterable[float], times: int = 1) -> float:
-    """Return the ε of independent blocks released together: the sum, rounded up, in nats.
-
-    ``levels``: of the blocks, in nats.
+    """Return the ε of independent blocks released together: the sum of their levels, rounded up, in
+    nats.
 
     >>> compose([0.1, 0.2]), compose([0.1], times=3)
     (0.30000000000000004, 0.30000000000000004)

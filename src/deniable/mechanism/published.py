@@ -1,17 +1,17 @@
 """The channel of published forms on some attributes, and its unbiased inverse.
 
-What is released of the attributes is a pair: the form, and the answers to those of them that it
-asks. Forms that do the same to these attributes are counted together. With f_c the fraction of the
-rows that have form c and φ_c its eigenvalues, the inverse multiplies the component T of form c's
-counts by φ_c(T)/I_T, I_T = Σ f_c φ_c(T)², and adds up over forms; so every form counts by what it
-tells (docs/proofs/forms.md, Theorem 2). A form that draws what it asks counts as several: one for
-each set of these attributes that it may have asked.
+A released value is a pair: the form, and the answers to its attributes. Forms with equal
+eigenvalues on these attributes are counted together. With f_c the fraction of the rows that have
+form c and φ_c its eigenvalues, the inverse multiplies the component T of form c's counts by
+φ_c(T)/I_T, I_T = Σ f_c φ_c(T)², and sums over forms, which weights every form by its information
+(docs/proofs/forms.md, Theorem 2). A form that draws its attributes counts as several: one for each
+subset of these attributes that it can include.
 
-Where answers name sets of categories, φ_c(T) is that of hits, counts are spread evenly over the
-sets first, and I_T has as a factor what the sets show (section 4 there).
+Where answers name sets of categories, φ_c(T) is that of hits, counts are first spread evenly over
+the sets, and I_T has the sets' information as a factor (section 4 there).
 
-Fractions of the rows at hand make the estimate unbiased given how many rows have which form. Before
-there are rows the forms' shares take their place.
+With the fractions of the observed rows the estimate is unbiased given the number of rows of each
+form. Before there are rows the forms' shares take their place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,14 +32,14 @@ from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
 Variant = tuple[int, tuple[int, ...]]
-"""A form, and which of the attributes at hand it asks, by their places in its block."""
+"""A form, and the attributes that it includes, by their places in its block."""
 
 
 @dataclass(frozen=True)
 class _Group:
-    """What forms that are counted together do to the attributes at hand.
+    """Forms that are counted together, and their effect on the attributes.
 
-    ``asked``: which axes are asked; those that are not under forms too. ``sets``: that answers
+    ``asked``: the included axes; those not under forms always are. ``sets``: the sets that answers
     name, by axis.
     """
 
@@ -49,12 +49,12 @@ class _Group:
 
     @property
     def forward(self) -> TableMap:
-        """What would be done if all axes were asked."""
+        """The channel if all axes were included."""
         return self.channel.pattern_forward
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Of the answers; axes that are not asked have length 1."""
+        """Shape of the answers; axes that are not included have length 1."""
         return tuple(
             (self.sets[axis].n_answers if axis in self.sets else n) if inside else 1
             for axis, (n, inside) in enumerate(zip(self.channel.n_outputs, self.asked, strict=True))
@@ -62,11 +62,11 @@ class _Group:
 
     @property
     def information(self) -> NDArray[np.float64]:
-        """φ², with what the sets show of each component as a factor, over the pattern axes."""
+        """φ² times the sets' information of each component, over the pattern axes."""
         shown = np.ones(())
         for axis in self.forward.pattern_axes:
-            told = self.sets[axis].information if axis in self.sets else 1.0
-            shown = np.multiply.outer(shown, [1.0, told])
+            of_sets = self.sets[axis].information if axis in self.sets else 1.0
+            shown = np.multiply.outer(shown, [1.0, of_sets])
         return np.asarray(self.forward.eigenvalues**2 * shown)
 
     @cached_property
@@ -75,8 +75,8 @@ class _Group:
         return self.answered(self.forward, from_answers=False)
 
     def answered(self, of: TableMap, *, from_answers: bool) -> TableMap:
-        """Return a map from the answers or to them: along axes that are not asked it spreads what
-        it is given evenly, or adds up."""
+        """Return a map from or to the answers: along axes that are not included it spreads evenly,
+        or sums."""
         at = tuple(slice(None) if self.asked[axis] else 0 for axis in of.pattern_axes)
         elsewhere = {
             axis: np.full((n, 1), 1.0 / n) if from_answers else np.ones((1, n))
@@ -97,12 +97,12 @@ class _Group:
 
 @dataclass(frozen=True)
 class PublishedChannel(Axes):
-    """What forms do to the joint table of some attributes, and how to undo it.
+    """The effect of forms on the joint table of some attributes, and its unbiased inverse.
 
-    It answers what :class:`~deniable.mechanism.channel.Channel` does; released tables are flat
+    It has the interface of :class:`~deniable.mechanism.channel.Channel`; released tables are flat
     vectors, form after form.
 
-    ``fractions``: of the rows (or of their weight) that each group of forms has, shape (groups,);
+    ``fractions``: of the rows (or of their weight) with each group of forms, shape (groups,);
     by default the forms' shares.
 
     >>> asks = [((0,), np.array([0.8, 0.2])), ((0, 1), np.array([[0.4, 0.2], [0.2, 0.2]]))]
@@ -127,7 +127,7 @@ class PublishedChannel(Axes):
 
     @cached_property
     def groups(self) -> tuple[tuple["Variant", ...], ...]:
-        """The forms, asking what, that are counted together, each in one group."""
+        """The forms, with their included attributes, in groups that are counted together."""
         if self.grouping is not None:
             return self.grouping
         alike: dict[tuple[tuple[int, ...], bytes, tuple[bool, ...]], list[Variant]] = {}
@@ -165,7 +165,7 @@ class PublishedChannel(Axes):
 
     @property
     def all_under_forms(self) -> bool:
-        """Whether every axis is one that forms ask or do not ask."""
+        """Whether every axis is an attribute under forms."""
         return set(self.positions) <= set(self.mechanism.positions_under_forms)
 
     def completed(self) -> "PublishedChannel":
@@ -175,7 +175,7 @@ class PublishedChannel(Axes):
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Shape of the answers of each group; axes that are not asked have length 1."""
+        """Shape of the answers of each group; axes that are not included have length 1."""
         return tuple(group.shape for group in self._groups)
 
     @cached_property
@@ -185,7 +185,7 @@ class PublishedChannel(Axes):
 
     @cached_property
     def rows(self) -> tuple[float, ...]:
-        """f_c: the fraction of the rows that each group has."""
+        """f_c: the fraction of the rows in each group."""
         if self.fractions is not None:
             return self.fractions
         chances = {
@@ -203,12 +203,12 @@ class PublishedChannel(Axes):
         weights = np.array([float(piece.sum()) for piece in forward.pieces(counts)])
         fractions = tuple((weights / weights.sum()).tolist())
         made = PublishedChannel(self.mechanism, self.attributes, fractions, self.groups)
-        vars(made)["_groups"] = self._groups  # they do the same, whoever has them
+        vars(made)["_groups"] = self._groups  # independent of the fractions
         return made
 
     def of_every_form(self) -> "PublishedChannel":
-        """Return the channel whose released values tell every form by itself, also those that do
-        the same to the attributes."""
+        """Return the channel whose released values distinguish all forms, also those with equal
+        eigenvalues."""
         groups = tuple(
             ((number, asked),)
             for number, form in enumerate(self.law.forms)
@@ -243,8 +243,8 @@ class PublishedChannel(Axes):
 
     @cached_property
     def means(self) -> tuple[TableMap, ...]:
-        """K_c M_c: from the true table to what a row of each group contributes in the mean; the
-        fractions' mean of them is 1."""
+        """K_c M_c: from the true table to the mean contribution of a row of each group; their mean
+        by the fractions is 1."""
         return tuple(
             left.after(right)
             for left, right in zip(self.inverse.parts, self.forward.parts, strict=True)
@@ -252,7 +252,7 @@ class PublishedChannel(Axes):
 
     @cached_property
     def moments(self) -> tuple[TableMap, ...]:
-        """(K_c∘K_c) M_c: the mean square of what a row of each group adds to a cell."""
+        """(K_c∘K_c) M_c: the mean square of a row's contribution to a cell, by group."""
         return tuple(
             left.squared().after(right)
             for left, right in zip(self.inverse.parts, self.forward.parts, strict=True)
@@ -261,8 +261,8 @@ class PublishedChannel(Axes):
     def released_codes(self, codes: Mapping[int, NDArray[Any]]) -> list[NDArray[Any]]:
         """Return the place of each row in the released vector, shape (n,), from released codes.
 
-        ``codes``: of the attributes at :attr:`positions`, by position; and under the number of the
-        schema's attributes the forms of the rows, from 0.
+        ``codes``: of the attributes at :attr:`positions`, by position; and the rows' forms, from 0,
+        under the number of the schema's attributes.
         """
         form = codes[len(self.mechanism.schema.attributes)]
         groups = self._group_of(form, codes)
@@ -274,7 +274,7 @@ class PublishedChannel(Axes):
             lengths = np.array([shape[axis] for shape in self.shapes])[groups]
             filled = codes[position] < self._most(position)
             if any(axis in group.sets for group in self._groups):
-                # Sets come after the categories, and stand where the form answers by sets.
+                # Codes of sets follow those of the categories.
                 n = self.n_categories[axis]
                 broad = np.array([axis in group.sets for group in self._groups])[groups]
                 if (wrong := filled & (broad != (column >= n))).any():
@@ -286,7 +286,7 @@ class PublishedChannel(Axes):
         return [starts[groups] + cells]
 
     def _group_of(self, form: NDArray[Any], codes: Mapping[int, NDArray[Any]]) -> NDArray[np.int64]:
-        """Return the group of each row, from its form and what is filled."""
+        """Return the group of each row, from its form and its filled cells."""
         bits = {place: bit for bit, place in enumerate(self._places)}
         table = np.full((len(self.law.forms), 1 << len(bits)), -1, dtype=np.int64)
         for number, group in enumerate(self.groups):
@@ -304,7 +304,7 @@ class PublishedChannel(Axes):
         return groups
 
     def _wrong(self, form: int, seen: int) -> str:
-        """Return the name of an attribute that is not filled as a form asks."""
+        """Return the name of an attribute that contradicts the form: filled or empty wrongly."""
         of = self.law.forms[form]
         may = {*of.asked, *(i for draw in of.drawn for i in draw.members)}
         named = dict(zip(self.positions, self.attributes, strict=True))
@@ -323,7 +323,7 @@ class PublishedChannel(Axes):
     def regrouped(
         self, counts: NDArray[np.float64], other: "PublishedChannel"
     ) -> NDArray[np.float64]:
-        """Return counts of released values as counts for a channel of the last of the attributes,
+        """Return counts of released values as counts of the channel of the last attributes,
         whose groups are unions of this one's."""
         first = len(self.attributes) - len(other.attributes)
         summed = np.zeros(other.n_outputs)
@@ -338,12 +338,12 @@ class PublishedChannel(Axes):
 
     @cached_property
     def attenuation(self) -> NDArray[np.float64]:
-        """√I_T for every set T of the attributes, shape (2,)·m: what is left of it; for an axis
-        with a response matrix as of a channel."""
+        """√I_T for every set T of the attributes, shape (2,)·m; on axes with a response matrix as
+        in a channel."""
         return self._left_of(self._groups[0].forward.pattern_axes, np.sqrt(self._information))
 
     def check(self, n_records: float) -> None:
-        """Refuse a table with a component that no form asks, or none tells enough of."""
+        """Raise if no form includes a component, or its information is too small."""
         never = np.argwhere(self.attenuation == 0)
         if len(never):
             sizes = never.sum(axis=1)
@@ -352,18 +352,18 @@ class PublishedChannel(Axes):
             listed = ", ".join(f"'{name}'" for name in names)
             drawn = PublishedChannel(self.mechanism, tuple(names)).attenuation.all()
             if drawn and len(names) > 1:
-                raise InputError(f"no row of this release was asked {listed} together")
+                raise InputError(f"no row of this release includes {listed} together")
             raise InputError(
-                f"no form asks {listed} together, so nothing is known of how they go together; "
-                "ask for tables of fewer of them, or release with a larger importance of pairs"
+                f"no form includes {listed} together, so their association cannot be estimated; "
+                "use tables of fewer attributes, or release with a larger importance of pairs"
                 if len(names) > 1
-                else f"no row of this release was asked {listed}"
+                else f"no row of this release includes {listed}"
             )
         refuse_lost(self.attributes, self.attenuation, n_records)
 
 
 class WrongFormError(Exception):
-    """A row whose cells are not those that its form asks.
+    """A row whose filled cells contradict its form.
 
     ``row``: its place, from 0.
     """
@@ -375,7 +375,7 @@ class WrongFormError(Exception):
 
 
 class _Same:
-    """A mechanism, equal to itself alone: what is in it is not compared, and not hashed."""
+    """A mechanism that is equal to itself only, and hashed by identity."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -389,13 +389,13 @@ class _Same:
 
 @lru_cache(maxsize=64)
 def _channel(same: _Same, attributes: tuple[str, ...]) -> Channel | PublishedChannel:
-    # Many tables are seen through one channel: its maps and their powers are worked out once.
+    # Many tables use one channel: its maps and their powers are computed once.
     mechanism = same.mechanism
     if mechanism.forms is None:
         return Channel(mechanism, attributes)
     plain = Channel(mechanism.under(0), attributes)
     if not {*plain.positions} & {*mechanism.positions_under_forms}:
-        return plain  # all of them are released whatever the form
+        return plain  # none of them is under forms
     return PublishedChannel(mechanism, attributes)
 
 

@@ -1,4 +1,4 @@
-"""Codes in, randomized codes out."""
+"""Randomization of codes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -16,10 +16,10 @@ _ROWS = 1 << 16
 
 
 class Randomizer:
-    """A mechanism made ready to randomize many batches.
+    """A mechanism, prepared to randomize many batches.
 
-    ``source``: where random bits come from; :class:`~deniable.randomness.SystemRandomness` for
-    anything that protects people.
+    ``source``: of random bits; :class:`~deniable.randomness.SystemRandomness` for anything that
+    protects people.
 
     >>> from deniable.laws import ProductLaw
     >>> from deniable.randomness import SeededRandomness
@@ -44,20 +44,20 @@ class Randomizer:
             ]
 
     def with_bits(self, source: BitSource) -> "Randomizer":
-        """Return one that draws by the same tables, which need not be made again, with bits from
+        """Return a randomizer that shares these tables and draws with bits from
         elsewhere."""
         other = copy(self)
         other.source = source
         return other
 
     def randomize(self, columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return the randomized codes.
+        """Return the randomized codes, one array per attribute, shape (n,), in a type that holds
+        its outputs.
 
         ``columns``: one array of codes 0 … a−1 per attribute, in the schema's order, shape (n,).
 
-        One array per attribute, shape (n,), in a type that holds its outputs. Of a mechanism with
-        forms one array more, the forms of the rows from 0, and codes that are the number of an
-        attribute's released values where the form does not ask.
+        A mechanism with forms returns one array more, the forms of the rows from 0; attributes that
+        a form does not include have the number of the attribute's released values as their code.
         """
         for i, codes in zip(range(len(self.mechanism.schema.attributes)), columns, strict=True):
             self._check(i, codes)
@@ -67,15 +67,13 @@ class Randomizer:
     def by_attribute(
         self, count: int, codes_of: Callable[[int], NDArray[Any]]
     ) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield all rows' randomized codes of one attribute after the other.
+        """Yield the number of each attribute, in the order of the blocks, and its randomized codes,
+        shape (count,); last, with forms, the number after the attributes' and the rows' forms.
 
-        Drawn as by :meth:`randomize`, for tables that are stored column by column and are too wide
-        to be held: of a row only what its law's later attributes have to know of it is kept.
+        Same draws as :meth:`randomize`, for tables stored column by column that do not fit in
+        memory: of each row only the state that its law's later attributes need is held.
 
         ``codes_of``: returns an attribute's codes, shape (count,), when its turn has come.
-
-        The number of the attribute, in the order of the blocks, and its codes, shape (count,); at
-        last, of a mechanism with forms, the number after the attributes' with the forms.
         """
 
         def checked(i: int) -> NDArray[Any]:

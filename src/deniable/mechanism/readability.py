@@ -1,38 +1,23 @@
-"""Whether estimated shares can be read: one rule, and one statement of it for a table.
+"""Readability of tables of shares, expected before there are data or estimated from a release.
 
-Plans, designs, records, reports, pages and answers all say what :class:`Readability` says; what is
-expected before there are data and what was estimated from them are two ways to make one.
+Plans, designs, records, reports, pages and results all print a :class:`Readability`; the rule is in
+:mod:`deniable.readable`.
 """
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable.mechanism.prediction import Target
-
-HALF_WIDTH_ERRORS = NormalDist().inv_cdf(0.975)
-"""Standard errors to either side of an estimate that hold 95 %: an interval's half-width."""
-
-READABLE_ERRORS = 2.0
-"""How many of its standard errors a share that can be read has at least."""
-
-LARGEST_READABLE = 0.1
-"""What so many standard errors of a share that can be read are at most: 10 percentage points."""
-
-RULE = (
-    "a share can be read if two standard errors of it are at most the share itself and at most "
-    f"{100 * LARGEST_READABLE:g} points"
-)
-"""The rule in words, as screens and pages say it."""
+from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRORS
 
 
 def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.bool_]:
     """Return which shares can be read: two of their standard errors are at most 10 points and at
-    most the share itself, which is not more than as much above 1. NaN cannot be read.
+    most the share itself, and the share exceeds 1 by at most as much. NaN cannot be read.
 
     >>> is_readable([0.5, 0.5, 0.01, 1.2], [0.02, 0.06, 0.02, 0.02]).tolist()
     [True, False, False, False]
@@ -44,10 +29,10 @@ def is_readable(shares: ArrayLike, standard_errors: ArrayLike) -> NDArray[np.boo
 
 @dataclass(frozen=True)
 class Readability:
-    """How much of a table can be read.
+    """The number of readable cells of a table.
 
     ``standard_error``: of a cell, as a fraction of 1: the root of the mean square over cells, or
-    the largest where the worst was assumed; None if the randomization wipes something out.
+    the largest in the worst case; None if a component was destroyed.
 
     >>> one = Readability.of(("ward",), np.full(60, 1 / 60), np.full(60, 0.02), 600, "table")
     >>> one.readable, round(one.half_width, 4), one.readable_from
@@ -79,11 +64,11 @@ class Readability:
 
     @property
     def half_width(self) -> float | None:
-        """Of an interval of 95 %, as a fraction of 1: 1.96 standard errors."""
+        """Half-width of a 95 % interval, as a fraction of 1: 1.96 standard errors."""
         return None if self.standard_error is None else HALF_WIDTH_ERRORS * self.standard_error
 
     def rows_for(self, half_width: float) -> int | None:
-        """Return from how many rows on the half-width is at most this; None if from none."""
+        """Return the least number of rows with at most this half-width; None if there is none."""
         if self.half_width is None:
             return None
         return max(1, math.ceil(self.n_records * (self.half_width / half_width) ** 2))
@@ -101,7 +86,7 @@ class Readability:
         return 2 * self.readable >= self.cells
 
     def to_plain(self, within: float | None = None) -> dict[str, Any]:
-        """Return plain values; with a wished half-width also the rows that it takes."""
+        """Return plain values; with a requested half-width also the rows that it needs."""
         needed = {} if within is None else {"rows_needed": self.rows_for(within)}
         return {
             "attributes": list(self.attributes),

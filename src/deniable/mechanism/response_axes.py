@@ -1,4 +1,4 @@
-"""A response matrix in a channel: all of its attribute, or the sum over the parts that are no axis.
+"""Axes of an attribute under a response matrix: the attribute, or some of its parts.
 
 The proofs are in docs/proofs/interactions.md, Theorem 9.
 """
@@ -19,8 +19,8 @@ from deniable.schema import Attribute
 class ResponseAxes:
     """A response matrix and the axes of its attribute: one for the whole, or one for each part.
 
-    ``axes``: the table's axes that it acts on, ascending. ``parts``: which parts these are, in the
-    axes' order; empty for the attribute itself.
+    ``axes``: the table's axes that it acts on, ascending. ``parts``: the parts on these axes, in
+    their order; empty for the attribute itself.
     """
 
     law: ResponseLaw
@@ -41,7 +41,7 @@ class ResponseAxes:
 
     @property
     def complete(self) -> bool:
-        """Whether the axes tell the attribute's category."""
+        """Whether the axes determine the attribute's category."""
         return prod(self.rows) == self.attribute.n_categories
 
     def sums(self, parts: Sequence[int]) -> NDArray[np.float64]:
@@ -59,11 +59,11 @@ class ResponseAxes:
 
     @cached_property
     def columns(self) -> NDArray[np.float64]:
-        """The categories, in the order of the axes if these tell them apart; else as they are."""
+        """The categories, in the order of the axes if these determine them; else in their own."""
         return self.sums(self.parts) if self.complete else np.eye(self.attribute.n_categories)
 
     def attenuation(self) -> NDArray[np.float64]:
-        """Return what is left of each set of the axes, shape (2,)·len(axes): √(cells summed into
+        """Return the attenuation of each set of the axes, shape (2,)·len(axes): √(cells summed into
         one)/‖SL‖, which under a k-ary randomized response is φ."""
         left = self.law.left_inverse()
         values = np.ones((2,) * len(self.axes))

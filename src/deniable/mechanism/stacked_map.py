@@ -1,9 +1,9 @@
-"""Linear maps between a table and what several forms release of it, one form after the other.
+"""Linear maps between a table and the stacked released tables of several forms.
 
-Under published forms a released value is a form and the answers to what it asks. The table of all
-of them is a flat vector, form after form; each form has a map of its own, a
-:class:`~deniable.mechanism.table_map.TableMap`, and what is done to those (squares, transposes,
-products) is done form by form.
+Under published forms a released value is a form and the answers to its attributes. The table of all
+of them is a flat vector, form after form; each form has a
+:class:`~deniable.mechanism.table_map.TableMap`, and squares, transposes and products are taken form
+by form.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ from deniable.mechanism.table_map import TableMap
 class StackedMap:
     """The maps of several forms, from the stacked vector to a table or back.
 
-    ``shapes``: of what each form releases; axes that it does not ask have length 1. ``scales``: by
-    which each form's map is multiplied, shape (forms,).
+    ``shapes``: of each form's released table; axes that it does not include have length 1.
+    ``scales``: factor of each form's map, shape (forms,).
     """
 
     parts: tuple[TableMap, ...]
@@ -35,7 +35,7 @@ class StackedMap:
         return self.parts[0].n_categories
 
     def pieces(self, stacked: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Yield what each form releases as a table; further axes are carried along."""
+        """Yield each form's released table; further axes are carried along."""
         start = 0
         for shape in self.shapes:
             end = start + prod(shape)

@@ -1,4 +1,4 @@
-"""What a table was randomized by: a mechanism for each of its strata, most often for all of it.
+"""The mechanisms of a release: one for each stratum, most often one for the whole table.
 
 Why the least protected stratum decides: docs/proofs/accounting.md, Theorem 3.
 """
@@ -13,11 +13,11 @@ from deniable.schema import Schema
 
 @dataclass(frozen=True)
 class Strata:
-    """A mechanism for each stratum of a table; what is promised holds within a stratum.
+    """A mechanism for each stratum of a table; guarantees hold within a stratum.
 
-    The column that forms the strata is released as it is, so that neighbouring records lie in one
-    stratum, and every level is that of the least protected one. A table that is not divided is one
-    stratum (:meth:`one`).
+    The column that forms the strata is released unchanged, so that neighbouring records lie in one
+    stratum, and every level is that of the least protected one. An undivided table is one stratum
+    (:meth:`one`).
 
     >>> from deniable.laws import ProductLaw
     >>> schema = Schema(Schema.anonymous((2, 3)).attributes, keep=("region",))
@@ -33,7 +33,7 @@ class Strata:
 
     def __post_init__(self) -> None:
         if not self.mechanisms:
-            raise InputError("there is no stratum, so nothing says how rows were randomized")
+            raise InputError("the release has no stratum and so no mechanism")
         if any(m.schema != self.schema for m in self.mechanisms.values()):
             raise InputError("the mechanisms of the strata are for different schemas")
         if self.column is None:
@@ -41,16 +41,16 @@ class Strata:
                 raise InputError("a table that no column divides has one mechanism")
         elif self.column not in self.schema.keep:
             raise InputError(
-                f"'{self.column}' forms the strata and is released as it is; list it under keep"
+                f"'{self.column}' forms the strata and is released unchanged; list it under keep"
             )
 
     @classmethod
     def one(cls, mechanism: Mechanism) -> "Strata":
-        """Return the single stratum of a table that is not divided."""
+        """Return the single stratum of an undivided table."""
         return cls({"": mechanism})
 
     def mechanism_of(self, stratum: str) -> Mechanism:
-        """Return what randomized the rows of a stratum."""
+        """Return the mechanism of a stratum's rows."""
         if self.column is None:
             return self._first
         if stratum not in self.mechanisms:
@@ -86,12 +86,12 @@ class Strata:
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Columns for which nothing is promised in some stratum."""
+        """Columns without a bound in some stratum."""
         return tuple(dict.fromkeys(n for m in self.mechanisms.values() for n in m.unprotected))
 
     @property
     def n_outputs(self) -> tuple[int, ...]:
-        """How many values each released attribute can take, shape (k,); alike in all strata."""
+        """Number of values of each released attribute, shape (k,); equal in all strata."""
         return self._first.n_outputs
 
     @property

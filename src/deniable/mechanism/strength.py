@@ -1,11 +1,10 @@
-"""How strongly a mechanism randomizes, in bits: the entropy accounting of bistochastic privacy.
+"""The entropy accounting of bistochastic privacy: strength of a mechanism, in bits.
 
-Source: Ruiz, "λ-randomization", section 2.2 (entropy rate, Definition 1) and Theorem 2. A response
-matrix has one distribution of answers per category; its entropy rate is the average of their
-entropies over categories that are equally likely, which for a bistochastic matrix is its stationary
-law. The strength is the entropy rate over the most it could be, log₂ of the number of categories.
+Source: Ruiz, "λ-randomization", section 2.2 (entropy rate, Definition 1) and Theorem 2. The entropy
+rate of a response matrix is the mean entropy of its answers over equally likely categories. The
+strength is the entropy rate over its maximum, log₂ of the number of categories.
 
-It measures uncertainty on average. It bounds nothing about any one person: ε does that.
+It measures uncertainty on average and bounds no person's disclosure; ε does that.
 
 The proofs are in docs/proofs/lambda.md, Theorem 4.
 """
@@ -22,11 +21,10 @@ class Strength:
     """The entropy account of a mechanism.
 
     ``entropy``: entropy rate of the whole record's response in bits, over the protected attributes;
-    None if it is not computed. ``most_entropy``: the most it could be, Σ log₂ r in bits.
-    ``attribute_strength``: the β of bistochastic privacy per attribute, of the response that
-    someone sees who looks at that column alone, shape (k,); 0 where it is released as it is, None
-    where it has none. ``attenuation``: λ per attribute, shape (k,); None under a matrix that is not
-    λI + (1 − λ)P*.
+    None if it is not computed. ``most_entropy``: its maximum, Σ log₂ r, in bits.
+    ``attribute_strength``: the β of bistochastic privacy per attribute, of the response seen in
+    that column alone, shape (k,); 0 for unchanged columns, None where not defined.
+    ``attenuation``: λ per attribute, shape (k,); None under a matrix other than λI + (1 − λ)P*.
     """
 
     entropy: float | None

@@ -1,8 +1,8 @@
 """Linear maps of tables: a pattern kernel times small matrices, applied axis by axis.
 
 Where answers name sets of categories, one side of the map has an axis of answers instead of
-categories: an entry depends on which of the categories are in the sets, as it does elsewhere on
-which of them are kept.
+categories; an entry then depends on whether the category is in the set, elsewhere on whether it is
+unchanged.
 
 The proofs are in docs/proofs/interactions.md, Theorem 8, and docs/proofs/forms.md, section 4.
 """
@@ -35,11 +35,10 @@ class TableMap:
 
     ``n_categories``: categories per axis; where ``matrices`` has the axis, only a label.
     ``pattern_axes``: the axes of the pattern kernel, ascending. ``eigenvalues``: of the pattern
-    kernel, shape (2,)·len(pattern_axes). ``matrices``: for other axes, the matrix (rows, columns)
-    that acts on them. ``joint``: for axes whose matrix acts on several axes at once, which these
-    are, ascending, and the shapes of rows and of columns over them; by the first of them, where the
-    matrix is. ``sets``: the pattern axes that hold answers on one side of the map, and the sets
-    they name.
+    kernel, shape (2,)·len(pattern_axes). ``matrices``: for other axes, their matrix (rows,
+    columns). ``joint``: axes that share one matrix, ascending, with the shapes of its rows and
+    columns over them, by the first of them, the key of the matrix. ``sets``: the pattern axes that
+    hold answers on one side of the map, and the sets that these name.
     """
 
     n_categories: tuple[int, ...]
@@ -107,7 +106,7 @@ class TableMap:
         """Return the map whose matrix has every entry to the third power."""
         return self._cubed
 
-    # Many tables are seen through one map: its powers are worked out once.
+    # Many tables use one map: its powers are computed once.
 
     @cached_property
     def _squared(self) -> "TableMap":
@@ -120,7 +119,7 @@ class TableMap:
     def row_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the least and the greatest entry of every row; their shapes broadcast to a table.
 
-        On axes that are left alone only the row's own value counts.
+        On unchanged axes only the row's own value counts.
         """
         ends = [np.full((1,) * len(self.n_categories), f(self.kernel)) for f in (np.min, np.max)]
         for axis, matrix in self.matrices.items():
@@ -169,7 +168,7 @@ class TableMap:
         }
         eigenvalues = self.eigenvalues * first.eigenvalues
         for place, axis in enumerate(self.pattern_axes):
-            if axis in self.sets:  # what the sets show of what is spread over them
+            if axis in self.sets:  # spreading over sets and reading them back scales by this
                 shown = np.array([1.0, self.sets[axis].information])
                 eigenvalues = np.moveaxis(np.moveaxis(eigenvalues, place, -1) * shown, -1, place)
         return replace(self, eigenvalues=eigenvalues, matrices=matrices, joint=joint, sets={})

@@ -127,7 +127,8 @@ class Model(Presented):
         >>> import deniable, pyarrow
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(3, 3))
         >>> first, second = ["0"] * 500 + ["1"] * 500, ["0"] * 300 + ["1"] * 500 + ["0"] * 200
-        >>> model = deniable.model(pyarrow.table({"a1": first, "a2": second}), "a2 ~ a1", plan)
+        >>> release = deniable.open(pyarrow.table({"a1": first, "a2": second}), plan)
+        >>> (model,) = release.model("a2 ~ a1")
         >>> for row in model.table():
         ...     print(f"{row['term']:12}{row['estimate']:6.2f} ± {row['std_error']:.2f}")
         Intercept    -0.45 ± 0.10
@@ -141,8 +142,8 @@ class Model(Presented):
         >>> table = {"a1": first, "a2": second, "hours": list(range(1000))}
         >>> schema = deniable.Schema(deniable.Schema.anonymous((2, 2)).attributes, keep=("hours",))
         >>> plan = deniable.design(schema, attribute_epsilon=(3, 3))
-        >>> rows = pyarrow.table(table)
-        >>> one, two = (deniable.model(rows, f"hours ~ {x}", plan) for x in ("a1", "a1 + a2"))
+        >>> release = deniable.open(pyarrow.table(table), plan)
+        >>> one, two = (release.model(f"hours ~ {x}")[0] for x in ("a1", "a1 + a2"))
         >>> one.tested_against(two).against.degrees_of_freedom
         1
     """

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from deniable._checks import check_fields
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers
 from deniable.estimate.counting import KeptColumn, KeptRows
 from deniable.estimate.inference import normal_quantile
-from deniable.estimate.known import Margins
+from deniable.estimate.known import Known, margins_of
 from deniable.estimate.question import Where, one_or_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
@@ -47,6 +48,7 @@ from deniable.models.merging import (
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
 from deniable.models.syntax import printable, shown_name
+from deniable.schema.names import names_of
 
 Group = tuple[tuple[str, str], ...]
 """Kept columns and the values that a group of rows has in common."""
@@ -68,31 +70,39 @@ MOST_LISTED = 10_000
 
 
 @dataclass(frozen=True)
-class ModelQuestion:
+class ModelQuery:
     """A regression or log-linear model of the population that the rows were drawn from.
 
     Args:
         formula: ``response ~ covariates``, or ``~ terms`` for a log-linear model.
-        collapse: how the model merges categories, by attribute: ``"White|*"``.
-        prior: whether to use the weak prior.
-        against: another formula, to test against.
-        known: margins known exactly.
-        by, where, weights, level: as of :class:`~deniable.estimate.question.Question`; ``by`` are
-            kept columns.
-        answered: model only respondents whose true value is not the declared missing category of
-            any variable of the formula.
+        collapse: merged categories by attribute, ``race=White|*``: levels with ``|`` between them,
+            the reference first, ``*`` for all others.
+        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
+        against: another formula, to test against; one has to contain the other.
+        known: CSV file of shares known exactly, of a census: columns sex,share.
+        by: kept columns; a model is fitted to every group of rows.
+        where: conditions on kept columns, by which rows are selected.
+        weights: kept column with a weight per row; rows without one are left out.
+        level: probability that an interval holds.
+        answered: only respondents whose true value is not the declared missing category of any
+            variable of the formula.
     """
 
     formula: str
     collapse: Mapping[str, str] = field(default_factory=dict)
     prior: bool = True
     against: str | None = None
-    known: Margins | None = None
-    by: tuple[str, ...] = ()
+    known: Known = None
+    by: Sequence[str] = ()
     where: Where = None
     weights: str | None = None
     level: float = 0.95
     answered: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", names_of(self.by, "by"))
+        check_fields(self)
+        object.__setattr__(self, "known", margins_of(self.known))
 
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
@@ -302,7 +312,7 @@ class ModelQuestion:
                     channel_of(mechanism, together).check(seen.n_effective)
                 channel = channel_of(mechanism, attributes, seen.counts)
                 observed.append(Observed(channel.forward, seen.counts, seen.squares, place))
-        known = known_shares(self.known, everybody.categories)
+        known = known_shares(margins_of(self.known), everybody.categories)
         likelihood = Likelihood(everybody.shape, tuple(observed), known)
         empty = () if self.prior else _empty(cells, everybody, likelihood)
         named = tuple((cells.axes[i].name, cells.axes[i].categories[c]) for i, c in empty)
@@ -377,6 +387,7 @@ class ModelQuestion:
         kind: Kind = "log-linear"
         if response is not None:
             kind = "logistic" if len(cells.axes[response].levels) == 2 else "multinomial"
+        margins = margins_of(self.known)
         return Model(
             formula=formula.text,
             kind=kind,
@@ -396,7 +407,7 @@ class ModelQuestion:
             group=group,
             level=self.level,
             prior=self.prior,
-            known=() if self.known is None else self.known.applied(list(cells.categories)),
+            known=() if margins is None else margins.applied(list(cells.categories)),
             fit=fit,
             columns=columns,
             merged=any(axis.merged for axis in cells.axes),

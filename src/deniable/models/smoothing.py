@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.columns import CellTable, target_text, where_text
-from deniable.estimate.known import Margins
+from deniable.estimate.known import Known, margins_of
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.tabulate import Counts
@@ -141,7 +141,7 @@ class Smooth(Question[Smoothed]):
     """Shares of combinations of categories by the model of all pairs.
 
     Args:
-        known: margins known exactly.
+        known: CSV file of shares known exactly, which the table then has: columns sex,share.
 
     Raises:
         InputError: if there are fewer than three attributes; from :meth:`answer`, if a group is
@@ -149,10 +149,11 @@ class Smooth(Question[Smoothed]):
             is too large.
     """
 
-    known: Margins | None = None
+    known: Known = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "known", margins_of(self.known))
         if len(self.of) < 3:
             raise InputError(
                 "the model of all pairs is for three attributes or more; of fewer it is the table"
@@ -174,7 +175,8 @@ class Smooth(Question[Smoothed]):
         check_size(cells, 0, " + ".join(self.of))
         for pair in combinations(self.of, 2):
             channel_of(mechanism, pair).check(tabulation.n_effective)
-        shares = Shares(self.of, level=self.level, target="population", known=self.known)
+        margins = margins_of(self.known)
+        shares = Shares(self.of, level=self.level, target="population", known=margins)
         try:
             (unbiased,) = shares.answer(counts)
         except InputError:  # no form includes all; the pairs may be known
@@ -182,11 +184,9 @@ class Smooth(Question[Smoothed]):
         columns = interactions(cells, range(len(self.of)), 2)
         channel = channel_of(mechanism, self.of, tabulation.counts)
         observed = Observed(channel.forward, tabulation.counts, tabulation.squares)
-        likelihood = Likelihood(
-            cells.shape, (observed,), known_shares(self.known, cells.categories)
-        )
+        likelihood = Likelihood(cells.shape, (observed,), known_shares(margins, cells.categories))
         fit = fit_log_linear(likelihood, columns.values, columns.names, prior_precision(columns))
-        known = () if self.known is None else self.known.applied(self.of)
+        known = () if margins is None else margins.applied(self.of)
         return [
             Smoothed(
                 tuple(self.of),

@@ -1,1 +1,1 @@
-"""Numbers of rows and levels that a wanted accuracy needs."""
+"""Numbers of rows and levels for a given accuracy."""

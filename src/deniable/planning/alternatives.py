@@ -1,4 +1,4 @@
-"""The method forms instead of a design of which something cannot be read."""
+"""The method forms as an alternative to a design with unreadable shares."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,13 +8,13 @@ from deniable.statement.account import Design
 from deniable.statement.expected_accuracy import expected_accuracy
 
 Again = Callable[[str], Design]
-"""Designs by another method, as the first was asked for."""
+"""Returns the design of the same request by another method."""
 
 
 def forms_instead(design: Design, n_records: int, again: Again | None) -> list[dict[str, Any]]:
-    """Return how much of each attribute can be read under method forms at the same ε, as plain
-    values (:meth:`deniable.mechanism.readability.Readability.to_plain`); nothing if more cannot be
-    read, or all can be read as it is.
+    """Return the readability of each attribute under method forms at the same ε, as plain values
+    (:meth:`deniable.mechanism.readability.Readability.to_plain`); empty unless more cells can be
+    read than now.
 
     Examples:
         >>> import deniable

@@ -1,8 +1,8 @@
-"""The sample size of a study, or the half-width or ε of one: of the three the third from two.
+"""Rows, half-width or ε of a study: two are given, the third is computed.
 
-The half-widths of shares fall as ε rises. The search starts between what independent randomization
-gives: the largest level that the half-width asks of one attribute, and the sum of these levels.
-Who randomizes attributes together needs something between the two.
+Half-widths of shares fall as ε rises. The search starts between the largest level that the
+half-width needs of one attribute under independent randomization and the sum of these levels;
+joint randomization needs a total between the two.
 """
 
 import math
@@ -16,23 +16,18 @@ from deniable._checks import typed
 from deniable.design.design import design, schema_of
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
-from deniable.mechanism.readability import (
-    HALF_WIDTH_ERRORS,
-    LARGEST_READABLE,
-    READABLE_ERRORS,
-    RULE,
-    Readability,
-)
+from deniable.mechanism.readability import Readability
 from deniable.numerals import count_text, number_text, significant
 from deniable.proofs.problem import MAX_LEVEL
+from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRORS, RULE
 from deniable.schema import Schema
 from deniable.statement.account import Design
 from deniable.statement.expected_tables import Assumed, expected_tables, sampling_half_width
 
 _DESIGNS = 24
-"""Designs after which a search ends with the smallest total that it has found."""
+"""Designs after which a search ends with the smallest total found."""
 _HALVED = 6
-"""After so many designs a total is looked for in the middle."""
+"""Designs after which a search bisects."""
 _PER_DECADE = 900
 """Totals of three digits between a power of ten and the next."""
 
@@ -43,7 +38,7 @@ Make = Callable[[float], Design]
 
 @dataclass(frozen=True)
 class Plan:
-    """A design, and what can be read of tables with the rows that it is for."""
+    """A design, and the readability of tables at a number of rows."""
 
     design: Design
     tables: tuple[Readability, ...]
@@ -51,12 +46,12 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """How many rows there will be, or are needed."""
+        """Number of rows, given or needed."""
         return self.tables[0].n_records
 
     @property
     def deciding(self) -> Readability:
-        """The table with the largest half-width, which decides."""
+        """The table with the largest half-width."""
         return max(self.tables, key=_width)
 
     def to_plain(self) -> dict[str, Any]:
@@ -87,34 +82,35 @@ def plan(
     progress: Progress = lambda _fraction: None,
     make: Make | None = None,
 ) -> Plan:
-    """Find what a purpose takes: of rows, exactness and ε give two, and get the third.
+    """Return the design, rows and readability for a purpose, from two of rows, accuracy and ε.
 
-    The smallest ε is one of three digits: that design meets the wish, and the one with the next
-    smaller total of three digits was tried and does not. Where a method's errors do not fall
-    steadily with ε, a still smaller total may meet it too.
+    The smallest ε is found to three digits: the design at the next smaller total of three digits
+    misses the half-width. If a method's errors are not monotone in ε, a still smaller total may
+    meet it too.
 
     Args:
         schema: the attributes, or the file that declares them; levels must not be written in it.
-        rows: how many rows there will be.
+        rows: number of rows.
         error: largest standard error of a share, as a fraction of 1: 0.02 is two points. The same
             as ``within``, divided by 1.96.
         within: largest half-width of an interval of 95 %, as a fraction of 1.
         epsilon: total for the whole record, in nats.
-        tables: that are to be this exact, as for :func:`deniable.expected_tables`; by default every
-            attribute by itself.
-        assume: what the true tables are, as in ``expected_tables``.
-        target: whether sampling error counts: not if the rows are everybody (``table``), but in a
+        tables: tables that must meet ``within``, as for :func:`deniable.expected_tables`; by
+            default every attribute by itself.
+        assume: the true tables, as in ``expected_tables``.
+        target: ``table`` without sampling error, if the rows are the whole population, or
+            ``population`` for a survey of a larger one.
             survey of a larger ``population``.
         method: as in :func:`deniable.design.design.design`.
-        progress: called after every design that was tried.
-        make: designs for a total in nats, if that takes more than a method.
+        progress: called after every design.
+        make: returns the design for a total in nats; by default by ``method``.
 
     Returns:
-        The design, and what can be read: ``.design.epsilon``, ``.rows``, ``.tables``.
+        The design, and the readability: ``.design.epsilon``, ``.rows``, ``.tables``.
 
     Raises:
-        InputError: if not two are given, one of them is impossible, sampling alone is less exact,
-            or no total is found.
+        InputError: unless two are given and possible, if sampling alone is less accurate, or no
+            total is found.
 
     Examples:
         >>> import deniable
@@ -128,7 +124,7 @@ def plan(
     within = _wished(error, within)
     if sum(given is None for given in (rows, within, epsilon)) != 1:
         raise InputError(
-            "give two of `rows`, `within` (or `error`) and `epsilon`; the third is what is found"
+            "give two of `rows`, `within` (or `error`) and `epsilon`; the third is computed"
         )
     if rows is not None and rows < 1:
         raise InputError("the number of rows must be at least 1")
@@ -144,13 +140,13 @@ def plan(
         assert within is not None
         needed = [t.rows_for(within) for t in expected_tables(made, named, 1, assume, target)]
         if None in needed:
-            raise InputError("the randomization leaves nothing of a table to estimate")
+            raise InputError("a table cannot be estimated: the randomization has destroyed it")
         rows = max(each for each in needed if each is not None)
     return Plan(made, expected_tables(made, named, rows, assume, target), within)
 
 
 def _wished(error: float | None, within: float | None) -> float | None:
-    """Return the wished half-width, as a fraction of 1."""
+    """Return the requested half-width, as a fraction of 1."""
     if error is not None and within is not None:
         raise InputError("`within` is 1.96 times `error`; give one of them")
     for name, given in (("standard error", error), ("half-width", within)):
@@ -171,21 +167,21 @@ def smallest_epsilon(
     target: Target = "table",
     progress: Progress = lambda _fraction: None,
 ) -> Plan:
-    """Return the smallest ε of the record at which every table is this exact, as :func:`plan` does.
+    """Return the smallest ε of the record at which every table meets ``within``; see :func:`plan`.
 
     Args:
         schema: the attributes, or the file that declares them; levels must not be written in it.
         tables: as in :func:`deniable.statement.expected_tables.expected_tables`, at least one.
-        n_records: rows there will be.
+        n_records: number of rows.
         within: largest half-width of an interval of 95 %, as a fraction of 1: 0.02 is two points.
-        make: designs for a total in nats; by default by the default method.
-        assume: what the true tables are, as in ``expected_tables``.
+        make: returns the design for a total in nats; by default by the default method.
+        assume: the true tables, as in ``expected_tables``.
         target: whether sampling error counts, as in ``expected_tables``.
-        progress: called after every design that was tried.
+        progress: called after every design.
 
     Raises:
-        InputError: if a table cannot be asked for, no total is enough for it, or nothing of it can
-            be read then.
+        InputError: if a table cannot be estimated, no total is enough for it, or no cell of it is
+            readable then.
 
     Examples:
         >>> import deniable
@@ -195,7 +191,7 @@ def smallest_epsilon(
         (('a1',), 0.05, 2)
     """
     if not tables:
-        raise InputError("name at least one table that is to be this exact")
+        raise InputError("name at least one table that must meet the half-width")
     planned = plan(
         schema,
         rows=n_records,
@@ -211,15 +207,16 @@ def smallest_epsilon(
 
 
 def refuse_unreadable(planned: Plan) -> None:
-    """Refuse a plan for tables of which one cannot be read at all."""
+    """Raise if some table of a plan has no readable cell."""
     for table in planned.tables:
         if not table.readable and table.half_width is not None:
             largest = HALF_WIDTH_ERRORS / READABLE_ERRORS * min(LARGEST_READABLE, 1 / table.cells)
             limit = significant(100 * largest, 2, ROUND_FLOOR)
             raise InputError(
-                f"within {number_text(100 * table.half_width, 2)} points nothing of the table of "
-                f"{', '.join(table.attributes)} could be read, 0 of {table.cells} cells: {RULE}; "
-                f"ask for {limit} points or less, or for tables with fewer cells"
+                f"within {number_text(100 * table.half_width, 2)} points none of the "
+                f"{table.cells} cells of the table of {', '.join(table.attributes)} can be read: "
+                f"{RULE}; set the half-width to {limit} points or less, or use tables with fewer "
+                "cells"
             )
 
 
@@ -239,8 +236,8 @@ def _smallest(
         if alone >= within:
             raise InputError(
                 f"no ε is enough: drawing {rows:,} people from a population gives intervals of "
-                f"± {100 * alone:.3g} points by itself, and {100 * within:g} were asked for; "
-                "ask for more rows or a larger half-width"
+                f"± {100 * alone:.3g} points by itself, more than {100 * within:g}; "
+                "use more rows or a larger half-width"
             )
     expected: tuple[Readability, ...] = ()
 
@@ -261,8 +258,8 @@ def _smallest(
         )
         raise InputError(
             f"no total was found at which {count_text(rows, 'row')} give the table of "
-            f"{', '.join(worst.attributes)} a half-width of {100 * within:g} points: the last that "
-            f"was tried {least}; ask for more rows, a larger half-width or other tables"
+            f"{', '.join(worst.attributes)} a half-width of {100 * within:g} points: the last one "
+            f"tried {least}; use more rows, a larger half-width or other tables"
         )
     return Plan(made, expected_tables(made, tables, rows, assume, target), within)
 
@@ -272,7 +269,7 @@ def _width(table: Readability) -> float:
 
 
 def _log(ratio: float) -> float:
-    """Return the logarithm, within bounds also where something is wiped out, or exact."""
+    """Return the logarithm, within bounds for 0 and infinity."""
     return math.log(min(max(ratio, 1e-150), 1e22))
 
 
@@ -306,7 +303,7 @@ def _search(
     """Return the design of the smallest total of three digits at which something is small enough;
     None if none is found."""
     low, high, found = -1, _LAST + 1, None  # places, and the design at the upper one
-    # What is followed is `off` over log ε, which falls nearly along a line.
+    # `off` as a function of log ε falls nearly along a line.
     slope, before = -1.0, None
     place = min(max(_place(start), 0), _LAST)
     for tried in range(_DESIGNS):
@@ -331,7 +328,7 @@ def _search(
 
 
 def _level(n_categories: int, variance: float) -> float:
-    """Return ε of independent randomization at which one record adds this much variance."""
+    """Return ε of independent randomization with this variance contributed by one row."""
     # (a − 1)(1/φ² − 1)/a² = v and φ = (e^ε − 1)/(e^ε − 1 + a): with t = 1/φ² − 1, e^ε − 1 is
     # a φ/(1 − φ) = a (√(1 + t) + 1)/t.
     t = max(variance * n_categories**2 / (n_categories - 1), 1e-200)

@@ -1,17 +1,17 @@
-"""What a test of trend can find, before anything is collected.
+"""Power of a test of trend, before data are collected.
 
-Genotypes of the controls have the proportions of Hardy and Weinberg, those of the cases are tilted
-by the odds ratio per allele, and the status is kept. With cases a part r of n people, Δ the
-difference of the mean scores, and ℓ what a released row adds to the mean score, the test of
-:mod:`deniable.estimate.trend` has a non-central χ² with
+Genotypes of controls have Hardy–Weinberg proportions, those of cases are tilted by the odds ratio
+per allele; the status is released unchanged. With r the share of cases among n people, Δ the
+difference of the mean scores, and ℓ a released row's contribution to the mean score, the test of
+:mod:`deniable.estimate.trend` has a non-central χ² with noncentrality
 
     n r (1 − r) Δ²/Var ℓ,
 
-Var ℓ within forms. It is to be (z_{1 − α/2k} + z_power)² for k SNPs at level α by Bonferroni.
+Var ℓ within forms. For k SNPs at level α by Bonferroni it must be (z_{1 − α/2k} + z_power)².
 
-No mechanism does much better: the information on all SNPs adds up to at most (e^ε − 1)²/(4 e^ε)
-per person (Σ_T t_T I_T ≤ E(h − 1)², h the density of the record given what is released), so that
-one SNP of k has a k-th of that.
+The information on all SNPs together is at most (e^ε − 1)²/(4 e^ε) per person
+(Σ_T t_T I_T ≤ E(h − 1)², h the density of the record given its release), a k-th of that for each of
+k SNPs.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -34,13 +34,13 @@ from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.schema import Schema
 
 Coding = Literal["carrier", "additive"]
-"""Two categories, whether a person carries the allele; or three, how often."""
+"""Two categories, carrier of the allele or not; or three, the number of alleles."""
 
 _LARGEST = 1e6
-"""Odds ratio that is searched for; where it is not found, none is."""
+"""Largest odds ratio of the search."""
 
 SENTENCE = (
-    "The information on a SNP is at most a k-th of one person's budget, whatever the mechanism: "
+    "The information on a SNP is at most a k-th of one person's budget under any mechanism: "
     "panels of tens of SNPs in 10⁵ people work, a genome-wide scan under one record budget does "
     "not."
 )
@@ -48,9 +48,9 @@ SENTENCE = (
 
 @dataclass(frozen=True)
 class TrendPlan:
-    """What a study of genotypes finds.
+    """The smallest odds ratio that a study of genotypes detects.
 
-    ``people, snps, epsilon, allele, cases, coding, method, power, level``: as they were given to
+    ``people, snps, epsilon, allele, cases, coding, method, power, level``: the arguments of
     :func:`plan_trend`; ε is inf without privacy.
     """
 
@@ -84,24 +84,25 @@ def plan_trend(
     power: float = 0.8,
     level: float = 0.05,
 ) -> TrendPlan:
-    """Find the smallest odds ratio that a study of genotypes finds, before anything is collected.
+    """Return the smallest odds ratio that a planned study of genotypes detects.
 
-    Every SNP is tested for a trend against a status that is kept, at a level by Bonferroni.
+    Every SNP is tested for a trend against a status released unchanged, at a level by Bonferroni.
 
     Args:
-        people: how many there will be.
-        snps: of each person.
+        people: number of people.
+        snps: number of SNPs per person.
         epsilon: for the whole record, in nats.
         allele: share of the allele among controls.
-        cases: part of the people that are cases.
-        coding: ``carrier`` randomizes whether somebody carries the allele, ``additive`` how often.
+        cases: share of cases among the people.
+        coding: ``carrier`` randomizes whether a person carries the allele, ``additive`` the number
+            of alleles.
         method: as in :func:`deniable.design.design.design`; by default forms for shares alone, the
-            most that is known to this package.
+            most accurate method of this package.
         power: probability of finding it.
         level: of a false alarm among all SNPs together.
 
     Returns:
-        The odds ratio per allele, ``.odds_ratio``, or None where none is found, and what it took.
+        The odds ratio per allele, ``.odds_ratio``, or None where none is detected, and the design.
 
     Raises:
         InputError: if a number is impossible, or no design is found.
@@ -115,29 +116,29 @@ def plan_trend(
     for number, name in ((people, "people"), (snps, "SNPs")):
         if number < 1:
             raise InputError(f"the number of {name} must be at least 1")
-    for value, what in ((allele, "an allele's share is"), (cases, "the part of cases is")):
-        check_between(value, what)
-    for value, what in ((power, "the power is"), (level, "the level is")):
-        check_between(value, what)
+    for value, subject in ((allele, "an allele's share is"), (cases, "the part of cases is")):
+        check_between(value, subject)
+    for value, subject in ((power, "the power is"), (level, "the level is")):
+        check_between(value, subject)
     chosen = one_of(coding, get_args(Coding), "coding")
     schema = Schema.anonymous((2 if chosen == "carrier" else 3,) * snps)
     method = method or ("forms" if snps > 1 else None)
     made = design(schema, epsilon=epsilon, method=method, pairs=0.0 if method == "forms" else None)
     plan = TrendPlan(people, snps, epsilon, allele, cases, chosen, made.method, power, level)
     channel = channel_of(made.mechanism, ("a1",))
-    # A vanishing trend, one person: what this channel tells against genotypes as they are.
-    told = _noncentrality(channel, replace(plan, people=1), 1e-4)
-    as_it_is = Channel(_released_as_it_is(), ("a1",))
-    most = _noncentrality(as_it_is, replace(plan, people=1, coding="additive"), 1e-4)
-    return replace(plan, odds_ratio=_smallest(channel, plan), worth=people * told / most)
+    # A vanishing trend, one person: this channel against unchanged genotypes.
+    released = _noncentrality(channel, replace(plan, people=1), 1e-4)
+    unchanged = Channel(_unchanged_genotypes(), ("a1",))
+    most = _noncentrality(unchanged, replace(plan, people=1, coding="additive"), 1e-4)
+    return replace(plan, odds_ratio=_smallest(channel, plan), worth=people * released / most)
 
 
 def without_privacy(plan: TrendPlan) -> float | None:
-    """Return the odds ratio that the same people's genotypes would show as they are."""
-    return _smallest(Channel(_released_as_it_is(), ("a1",)), replace(plan, coding="additive"))
+    """Return the smallest odds ratio that the same people's unchanged genotypes detect."""
+    return _smallest(Channel(_unchanged_genotypes(), ("a1",)), replace(plan, coding="additive"))
 
 
-def _released_as_it_is() -> Mechanism:
+def _unchanged_genotypes() -> Mechanism:
     schema = Schema(Schema.anonymous((3, 2)).attributes, keep=("a1",))
     law = ProductLaw.from_levels((2,), (1.0,))  # something has to be protected
     return Mechanism(schema, (Block((0,), Identity((3,))), Block((1,), law)))

@@ -1,1 +1,1 @@
-"""Problems and certificates: all that checking a stored proof needs, and no search."""
+"""Problems and certificates, for checking stored proofs; no search."""

@@ -1,12 +1,12 @@
 """Lower bounds on the record level of *every* law that keeps the requested levels.
 
-They are proofs, so nothing here imports a solver, and every result is rounded down: the error of
+They are proofs, so no solver is imported here, and every result is rounded down: the error of
 each floating-point step is bounded in a comment and taken off. The comments write u = 2⁻⁵³ for the
 unit roundoff and assume that numpy's expm1, log1p and the C library's log1p err by at most 8u
 relatively (numpy documents 4 units in the last place).
 
 Notation: f = q/μ is the density of a pattern law q against the uniform law μ (attribute i changed
-with probability 1 − 1/a_i, independently), Y_i is 1 if attribute i is kept, p_i the required
+with probability 1 − 1/a_i, independently), Y_i is 1 if attribute i is unchanged, p_i the required
 keep probability, d_i = p_i − 1/a_i ≥ 0. The record's level is ε = ln(max f/min f).
 
 The proofs are in docs/proofs/optimal.md, Theorem 6, and section 7 for the roundings.
@@ -33,16 +33,14 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 def relative_entropy_bound(problem: Problem) -> float:
     """Bound the record level from below by Σ KL(p_i ‖ 1/a_i), in nats, in O(k).
 
-    Why: ln f ≤ ln max f ≤ ε, because min f ≤ 1 (f averages to 1 under μ). So ε ≥ E_q[ln f] =
-    KL(q ‖ μ), and relative entropy with respect to a product is at least the sum over its
-    marginals. It is tight in the limit of many attributes, and weak for few.
+    Tight in the limit of many attributes, and weak for few (docs/proofs/optimal.md, Theorem 7).
 
     >>> round(relative_entropy_bound(checked_problem([5, 5, 3], [1.0, 2.0, 1.5])), 6)
     0.85036
     """
     a, level = problem.n_categories, problem.attribute_epsilon
-    # With ψ(s) = ln(1 + (e^s − 1)/a) one has p = ψ'(ε) and KL(p ‖ 1/a) = ε ψ'(ε) − ψ(ε), which
-    # for large ε is evaluated as it stands: relative error below 32u in each of the two terms.
+    # With ψ(s) = ln(1 + (e^s − 1)/a) one has p = ψ'(ε) and KL(p ‖ 1/a) = ε ψ'(ε) − ψ(ε), used
+    # directly for large ε: relative error below 32u in each of the two terms.
     direct = level > 1.0
     plus = (problem.keep_probability * level)[direct]
     minus = np.log1p(problem.expm1[direct] / a[direct])
@@ -71,19 +69,12 @@ def weighted_bound(
 
         ε ≥ ln(1 + λ·d / E_μ[(Σ_i λ_i (Y_i − p_i))_+])
 
-    Why: let z = Σ_i λ_i (Y_i − p_i), and f any density with E_μ[f Y_i] = p_i, so E_μ[f z] = 0,
-    while E_μ[z] = −λ·d. With c = min f and e^ε = max f/min f, c ≤ f ≤ c e^ε, so
-    0 = E_μ[f z] ≤ c e^ε E_μ[z_+] − c E_μ[z_−] = c ((e^ε − 1) E_μ[z_+] + E_μ[z]).
-    The best λ makes it an equality (linear programming duality): the bound then is the optimum.
-
-    The mean is a sum over all patterns up to `MAX_ENUMERATED` attributes. Beyond, z is written as a
-    budget less the costs λ_i of the changed attributes, of which only sums up to the budget matter
-    (`deniable.proofs.complement`), and λ are rounded to whole numbers.
+    The best λ gives the optimum (docs/proofs/optimal.md, Theorem 6). The mean is a sum over all
+    patterns up to `MAX_ENUMERATED` attributes. Beyond, λ are rounded to whole numbers and
+    costs of changes are summed (`deniable.proofs.complement`).
 
     ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, shape (k,). ``weights``:
     λ_i ≥ 0, shape (k,), on any scale.
-
-    Source: docs/proofs/optimal.md.
 
     >>> round(weighted_bound([5, 5, 3], [1.0, 2.0, 1.5], [1.0, 2.0, 1.5]), 6)
     3.181833
@@ -113,7 +104,7 @@ def _weighted(problem: Problem, weights: Sequence[float] | FloatArray) -> float:
         kept = np.add.outer(kept, np.array([keep, 0.0])).ravel()
         lost = np.add.outer(lost, np.array([0.0, change])).ravel()
         chance = np.multiply.outer(chance, np.array([1.0 / a, (a - 1.0) / a])).ravel()
-    # z is known only up to γ(P + N), so what is added up is the largest value that it may have.
+    # z is known only up to γ(P + N), so its largest possible value is summed.
     positive = np.maximum(kept * (1.0 + gamma) - lost * (1.0 - gamma), 0.0)
     # The last summand covers products that underflow.
     denominator = float(np.sum(positive * chance)) * (1.0 + 2.0 * gamma) + len(chance) * 1e-320
@@ -133,7 +124,7 @@ def _weighted_by_sums(problem: Problem, weights: FloatArray) -> float:
 
 
 def _usable_weights(problem: Problem, weights: Sequence[float] | FloatArray) -> FloatArray:
-    """Return weights of a size that arithmetic can stand, shape (k,)."""
+    """Return weights scaled into the range of floats, shape (k,)."""
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (problem.n_attributes,):
         raise InputError(
@@ -144,8 +135,8 @@ def _usable_weights(problem: Problem, weights: Sequence[float] | FloatArray) -> 
     if not good.all():
         i = int(np.argmin(good))
         raise InputError(f"weights[{i}]: a weight must be finite and at least 0, not {values[i]:g}")
-    # A weight of an attribute with ε_i = 0 only adds to the denominator. Dropping it, or one that
-    # is negligible, is choosing another λ, so the bound stays a bound; scaling by a power of two
+    # A weight of an attribute with ε_i = 0 only adds to the denominator. Dropping it, or a
+    # negligible one, gives another λ and so another bound; scaling by a power of two
     # is exact.
     values = np.where(problem.attribute_epsilon > 0.0, values, 0.0)
     largest = float(values.max())

@@ -1,14 +1,13 @@
-"""Votes in complement form: what it costs to change an attribute, and what can be afforded.
+"""Votes in complement form: costs of changing attributes, and the budget for them.
 
 With q_i = 1 − p_i a vote's sum is a budget less the costs of the changed attributes:
 
     z = Σ_i λ_i (Y_i − p_i) = θ − Σ_{i changed} λ_i,     θ = Σ_i λ_i q_i.
 
-So only sums of costs from 0 to θ matter for E_μ[z_+] and for the vote {z > 0}, and a cost at θ or
-above is as good as any larger one: whoever changes that attribute loses (docs/proofs/optimal.md,
-section 4). λ are whole numbers here, θ a number of them, never a part of the standard deviation of
-z: one attribute at 20 nats changes once in e^20 records, at a cost of e^20, and a grid made for
-that cannot tell the others apart.
+Only sums of costs from 0 to θ matter for E_μ[z_+] and for the vote {z > 0}; a cost at θ or above
+loses by itself (docs/proofs/optimal.md, section 4). λ are whole numbers here and
+θ a sum of parts of them, not of the standard deviation of z: an attribute at 20 nats changes once
+in e^20 rows, at a cost of e^20, and a grid of that width cannot separate the others.
 
 Everything here is evaluated under the uniform law μ, tilted by e^{−ρ s}
 (`deniable.laws.votes.sums`).
@@ -25,7 +24,7 @@ from deniable.laws.votes.sums import UNIT, SumLaw, TiltedSum, changed_sum, saddl
 from deniable.proofs.problem import Problem
 
 MOST_WHOLE = 1e6
-"""Whole λ are used as they are while θ is at most this, which keeps a sum's states in memory."""
+"""Limit on θ for using whole λ unscaled, which keeps a sum's states in memory."""
 
 ROUNDED_TO = 4e5
 """θ of λ that are rounded to whole numbers: the bound falls by at most 1e-6 ε of 1,000 attributes,
@@ -41,7 +40,7 @@ class Complement:
         costs: n_i, shape (k,); `ceiling` + 1 for a change that loses by itself.
         budget: θ, rounded up by its error at most.
         gain: λ·d, rounded down by its error at most.
-        more: by how much E_μ[z_+] is larger for weights that were cut, rounded up by its error.
+        more: increase of E_μ[z_+] for weights that were cut, rounded up by its error.
     """
 
     problem: Problem
@@ -52,12 +51,12 @@ class Complement:
 
     @property
     def ceiling(self) -> int:
-        """The largest sum of costs that can be afforded."""
+        """The largest sum of costs within the budget."""
         return math.floor(self.budget)
 
     @cached_property
     def tilt(self) -> float:
-        """ρ under which the affordable costs average the budget, or 0 if they are less anyway."""
+        """ρ under which the costs within the budget average it, or 0 if they are less anyway."""
         live = (self.costs > 0) & (self.costs <= self.ceiling)
         costs = self.costs[live].astype(np.float64)
         kept = float(costs.sum()) - self.budget
@@ -77,11 +76,11 @@ class Complement:
 
     @property
     def log_factor(self) -> float:
-        """ln of what E_ν[h(s) `weigh`(s)] is multiplied by to give E_μ[h(s)]."""
+        """ln of the factor from E_ν[h(s) `weigh`(s)] to E_μ[h(s)]."""
         return self.steps.log_scale + self.tilt * round(self.budget)
 
     def weigh(self, s: IntArray) -> FloatArray:
-        """Return e^{ρ (s − round θ)}, at least e^{−740}: what a function of s is multiplied by."""
+        """Return the factor e^{ρ (s − round θ)} of a function of s, at least e^{−740}."""
         return np.asarray(np.exp(np.clip(self.tilt * (s - round(self.budget)), -740.0, 600.0)))
 
     def log_positive_part(self) -> float:
@@ -92,7 +91,7 @@ class Complement:
 
         law, steps = self.law, self.steps
         values = affordable(law.support)
-        # What was dropped has mass `dropped` under ν, and (θ − s) e^{ρ s} is largest 1/ρ below θ.
+        # The dropped sums have mass `dropped` under ν, and (θ − s) e^{ρ s} is largest 1/ρ below θ.
         peak = self.budget - (min(1.0 / self.tilt, self.budget) if self.tilt > 0.0 else self.budget)
         nearby = np.array([max(math.floor(peak) + i, 0) for i in (-1, 0, 1, 2)])
         worst = max(float(affordable(nearby).max()), float(values.max(initial=0.0)))
@@ -111,8 +110,8 @@ class Complement:
 
 
 def rounded(problem: Problem, weights: FloatArray) -> FloatArray:
-    """Return λ as whole numbers, shape (k,): as they are if they are; 1 if all are alike; else on a
-    scale on which `ROUNDED_TO` is left of θ where weights that win alone are cut.
+    """Return λ as whole numbers, shape (k,): unchanged if they are whole; 1 if all are equal; else
+    scaled so that the budget shared by weights below it is `ROUNDED_TO` (`shared`).
 
     ``weights``: λ ≥ 0, on any scale, not all 0, shape (k,).
     """
@@ -125,12 +124,11 @@ def rounded(problem: Problem, weights: FloatArray) -> FloatArray:
 
 
 def of_whole(problem: Problem, weights: FloatArray) -> Complement:
-    """Put λ in whole numbers into complement form, the weights cut that win alone.
+    """Put λ in whole numbers into complement form, with weights that win alone cut.
 
-    With P = Σ λ_i p_i, z = Σ_{i kept} λ_i − P. A weight above P may be lowered to any c ≥ P: the
-    vote is the same, and E_μ[z_+] falls by (λ_i − c) r_i. An attribute of 10,000 categories, which
-    hardly anyone keeps, can have nearly all of θ; the budget that is left is what the others share.
-    Here c is the least whole number above P.
+    With P = Σ λ_i p_i, a weight above P may be lowered to any c ≥ P: the vote is the same, and
+    E_μ[z_+] falls by (λ_i − c) r_i. Here c is the least whole number above P. Without the cut, a
+    rarely unchanged attribute of 10,000 categories takes nearly all of θ.
 
     ``weights``: λ ≥ 0, whole numbers, shape (k,).
     """
@@ -145,8 +143,8 @@ def of_whole(problem: Problem, weights: FloatArray) -> Complement:
 
 
 def spared(weights: FloatArray, budget: float) -> FloatArray:
-    """Return by how much the weights are above Σ λ_i p_i, from which on they win alone, shape (k,):
-    λ_i − (Σ_j λ_j − θ) is θ less all others, which loses no digits beside a level of 40 nats.
+    """Return the excess of the weights over Σ λ_i p_i, from which on they win alone, shape (k,):
+    λ_i − (Σ_j λ_j − θ), computed as θ less all others, which loses no digits at 40 nats.
 
     ``weights``: λ ≥ 0, shape (k,).
     """
@@ -155,6 +153,5 @@ def spared(weights: FloatArray, budget: float) -> FloatArray:
 
 
 def shared(weights: FloatArray, budget: float) -> float:
-    """Return what is left of the budget θ where weights that win alone are cut to just that; more
-    than 0 also where nothing is."""
+    """Return the budget θ less the excess of weights that win alone, at least 1e-9 θ."""
     return max(budget - float(spared(weights, budget).sum()), 1e-9 * budget)

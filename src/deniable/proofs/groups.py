@@ -1,8 +1,8 @@
-"""Categories of like shares taken alike, and what is proved of them at their own shares.
+"""Groups of categories with similar shares, and bounds at their true shares.
 
-Extreme rows number about 2^n. Where categories are taken alike, at the mean of their shares, only
-how many of each group a row names matters: groups of 1, 1, 3 and 5 categories have 2·2·4·6 kinds of
-rows. A K that is the same for all categories of a group is then as good as any, and its Z and λ
+Extreme rows number about 2^n. With the shares of a group replaced by their mean, only the number of
+its categories that a row names matters: groups of 1, 1, 3 and 5 categories have 2·2·4·6 kinds of
+rows. A K that is the same for all categories of a group is then no restriction, and its Z and λ
 become those of a certificate for the true shares (`at_true_shares`).
 
 The proofs are in docs/proofs/frontier.md, section 5.
@@ -17,12 +17,12 @@ from deniable.proofs.rows import MOST_KINDS, Groups, Limits, n_kinds
 
 
 def of_like_shares(limits: Limits, most: int) -> Groups:
-    """The group of each category, 0, 1, …: at most so many groups, of at most `MOST_KINDS` kinds of
-    rows as far as there are two groups or more.
+    """Return the group of each category, 0, 1, …, in at most `most` groups, and, unless these are
+    only two, at most `MOST_KINDS` kinds of rows.
 
-    In the order of shares, the two neighbouring groups are merged that add least to
-    Σ (p − mean)²/(mean (b − mean)), b the budget, for each factor by which there are fewer kinds:
-    p/b is the part of rows that name a category, all of them where privacy is near its end.
+    In the order of shares, it merges the two neighbouring groups that add least to
+    Σ (p − mean)²/(mean (b − mean)), b the budget, per factor of fewer kinds: p/b is the fraction of
+    rows that name a category, all of them where privacy is largest.
 
     >>> from deniable.proofs.rows import average_limits
     >>> limits = average_limits([0.5, 0.1, 0.3, 0.1], 0.2)
@@ -30,7 +30,7 @@ def of_like_shares(limits: Limits, most: int) -> Groups:
     ([0, 2, 1, 3], [0, 2, 1, 2])
     """
     order = np.argsort(-limits.prior, kind="stable")
-    # Of each group: how many it has, and the sums of shares and of their squares.
+    # Of each group: its size, and the sums of shares and of their squares.
     sums = np.stack([limits.prior[order] ** power for power in range(3)])
 
     def spread(sums: FloatArray) -> FloatArray:
@@ -59,11 +59,11 @@ def alike(limits: Limits, groups: Groups) -> Limits:
 def at_true_shares(
     limits: Limits, mean: FloatArray, Z: FloatArray, multipliers: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The best Z and λ for the true shares that leave the excess of each set what it is.
+    """Return the best Z and λ for the true shares that preserve the excess of each set.
 
-    A row is a∘v with v of a set: a = p under ε-LDP, else 1. Its excess times (1·q) is vᵀFv,
-    F = YYᵀ − (aℓᵀ + ℓaᵀ)/2 with Y = a∘Z and ℓ = a∘λ. Of all Y and ℓ with this F those prove most
-    for which Yᵀ(p/a) = 0 and tr(ZᵀG) is largest (docs/proofs/frontier.md, Lemma 8).
+    A row is a∘v, a = p under ε-LDP, else 1. Its excess times (1·q) is vᵀFv with
+    F = YYᵀ − (aℓᵀ + ℓaᵀ)/2, Y = a∘Z and ℓ = a∘λ. The best Y and ℓ with this F have Yᵀ(p/a) = 0 and
+    the largest tr(ZᵀG) (docs/proofs/frontier.md, Lemma 8).
     """
     p = limits.prior
     before, after = (mean, p) if limits.epsilon is not None else (np.ones_like(p),) * 2

@@ -21,7 +21,7 @@ def checked_prior(prior: npt.ArrayLike) -> FloatArray:
     if not np.isfinite(values).all() or (values <= 0).any():
         raise InputError(
             f"prior: entry {int(np.argmin(values > 0)) + 1} is not above 0; leave out categories "
-            "that nobody has, or give them a small share"
+            "without rows, or give them a small share"
         )
     with np.errstate(over="ignore"):
         total = float(values.sum())
@@ -31,7 +31,7 @@ def checked_prior(prior: npt.ArrayLike) -> FloatArray:
 
 
 def to_sum_to_one(values: FloatArray, totals: FloatArray | float) -> FloatArray:
-    """Divide by totals, unless they are off 1 by no more than adding up rounds: what was divided
-    once stays as it is."""
+    """Divide by totals, unless they differ from 1 by rounding only, so that a second call changes
+    no value."""
     rounding = 2.0**-52 * values.shape[0 if values.ndim == 1 else -2]
     return np.asarray(np.where(np.abs(totals - 1.0) <= rounding, values, values / totals))

@@ -1,9 +1,9 @@
-"""What every solver is given: category counts, and the level that each attribute has to keep.
+"""Input of every solver: category counts, and the level that each attribute must keep.
 
-A pattern law satisfies the level ε_i of attribute i exactly when it keeps the attribute with
-probability p_i = e^{ε_i}/(e^{ε_i} + a_i − 1). Everything derived from ε_i is computed here from
-expm1(ε_i), so that levels down to 1e−300 and up to `MAX_LEVEL` lose no digits: p_i, 1 − p_i and
-p_i − 1/a_i are each evaluated on their own and never obtained from one another by subtraction.
+A pattern law satisfies the level ε_i of attribute i exactly when it leaves the attribute unchanged
+with probability p_i = e^{ε_i}/(e^{ε_i} + a_i − 1). p_i, 1 − p_i and p_i − 1/a_i are each computed
+from expm1(ε_i), never from one another by subtraction, so that levels from 1e−300 to `MAX_LEVEL`
+lose no digits.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
 
 # e^700 and its products with category counts still fit in a double. A level of 600 nats protects
-# nothing; a larger one is a slip.
+# no value; a larger one is an error of input.
 MAX_LEVEL = 600.0
 MAX_CATEGORIES = 1 << 31
 
@@ -24,7 +24,7 @@ MAX_CATEGORIES = 1 << 31
 class SolverError(RuntimeError):
     """A search ended without a result that passes its own checks.
 
-    The request was right and the numerics failed; the message names another way.
+    The request is valid; the message names another method or setting.
     """
 
 
@@ -49,7 +49,7 @@ class Problem:
 
     @cached_property
     def uniform_keep(self) -> FloatArray:
-        """r_i = 1/a_i, the probability that the uniform law keeps attribute i, shape (k,)."""
+        """r_i = 1/a_i, the uniform law's keep probability, shape (k,)."""
         return np.asarray(1.0 / self.n_categories, dtype=np.float64)
 
     @property
@@ -74,13 +74,13 @@ class Problem:
 
     @cached_property
     def keep_excess(self) -> FloatArray:
-        """d_i = p_i − 1/a_i, how much above the uniform law's keep probability, shape (k,)."""
+        """d_i = p_i − 1/a_i, the excess over the uniform law's keep probability, shape (k,)."""
         a = self.n_categories
         return (a - 1.0) * self.expm1 / (a * (self.expm1 + a))
 
 
 def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> Problem:
-    """Check category counts and levels, as all solvers do first.
+    """Check category counts and levels.
 
     ``n_categories``: a_i, at least 2 each, shape (k,), k ≥ 1. ``attribute_epsilon``: ε_i in nats,
     from 0 to `MAX_LEVEL`, shape (k,).
@@ -124,7 +124,7 @@ def checked_problem(n_categories: Sequence[int], attribute_epsilon: Sequence[flo
 def optional_limits(
     limits: Sequence[float | None] | None, n_attributes: int, name: str
 ) -> FloatArray:
-    """Return limits on the attributes' levels in nats, infinite where there is none, shape (k,)."""
+    """Return limits on the attributes' levels in nats, inf for no limit, shape (k,)."""
     if limits is None:
         return np.full(n_attributes, np.inf)
     if len(limits) != n_attributes:
@@ -138,16 +138,13 @@ def optional_limits(
 def caps_given_rest(
     problem: Problem, limits: Sequence[float | None] | None, name: str
 ) -> FloatArray:
-    """Return caps on ε given the rest in nats, infinite where there is none, shape (k,).
-
-    Epsilon given the rest is the level of an attribute against someone who knows all the others.
-    """
+    """Return caps on ε given the rest in nats, inf for no cap, shape (k,)."""
     caps = optional_limits(limits, problem.n_attributes, name)
     good = caps >= problem.attribute_epsilon
     if not good.all():
         i = int(np.argmin(good))
         raise InputError(
             f"{name}[{i}]: a cap of {caps[i]:g} nats is below the attribute's own level of "
-            f"{problem.attribute_epsilon[i]:g}, which no law can do; raise the cap"
+            f"{problem.attribute_epsilon[i]:g}, which no law can keep; raise the cap"
         )
     return caps

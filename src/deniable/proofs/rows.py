@@ -1,31 +1,20 @@
-"""The privacy required of one attribute's answers, and lower bounds on the error under it.
+"""Limits on the privacy of one attribute's answers, and lower bounds on the error under them.
 
-The bounds are proofs: nothing here imports a solver, and whatever found a certificate need not be
-trusted. Proofs of what is stated here: docs/proofs/frontier.md.
+The bounds are proofs: no solver is imported here, and the search for a certificate need not be
+trusted. The theorems are in docs/proofs/frontier.md.
 
-*Extreme rows.* An answer (output) y of any mechanism is a row q_y(x) = Pr[y | x] p(x) ≥ 0, and any
-rows with Σ_y q_y = p are a mechanism. Privacy limits are linear in the rows once each is scaled to
-"cost" 1:
+An answer y is a row q_y(x) = Pr[y | x] p(x) ≥ 0, and rows with Σ_y q_y = p are a mechanism. Limits
+are linear in rows scaled to cost 1:
 
 * average privacy: the cost is max_x q(x), and Σ_y cost ≤ A = 1 − privacy; with a worst posterior δ
   a row is allowed if max q ≤ δ Σ q;
-* ε-LDP: the cost is Σ_x q(x), which adds up to 1 by itself; a row is allowed if q(x)/p(x) varies by
-  at most e^ε.
+* ε-LDP: the cost is Σ_x q(x), with total 1; a row is allowed if q(x)/p(x) varies by at most e^ε.
 
-The error of the estimate depends on the rows through K = Σ_y q_y q_yᵀ/(1·q_y). q qᵀ/(1·q) is
-matrix-convex and homogeneous of degree one, so a row may be replaced by extreme rows of the allowed
-set at no greater cost without making K smaller.
+A certificate is an n x n matrix Z and a vector λ. With b the limit on the total cost and
 
-*Certificate.* Write C = K − ppᵀ and G = D − ppᵀ, D = diag(p). Every mechanism has
-n·N·MSE ≥ tr(G C⁺ G). Take any n x n matrix Z and any vector λ, and let
+    m = max(0, max over extreme rows of cost 1 of ‖Zᵀq‖²/(1·q) − λ·q),
 
-    m = max(0, max over extreme rows of cost 1 of ‖Zᵀq‖²/(1·q) − λ·q).
-
-By Cauchy–Schwarz tr(ZᵀG)² ≤ tr(ZᵀCZ) tr(G C⁺ G), and with Σ q_y = p and total cost at most b
-
-    tr(ZᵀCZ) = Σ_y ‖Zᵀq_y‖²/(1·q_y) − ‖Zᵀp‖² ≤ λ·p + m b − ‖Zᵀp‖²,
-
-so that tr(ZᵀG)²/(λ·p + m b − ‖Zᵀp‖²) is a lower bound.
+n·N·MSE ≥ tr(ZᵀG)²/(λ·p + m b − ‖Zᵀp‖²), G = diag(p) − ppᵀ.
 """
 
 import math
@@ -72,7 +61,7 @@ class Limits:
 
     @property
     def budget(self) -> float:
-        """The most that the costs of all rows may add up to."""
+        """Limit on the sum of the costs of all rows."""
         if self.success is None:
             return 1.0
         # max q ≤ δ 1·q of every row, so that the costs add up to δ at most.
@@ -118,7 +107,7 @@ def local_limits(prior: npt.ArrayLike, epsilon: float) -> Limits:
     The prior then only weighs the errors of the estimate.
 
     ``prior``: p, shape (n,), entries above 0 that sum to 1. ``epsilon``: level in nats, from 0.001
-    to 30: above, e^−ε leaves no trace in floating-point rows, and protects nothing either.
+    to 30; above, e^−ε vanishes in floating-point rows.
     """
     p = checked_prior(prior)
     if not 1e-3 <= epsilon <= 30.0:
@@ -128,7 +117,7 @@ def local_limits(prior: npt.ArrayLike, epsilon: float) -> Limits:
 
 @dataclass(frozen=True, eq=False)
 class RowKinds:
-    """Extreme rows that differ only in which categories of a group they name, one of each kind.
+    """Extreme rows by the number of categories of each group that they name, one of each kind.
 
     A row is v for average privacy and p∘(1 + (e^ε − 1) v) under ε-LDP, where v is 1 for the
     categories that it names, φ for at most one that it names in part, and 0 for the others.
@@ -148,7 +137,7 @@ class RowKinds:
 def row_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> RowKinds:
     """Return every kind of extreme row (docs/proofs/frontier.md, Theorem 3).
 
-    ``sizes``: how many categories each group has, shape (number of groups,).
+    ``sizes``: number of categories of each group, shape (number of groups,).
     """
     grids = np.meshgrid(*[np.arange(size + 1.0) for size in sizes], indexing="ij")
     count: FloatArray = np.stack([grid.ravel("F") for grid in grids], axis=1)
@@ -169,7 +158,7 @@ def row_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> RowKinds:
 
 
 def n_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> float:
-    """At least the number of `row_kinds`, without making them.
+    """Return at least the number of `row_kinds`, without making them.
 
     >>> n_kinds(local_limits([0.5, 0.3, 0.2], 1.0), np.array([1, 2]))
     6.0
@@ -178,7 +167,7 @@ def n_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> float:
     number: float = math.prod((sizes + 1.0).tolist())
     whole, part = (0, 0.0) if limits.most_posterior is None else sum_bound(limits.most_posterior)
     if part > 0.0 and number <= MOST_KINDS:
-        # Coefficients of Π (1 + z + … + z^size): kinds that name so many categories.
+        # Coefficients of Π (1 + z + … + z^size): kinds by the number of named categories.
         of_size = np.ones(1)
         for size in sizes:
             of_size = np.convolve(of_size, np.ones(size + 1))
@@ -188,9 +177,9 @@ def n_kinds(limits: Limits, sizes: npt.NDArray[np.intp]) -> float:
 
 
 def rows_of(limits: Limits, named: FloatArray) -> FloatArray:
-    """The rows of cost 1 for v of `RowKinds`, shape (number of rows, n).
+    """Return the rows of cost 1 for v of `RowKinds`, shape (number of rows, n).
 
-    Under ε-LDP they are rounded inwards, so that a mechanism made of them keeps ε.
+    Under ε-LDP they are rounded inwards, so that mechanisms made of them keep ε.
     """
     if limits.epsilon is None:
         return named
@@ -201,10 +190,11 @@ def rows_of(limits: Limits, named: FloatArray) -> FloatArray:
 
 
 def sum_bound(most_posterior: float) -> tuple[int, float]:
-    """(⌊1/δ⌋, 1/δ − ⌊1/δ⌋): a row with largest entry 1 is allowed if it sums to at least that.
+    """Return (⌊1/δ⌋, 1/δ − ⌊1/δ⌋): a row with largest entry 1 is allowed if its sum is at least
+    their sum.
 
-    The fraction is rounded down, and to 0 if it is below 1e-12. A δ that is 1/k but for rounding,
-    like 0.2, has k and 0: an entry of a row changes by k u at most, which θ of the bounds covers.
+    The fraction is rounded down, and to 0 if it is below 1e-12; a δ that differs from 1/k by
+    rounding, like 0.2, has k and 0, an error that θ of the bounds covers.
 
     >>> sum_bound(0.2), sum_bound(0.375)
     ((5, 0.0), (2, 0.6666666666666665))
@@ -219,12 +209,10 @@ def sum_bound(most_posterior: float) -> tuple[int, float]:
 
 
 def closed_form_bound(limits: Limits) -> float:
-    """A lower bound on n·N·MSE for any number of categories, in O(n log n).
+    """Return a lower bound on n·N·MSE for any number of categories, in O(n log n).
 
-    With s = Σp² and τ an upper bound on Σ_y Σ_x q_y(x)²/r_y, the chance that two people who gave
-    the same answer agree, it is (1 − s)²/(τ − s). Under ε-LDP it is at least
-    4 e^ε (Σ' √p)²/(e^ε − 1)² as well, the sum without the largest p. Tight for a uniform prior
-    without δ, and for one under ε-LDP.
+    Tight for a uniform prior without δ, and for one under ε-LDP (docs/proofs/frontier.md,
+    section 4).
 
     >>> round(closed_form_bound(average_limits([0.5, 0.3, 0.2], 0.25)), 6)
     1.038919
@@ -260,11 +248,11 @@ def _agreement(limits: Limits, square: float) -> float:
 
 
 def _local_agreement(limits: Limits, square: float) -> float:
-    """max over B of Σ posterior² for the row p∘(1 + (e^ε − 1) 1_B), or a little more.
+    """Return max over B of Σ posterior² for the row p∘(1 + (e^ε − 1) 1_B), or slightly more.
 
-    With β = p(B) it is (s + (E² − 1) Σ_B p²)/(1 + (E − 1) β)², E = e^ε. Given β, Σ_B p² is at most
-    what taking the likeliest categories first (the last in part) gives: piecewise linear in β. On
-    each piece (a + bβ)/(1 + cβ)² is largest at an end or at β = (b − 2ac)/(bc).
+    With β = p(B) and E = e^ε it is (s + (E² − 1) Σ_B p²)/(1 + (E − 1) β)². Given β, Σ_B p² is at
+    most that of the likeliest categories (the last in part): piecewise linear in β. On each piece
+    (a + bβ)/(1 + cβ)² is largest at an end or at β = (b − 2ac)/(bc).
     """
     assert limits.epsilon is not None
     p = np.sort(limits.prior)[::-1]
@@ -285,15 +273,15 @@ def _local_agreement(limits: Limits, square: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A claimed lower bound with what proves it.
+    """A claimed lower bound with its proof.
 
     Attributes:
         limits: the prior and the required privacy.
         directions: Z, shape (n, n).
         multipliers: λ, shape (n,).
         claim: the lower bound on n·N·MSE that is claimed.
-        groups: the group of each category, 0, 1, …, shape (n,): rows that name as many categories
-            of each group are checked together. None if every category is by itself.
+        groups: the group of each category, 0, 1, …, shape (n,); rows that name equally many
+            categories of each group are checked together. None if every category is by itself.
     """
 
     limits: Limits
@@ -314,7 +302,7 @@ def certify(
     multipliers: FloatArray,
     groups: Groups | None = None,
 ) -> Certificate:
-    """Return the certificate that claims all that Z and λ prove."""
+    """Return the certificate of the largest bound that Z and λ prove."""
     # Another machine may add up in another order, and its own rigorous bound then differs by some
     # hundred roundings of 2⁻⁵³.
     claim = proven_bound(limits, directions, multipliers, groups) * (1.0 - 1e-12)
@@ -322,7 +310,7 @@ def certify(
 
 
 def verify(certificate: Certificate) -> float:
-    """Recompute what Z and λ prove, and return it: a lower bound on n·N·MSE."""
+    """Recompute and return the lower bound on n·N·MSE that Z and λ prove."""
     proven = proven_bound(
         certificate.limits, certificate.directions, certificate.multipliers, certificate.groups
     )
@@ -340,14 +328,12 @@ def proven_bound(
     multipliers: FloatArray,
     groups: Groups | None = None,
 ) -> float:
-    """The lower bound on n·N·MSE that Z and λ prove, rounded down rigorously.
-
-    Where that is less than `closed_form_bound`, the latter, which needs no certificate.
+    """Return the lower bound on n·N·MSE that Z and λ prove, at least `closed_form_bound`.
 
     A sum of N products has an error of at most about N u times the sum of their absolute values,
-    in whatever order it is added up (Higham 2002, section 3.1). Every quantity is therefore
-    evaluated with its sum of absolute values, and moved by θ = 8(n + 8) u times that to the safe
-    side; u = 2⁻⁵³. This covers the rounding of the rows and of the prior as well.
+    in any order of summation (Higham 2002, section 3.1; u = 2⁻⁵³). Every quantity is therefore
+    moved by θ = 8(n + 8) u times its sum of absolute values to the safe side. This covers the
+    rounding of the rows and of the prior too.
 
     ``directions``: Z, shape (n, n). ``multipliers``: λ, shape (n,).
     """
@@ -373,7 +359,7 @@ def bound_over(
     multipliers: FloatArray,
     groups: Groups,
 ) -> float:
-    """What Z and λ prove over these kinds of rows, or 0; a bound only if all kinds are given."""
+    """Return the bound of Z and λ over these kinds of rows, or 0; valid only for all kinds."""
     n = limits.n_categories
     Z, multiplier = np.asarray(directions, float), np.asarray(multipliers, float)
     if Z.shape != (n, n) or multiplier.shape != (n,):
@@ -400,12 +386,11 @@ def bound_over(
 def most_excess(
     limits: Limits, kinds: RowKinds, Z: FloatArray, multiplier: FloatArray, groups: Groups
 ) -> float:
-    """An upper bound on m of the certificate over all rows of these kinds, rounded up.
+    """Return an upper bound on m of the certificate over all rows of these kinds, rounded up.
 
-    Times 1·q, the excess of a row is qᵀPq with P = ZZᵀ − (λ1ᵀ + 1λᵀ)/2: for rows v it is
-    Σ v(x)² P(x, x) + Σ_{x ≠ x'} v(x) v(x') P(x, x'), at most what it is with those of largest
-    P(x, x) in each group and the largest P(x, x') of each two groups: the same for all rows of a
-    kind. Under ε-LDP 1 + (e^ε − 1) v takes the place of v, and p(x) p(x') P(x, x') that of
+    Times 1·q, the excess of a row is qᵀPq with P = ZZᵀ − (λ1ᵀ + 1λᵀ)/2. It is bounded by the
+    largest P(x, x) in each group and the largest P(x, x') of each two groups, equal for all rows of
+    a kind. Under ε-LDP 1 + (e^ε − 1) v takes the place of v, and p(x) p(x') P(x, x') that of
     P(x, x').
 
     Source: docs/proofs/frontier.md, Theorem 7.
@@ -443,7 +428,7 @@ def most_excess(
 
 
 def _least_sums(values: FloatArray, groups: Groups, count: FloatArray) -> FloatArray:
-    """The least sum of so many values of each group, a part of one included, one per kind."""
+    """Return the least sum of these numbers of values of each group, with fractions, by kind."""
     least = np.zeros(len(count))
     for group in range(count.shape[1]):
         sums = np.concatenate([[0.0], np.cumsum(np.sort(values[groups == group]))])

@@ -1,4 +1,4 @@
-"""A folder to publish: randomized rows, the record that states what is promised, codebook, report.
+"""The published folder: randomized rows, their record, codebook and report.
 
 `release` shares row by row; `curator` reads a whole table first (PRAM).
 """

@@ -1,8 +1,8 @@
-"""Genotypes in, genotypes out: a fileset is randomized variant by variant.
+"""Randomization of a fileset variant by variant.
 
-A biobank's table is wider than memory and stored by columns. So the rows are not gone through: an
-attribute's codes of all people are read, randomized and written, then the next one's, and of a
-person no more is kept than what later attributes need.
+A biobank's table is wider than memory and stored by columns. The codes of one attribute of all
+people are read, randomized and written, then those of the next; only codes needed by later
+attributes stay in memory.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def write_by_attribute(
     before_seen: Callable[[], None] = lambda: None,
     progress: Callable[[float | None], None] = lambda _fraction: None,
 ) -> int:
-    """Randomize a fileset into another; return how many people it has."""
+    """Randomize a fileset into another; return its number of people."""
     source = reader.source
     assert isinstance(source, Fileset)
     order = permutation(source.n_rows, randomizer.source) if shuffle else None
@@ -57,7 +57,7 @@ def write_by_attribute(
 
 
 def digests_beside(path: Path) -> dict[str, str]:
-    """Return the SHA-256 of a released file's companions, by name; none if it has none."""
+    """Return the SHA-256 of a released file's companions by name, empty without companions."""
     if path.suffix != ".bed":
         return {}
     return {

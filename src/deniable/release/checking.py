@@ -1,4 +1,4 @@
-"""All reasons why a release is refused, at once, before anything is drawn or written."""
+"""All reasons to refuse a release, collected before any draw or write."""
 
 import os
 from collections import Counter
@@ -30,14 +30,14 @@ from deniable.tables.reading import as_it_was, can_be_read_again
 
 @dataclass(frozen=True)
 class Problem:
-    """A reason why a release is refused."""
+    """A reason to refuse a release."""
 
     at: str
     sentence: str
 
 
 class Problems:
-    """Collects the reasons why something is refused, each once.
+    """Collects reasons, each once.
 
     >>> problems = Problems()
     >>> with problems.at("output"):
@@ -51,7 +51,7 @@ class Problems:
 
     @contextmanager
     def at(self, name: str) -> Iterator[None]:
-        """Take up the InputError that the block raises, as a reason about an argument."""
+        """Record an InputError of the block as a reason about an argument."""
         try:
             yield
         except InputError as error:
@@ -59,7 +59,7 @@ class Problems:
                 self.found.append(Problem(name, str(error)))
 
     def refuse(self) -> None:
-        """Stop if there is a reason."""
+        """Raise if there is a reason."""
         sentences = [problem.sentence.replace("\n  ", "\n    ") for problem in self.found]
         if len(sentences) > 1:
             listed = "\n  ".join(sentences)
@@ -70,7 +70,7 @@ class Problems:
 
 @dataclass
 class Check:
-    """A release that is about to be made."""
+    """Checks of a requested release."""
 
     schema: Schema
     output: Path
@@ -83,7 +83,7 @@ class Check:
     dropped: list[str] = field(default_factory=list)
 
     def request(self) -> None:
-        """Check everything that needs no table."""
+        """Check the request as far as it needs no table."""
         options, at = self.options, self.problems.at
         with at("output"):
             check_output(self.output, overwrite=options.overwrite)
@@ -96,7 +96,7 @@ class Check:
             refuse_person(options, Layout(self.schema, (), tuple(self.numeric)))
 
     def _budget(self) -> None:
-        """Check the budget against all rows of a person, as far as they are known."""
+        """Check the budget against all rows of a person, as far as these are known."""
         whose = self.options.population
         if whose is not None and self.spending is not None:
             with self.problems.at("ledger"):
@@ -104,7 +104,7 @@ class Check:
                 whose.check(spending, given_back(self.output, whose))
 
     def columns(self, source: Any) -> None:
-        """Check the names and the types of the columns of a table, unless it is a stream."""
+        """Check the names and types of a table's columns, unless it is a stream."""
         a_file = isinstance(source, str | os.PathLike) and source != "-"
         if not (can_be_read_again(source) or (a_file and not os.path.lexists(source))):
             return
@@ -117,14 +117,14 @@ class Check:
             self.dropped = [name for name in reader.all_names if name not in known]
 
     def refuse_before_rows(self, source: Any) -> None:
-        """Check everything that is known before rows are read."""
+        """Check everything known before rows are read."""
         self.request()
         if self.problems.found:
             self.columns(source)
         self.problems.refuse()
 
     def look(self, source: Any, progress: Progress = lambda _fraction: None) -> None:
-        """Compare all rows with the schema, whatever else was found."""
+        """Compare all rows with the schema, also after other reasons were found."""
         settled = self.options
         if self.problems.found:
             settled = replace(settled, accept_drafted=True, drop_other_columns=True)

@@ -1,14 +1,13 @@
-"""The curator's mode: a whole table is read, randomized, and released (PRAM).
+"""Curator's mode: a whole table is read, randomized and released (PRAM).
 
-Where :func:`deniable.release.release.share` never looks at more than a row, this looks at the
-table: for the frequencies that invariant PRAM keeps, for the strata, for the means that numbers are
-pulled to. Plain PRAM looks at nothing: any law draws whole tables too, and its ε holds. What the
-others do and do not guarantee is stated in the ``…_STATEMENT`` constants of
-:mod:`deniable.release.statements`, which records and screens show.
+:func:`deniable.release.release.share` reads row by row; here the whole table determines the
+frequencies preserved by invariant PRAM, the strata, and the means to which numbers are contracted.
+Plain PRAM needs none of these: any law draws whole tables too, and its ε holds. The guarantees of
+the others are the ``…_STATEMENT`` constants of :mod:`deniable.release.statements`, shown in records
+and on screens.
 
 Sources: Gouweleeuw, Kooiman, Willenborg and de Wolf (1998), "Post randomisation for statistical
-disclosure control"; Ruiz, "λ-randomization", section 5. The proofs are in docs/proofs/lambda.md,
-section 5.
+disclosure control"; Ruiz, "λ-randomization", section 5. Proofs: docs/proofs/lambda.md, section 5.
 """
 
 import math
@@ -55,25 +54,21 @@ from deniable.tables.arrays import from_numpy
 from deniable.tables.rows import concatenated, groups_of, numbers_of
 
 MAX_STRATA = 10_000
-"""A mechanism takes about 2 kB of the record for each stratum: 20 MB."""
+"""Largest number of strata: a mechanism takes about 2 kB of the record each, 20 MB together."""
 
 
 @dataclass(frozen=True)
 class Treatment:
-    """What a curator does to a table.
+    """Treatment of a table by a curator.
 
-    Args:
-        schema: the attributes, and the columns released as they are.
-        request: how strongly to randomize the protected attributes.
-        by: a kept column whose values form strata, or None.
-        strata: requests of single strata, instead of ``request``.
-        invariant: whether the frequencies are to be kept in expectation (each stratum's, if there
-            are strata), by matrices made from the table.
-        alpha: α of invariant PRAM: with probability 1 − α a value is left as it is.
-        numeric: λ by column of numbers that is to be pulled towards its mean (its stratum's).
+    Args: schema: the attributes, and the columns released unchanged. request: how strongly to
+    randomize the protected attributes. by: an unchanged column whose values form strata, or None.
+    strata: requests of single strata, instead of ``request``. invariant: preserve the frequencies
+    in expectation (of each stratum, if there are strata) by matrices made from the table. alpha: α
+    of invariant PRAM: a value is unchanged with probability 1 − α. numeric: λ by column of numbers,
+    which is contracted to its mean (of its stratum).
 
-    Raises:
-        InputError: if the parts contradict each other, or a λ is not between 0 and 1.
+    Raises: InputError: if the parts contradict each other, or a λ is not between 0 and 1.
     """
 
     schema: Schema
@@ -86,29 +81,29 @@ class Treatment:
 
     def __post_init__(self) -> None:
         if self.strata and self.by is None:
-            raise InputError("requests per stratum need a column that forms the strata (by)")
+            raise InputError("requests per stratum need `by`, the column of the strata")
         if self.by is not None and self.by not in self.schema.keep:
             raise InputError(
-                f"'{self.by}' forms the strata, so it is released as it is and protected by "
-                "nothing; list it under keep in the schema, or take another column"
+                f"'{self.by}' forms the strata, so it is released unchanged and unprotected; list "
+                "it under keep in the schema, or choose another column"
             )
         if not 0 < self.alpha <= 1:
             raise InputError(
-                f"α of invariant PRAM lies above 0 and at most at 1, not at {self.alpha:g}"
+                f"α of invariant PRAM must be above 0 and at most 1, not {self.alpha:g}"
             )
         if self.alpha != 1 and not self.invariant:
-            raise InputError("α is for invariant PRAM; ask for that, or leave α out")
+            raise InputError("α needs invariant PRAM; set `invariant`, or leave α out")
         for name, value in self.numeric.items():
             check_attenuation(value, f"column '{name}': ")
             if name in self.schema.columns:
                 raise InputError(
-                    f"'{name}' is an attribute of the schema and randomized by category; take it "
-                    "out of the schema, or do not treat it as a column of numbers"
+                    f"'{name}' is an attribute of the schema, randomized by category; remove it "
+                    "from the schema, or do not treat it as a column of numbers"
                 )
             if name in self.schema.keep:
                 raise InputError(
-                    f"'{name}' is released as it is; take it off keep in the schema if it is to be "
-                    "pulled towards its mean"
+                    f"'{name}' is released unchanged; remove it from keep in the schema to "
+                    "contract it to its mean"
                 )
 
 
@@ -120,10 +115,7 @@ def pram(
     bits: BitSource,
     progress: Progress = lambda _fraction: None,
 ) -> dict[str, Any]:
-    """Randomize a whole table and write the folder to publish; holds the table in memory.
-
-    ``bits``: where random bits come from.
-    """
+    """Randomize a whole table in memory and write the folder to publish."""
     check_output(output, overwrite=options.overwrite)
     check_budget(treatment, options, output)
     schema = treatment.schema
@@ -132,11 +124,11 @@ def pram(
     check_ledger(output, options.population)
     remove_unfinished(output)
     decimal = schema.file.with_changes(options.file_format).decimal or "."
-    made: list[Designs] = []  # what the table was randomized with, once it has been
+    made: list[Designs] = []  # set when the table is randomized
 
     def treat(batches: Iterator[Batch], table: str) -> Iterator[Rows]:
         held = list(batches)
-        progress(None)  # the rest takes longer than reading, by an unknown factor
+        progress(None)  # the rest takes longer than reading
         if sum(batch.n_rows for batch in held):
             designs, rows = _treated(held, treatment, bits, table, decimal)
             made.append(designs)
@@ -151,7 +143,7 @@ def pram(
     ):
 
         def count(rows_of: Counter[Any]) -> None:
-            (designs,) = made  # a table without rows has been refused
+            (designs,) = made  # a table without rows was refused
             count_release(entry, Spending.of(designs.strata, numeric), rows_of, options)
 
         released = write_rows(source, layout, folder, options, bits, progress, treat, count)
@@ -160,14 +152,14 @@ def pram(
 
 
 def check_budget(treatment: Treatment, options: Options, output: Path) -> None:
-    """Refuse, before any row is read, what the budget of the population does not allow now."""
+    """Raise, before any row is read, if the population's budget does not allow the release."""
     if options.population is not None:
         whose = options.population
         whose.check(_foreseen(treatment), given_back(output, whose))
 
 
 def _foreseen(treatment: Treatment) -> Spending:
-    """Return levels that the release will not exceed, whatever is in the table."""
+    """Return upper bounds of the release's levels for any table."""
     levels = Spending(0.0)
     for stratum, request in [(None, treatment.request), *treatment.strata.items()]:
         if request:
@@ -196,7 +188,7 @@ def _design(treatment: Treatment, request: StrengthRequest, stratum: str | None)
 def _treated(
     held: Sequence[Batch], treatment: Treatment, bits: BitSource, table: str, decimal: str
 ) -> tuple[Designs, Rows]:
-    """Return the whole table randomized, and what it was randomized with."""
+    """Return the whole table randomized, and the designs used."""
     codes = [np.concatenate(parts) for parts in zip(*(b.codes for b in held), strict=True)]
     kept = concatenated([batch.kept for batch in held]) if held[0].kept else {}
     if treatment.by is None:
@@ -222,22 +214,22 @@ def _designs(
     strata: NDArray[np.int64],
     names: Sequence[str],
 ) -> list[Design]:
-    """Return a design for each stratum, in the order of ``names``."""
+    """Return a design per stratum, in the order of ``names``."""
     if len(names) > MAX_STRATA:
         raise InputError(
-            f"'{treatment.by}' forms more than {MAX_STRATA} strata; take a coarser column"
+            f"'{treatment.by}' forms more than {MAX_STRATA} strata; choose a coarser column"
         )
     if absent := sorted(set(treatment.strata) - set(names)):
         raise InputError(f"stratum '{absent[0]}' has no rows; leave it out")
-    # Most strata have the same strengths, as one object, and so the same design.
+    # Strata with one request object share a design.
     known: dict[int, Design] = {}
     designs = []
     for i, name in enumerate(names):
         request = treatment.strata.get(name, treatment.request)
         if not request:
-            where = f"stratum '{name}' occurs in the table, but " if treatment.by else ""
+            where = f"stratum '{name}' of the table has no request: " if treatment.by else ""
             raise InputError(
-                f"{where}nothing says how strongly to randomize; say it with "
+                f"{where}set how strongly to randomize with "
                 "`attenuation`, `strength`, `preserve` or `matrices`"
             )
         if id(request) not in known:
@@ -253,7 +245,7 @@ def _designs(
 def _strata(column: Any) -> tuple[NDArray[np.int64], list[str]]:
     """Return each row's stratum, shape (n,), and the strata's names in order."""
     codes, labels = groups_of(column)
-    # A missing value and the empty text are one stratum, as they are when rows are grouped.
+    # A missing value and the empty text are one stratum, as in grouping.
     names, places = np.unique(np.array(labels, dtype=object), return_inverse=True)
     return places[codes], names.tolist()
 
@@ -264,10 +256,10 @@ def randomize_strata(
     mechanisms: Sequence[Mechanism],
     source: BitSource,
 ) -> list[NDArray[Any]]:
-    """Randomize each stratum's rows with its own mechanism; rows stay in place.
+    """Randomize each stratum's rows in place with its own mechanism.
 
-    ``columns``: codes per attribute, shape (n,) each. ``strata``: the stratum of every row, its
-    place among the mechanisms, shape (n,). ``source``: where random bits come from.
+    ``columns``: codes per attribute, shape (n,) each. ``strata``: the index of every row's
+    mechanism, shape (n,).
     """
     outputs: list[NDArray[Any]] = []
     for stratum, mechanism in enumerate(mechanisms):
@@ -283,19 +275,17 @@ def randomize_strata(
 def contract_to_mean(
     values: NDArray[np.float64], attenuation: float, strata: NDArray[Any] | None = None
 ) -> NDArray[np.float64]:
-    """Return λx + (1 − λ)x̄, Ruiz's randomization of a numerical attribute.
-
-    Section 5: the n individuals are the categories, and x' = Px with P = λI + (1 − λ)P*, n × n. It
-    gives no differential privacy, and whoever knows λ undoes it; see
+    """Return λx + (1 − λ)x̄, Ruiz's randomization of a numerical attribute (section 5: x' = Px over
+    the n individuals with P = λI + (1 − λ)P*). It has no differential privacy:
     :data:`~deniable.release.statements.NUMERICAL_STATEMENT`.
 
-    ``values``: shape (n,), finite. ``strata``: the stratum of every row, shape (n,): the mean is
-    then that of the row's stratum.
+    ``values``: shape (n,), finite. ``strata``: the stratum of every row, shape (n,), whose mean is
+    then used.
     """
     check_attenuation(attenuation)
     x = np.asarray(values, dtype=np.float64)
     if not x.size:
-        raise InputError("there are no rows to randomize")
+        raise InputError("the table has no rows; a mean needs some")
     if not np.all(np.isfinite(x)):
         row = int(np.argmin(np.isfinite(x)))
         raise InputError(
@@ -313,7 +303,7 @@ def contract_to_mean(
 
 
 def invariant_design(base: Design, codes: Sequence[NDArray[Any]], alpha: float = 1.0) -> Design:
-    """Return the design whose matrices keep a table's frequencies in expectation.
+    """Return the design whose matrices preserve a table's frequencies in expectation.
 
     ``codes``: the table, one array per attribute, shape (n,).
     """
@@ -336,7 +326,7 @@ def invariant_design(base: Design, codes: Sequence[NDArray[Any]], alpha: float =
 
 
 def _single(block: Block, place: int) -> MatrixChannel:
-    """Return the matrix of one attribute of a block of independent responses."""
+    """Return the matrix of one attribute in a block of independent responses."""
     law = block.law
     if isinstance(law, MatrixChannel):
         return law

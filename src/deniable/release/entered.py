@@ -1,17 +1,16 @@
-"""A release in parts in its ledger: entered when all rows have been looked at, spent when the first
-is drawn.
+"""A release in parts in its ledger.
 
-Many processes, on several machines, may work on the parts. So that no row is ever drawn that the
-ledger has not heard of, the release is *begun* there, with the rows of the person who has the most,
-before its job can be worked on, and *counted* before the first row is drawn. A job that is given up
-before that is withdrawn; afterwards it counts, whether or not it is ever finished: its parts lay
-where workers could read them. The ledger alone says which it is.
+Many processes on several machines may work on the parts. So that no row is drawn without the
+ledger, the release is entered as *begun* with the largest number of rows per person, after all rows
+are read and before the job can be worked on, and as *counted* before the first row is drawn. A job
+removed before that is withdrawn; afterwards it counts even if unfinished, since workers could read
+its parts. The ledger alone decides.
 
-A file in the job's folder says which entry it is::
+Files in the job's folder::
 
-    entry.json            number and token of the entry, and the ledger
-    made/drawing          made before it is counted: a job without it that is counted is a copy
-    made/spent            made when it is counted: a worker need not reach the ledger
+entry.json            number and token of the entry, and the ledger made/drawing          written
+before it is counted: a counted job without it is a copy made/spent            written when it is
+counted: a worker need not reach the ledger
 """
 
 from contextlib import suppress
@@ -32,7 +31,7 @@ _SPENT = "made/spent"
 
 
 class StoredEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """Which entry of which ledger a job is."""
+    """Ledger and entry of a job."""
 
     ledger: str
     number: Annotated[int, msgspec.Meta(ge=1)]
@@ -42,13 +41,13 @@ class StoredEntry(msgspec.Struct, forbid_unknown_fields=True):
 def enter(
     job: Path, population: Population | None, spending: Spending, rows_of_person: int
 ) -> None:
-    """Enter a release of which no row is drawn yet, if there is a ledger."""
+    """Enter a release into its ledger, if it has one, before any row is drawn."""
     if population is None:
         return
     if (job / _DRAWING).exists() or (job / _SPENT).exists():
         raise InputError(
-            f"{job / _FILE} is gone, which names the release in its ledger; put it back, or begin "
-            "anew"
+            f"{job / _FILE} is missing; it identifies the release in its ledger; restore it, or "
+            "start again"
         )
     with remembered(population, spending, "share", rows_of_person=rows_of_person) as entry:
         assert entry is not None
@@ -57,12 +56,12 @@ def enter(
 
 
 def is_entered(job: Path) -> bool:
-    """Whether a release in parts has been entered."""
+    """Return whether a release in parts is in its ledger."""
     return (job / _FILE).exists()
 
 
 def spend(job: Path) -> None:
-    """Count the release, unless it is counted: rows are about to be drawn."""
+    """Count the release in its ledger unless it is counted: rows are about to be drawn."""
     if (job / _SPENT).exists() or (entry := entry_of(job)) is None:
         return
     (job / "made").mkdir(exist_ok=True)
@@ -74,9 +73,9 @@ def spend(job: Path) -> None:
         if entry.counted:
             (job / _DRAWING).unlink()
             raise InputError(
-                f"{job}: by the ledger, rows of this release were drawn, and they are not here: "
-                "they were taken away, or this is a copy; put them back, or remove the folder and "
-                "begin anew"
+                f"{job}: by the ledger, rows of this release were drawn, and they are missing: "
+                "removed, or this folder is a copy; restore them, or remove the folder and start "
+                "again"
             )
     if not entry.counted:
         entry.count()
@@ -84,20 +83,20 @@ def spend(job: Path) -> None:
 
 
 def entry_of(job: Path) -> Entry | None:
-    """Return the entry of a release in parts; None if it has none."""
+    """Return the entry of a release in parts; None without one."""
     if not is_entered(job):
         return None
     file = job / _FILE
     stored = decoded(read_json(file), StoredEntry, f"{file}: the entry")
     ledger = Ledger(stored.ledger)
     if not ledger.exists:
-        raise InputError(f"{ledger.path}: the ledger of {job} is gone; put it back")
+        raise InputError(f"{ledger.path}: the ledger of {job} is missing; restore it")
     return ledger.entry(stored.number, stored.token)
 
 
 def undrawn(job: Path) -> Entry | None:
-    """Return the entry of a release in parts of which no row was drawn, as the ledger has it; None
-    if there is none, or the ledger cannot be reached."""
+    """Return the entry of a release in parts if no row was drawn by its ledger; None otherwise, or
+    if the ledger cannot be read."""
     try:
         entry = entry_of(job)
     except InputError:
@@ -106,8 +105,8 @@ def undrawn(job: Path) -> Entry | None:
 
 
 def give_back(job: Path) -> None:
-    """Withdraw the entry of a release in parts that is about to be removed, if no row was drawn."""
+    """Withdraw the entry of a release in parts before its removal, if no row was drawn."""
     entry = undrawn(job)
     if entry is not None:
-        with suppress(InputError):  # a worker has begun to draw
+        with suppress(InputError):  # a worker has drawn meanwhile
             entry.withdraw("it was given up before a row was drawn")

@@ -1,25 +1,21 @@
-"""A release that is made in parts: what is to be done, and what has been done so far.
+"""A release made in parts: its request and its state.
 
-A part is drawn with bits of its own and committed once; one that is there is never drawn again,
-and one that is not was seen by nobody. So any number of workers may work on a job, any number of
-times, and whatever dies, the next goes on with what is left
+A part is drawn with bits of its own and committed once; a committed part is never drawn again, and
+an uncommitted one was never visible. So any number of workers may work on a job at any time, and
+after a crash the next continues with the remaining parts
 (docs/decisions/0019-parts-without-a-key.md).
 
-A job is a private folder beside the output::
+A job is a private folder next to the output::
 
-    job.json              what is to be done: never changed
-    mechanism.json        what randomizes
-    looked/00000.json     rows of a unit that were compared with the schema
-    drawn/00000           with --shuffle: randomized rows of a unit, by buckets
-    release/data/         the parts
-    notes/                of every attempt, by the digest of what it wrote: its rows
-    persons/              with --person: rows of every person in a unit
-    made/                 a mark for everything that was committed
-    entry.json            with --ledger: which entry it is (deniable.release.entered)
-    claims/               locked: a file per unit of work and per worker, and the door
-    attempts/             files under way
-    source/               the true rows, if they were written for this release alone
-    lock                  held by who begins, makes or finishes it
+job.json              the request: never changed mechanism.json        the mechanism
+looked/00000.json     rows of a unit that was compared with the schema drawn/00000           with
+--shuffle: randomized rows of a unit, by buckets release/data/         the parts notes/
+rows of every attempt, by the digest of its file persons/              with --person: rows of every
+person in a unit made/                 a mark for everything committed entry.json            with
+--ledger: its entry (deniable.release.entered) claims/               locks: one per unit of work and
+per worker, and the door attempts/             unfinished files source/               the true rows,
+if written for this release only lock                  held by the process that starts, makes or
+finishes it
 """
 
 import hashlib
@@ -79,11 +75,11 @@ Stage = Literal["look", "draw", "gather"]
 _FOLDERS = {"looked", "drawn", "notes", "persons", "made", CLAIMS, "attempts", "release"}
 
 _PATIENCE = 60.0
-"""Seconds to wait at the door; a worker passes it in milliseconds."""
+"""Seconds to wait at the door; a worker passes in milliseconds."""
 
 
 class StoredSource(msgspec.Struct, forbid_unknown_fields=True):
-    """A file and by what it is known again."""
+    """A source file with its size, time of change and digest."""
 
     path: str
     identity: Identity
@@ -108,11 +104,11 @@ class StoredOptions(msgspec.Struct, forbid_unknown_fields=True):
 _SAME_OPTIONS = [
     name for name in StoredOptions.__struct_fields__ if name not in ("ledger", "population")
 ]
-"""The options that are stored under the name and with the value that :class:`Options` has."""
+"""Options stored with the name and value in :class:`Options`."""
 
 
 class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be done."""
+    """Request of a release in parts."""
 
     format: Literal["deniable job"]
     format_version: Literal[1]
@@ -129,7 +125,7 @@ class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Job:
-    """A release in parts; made by :func:`begin`, opened again by :func:`open_job`."""
+    """A release in parts, made by :func:`begin`, reopened by :func:`open_job`."""
 
     folder: Path
     stored: StoredJob
@@ -150,7 +146,7 @@ class Job:
 
     @cached_property
     def design(self) -> Design:
-        """What randomizes the rows."""
+        """The design of the mechanism."""
         if self.known is not None:
             return self.known
         file = self.folder / "mechanism.json"
@@ -159,37 +155,37 @@ class Job:
             if digest == self.stored.mechanism:
                 return _design_of(file, digest)
         raise InputError(
-            f"{file} is not the mechanism that the job was begun with, and parts by two mechanisms "
-            f"are no release; put it back, or remove {self.folder} and begin anew"
+            f"{file} is not the mechanism that the job was started with; parts by two mechanisms "
+            f"are not one release; restore it, or remove {self.folder} and start again"
         )
 
     @cached_property
     def randomizer(self) -> Randomizer:
-        """What draws the rows; every piece of work gives it bits of its own."""
+        """The randomizer; every piece of work gives it bits of its own."""
         return Randomizer(self.design.mechanism, SystemRandomness())
 
     @cached_property
     def layout(self) -> Layout:
-        """What the released table consists of."""
+        """Columns of the released table."""
         return Layout.of(self.design.mechanism)
 
     @property
     def units(self) -> list[Unit]:
-        """The units of the sources."""
+        """Units of the sources."""
         return self.stored.units
 
     def size(self, stage: Stage) -> int:
-        """How many pieces of work a stage has."""
+        """Return the number of pieces of work in a stage."""
         return self.buckets if stage == "gather" else len(self.units)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """What is done one after the other, after the rows were looked at."""
+        """Stages after the comparison of all rows with the schema."""
         return ("draw", "gather") if self.options.shuffle else ("draw",)
 
     @property
     def n_parts(self) -> int:
-        """How many parts the release has."""
+        """Number of parts of the release."""
         return self.size(self.stages[-1])
 
     @cached_property
@@ -198,25 +194,25 @@ class Job:
         files = [self.place("look", number) for number in range(len(self.units))]
         if missing := [number for number, file in enumerate(files) if not file.exists()]:
             raise InputError(
-                f"{self.folder}: {len(missing)} of {len(files)} units have not been compared with "
-                "the schema yet; continue with `deniable share --resume`"
+                f"{self.folder}: {len(missing)} of {len(files)} units are not yet compared with "
+                "the schema; continue with `deniable share --resume`"
             )
         return [int(read_json(file)["rows"]) for file in files]
 
     @property
     def repeating(self) -> list[str]:
-        """Columns that are named as if they said whose row it is, and repeat within a unit."""
+        """Columns named like person identifiers that repeat within a unit."""
         looked = [read_json(self.place("look", number)) for number in range(len(self.units))]
         return sorted({name for one in looked for name in one.get("repeats", ())})
 
     @cached_property
     def buckets(self) -> int:
-        """How many parts rows in random order are dealt to, a power of 2."""
+        """Number of parts for rows in random order, a power of 2."""
         cells = sum(self.rows) * max(1, len(self.stored.columns))
         return 1 << max(0, math.ceil(math.log2(max(1, cells / UNIT_CELLS))))
 
     def place(self, stage: Stage, number: int) -> Path:
-        """Return the file that a piece of work makes."""
+        """Return the file of a piece of work."""
         if stage == "look":
             return self.folder / "looked" / f"{number:05}.json"
         if stage == self.stages[-1]:
@@ -224,27 +220,27 @@ class Job:
         return self.folder / "drawn" / f"{number:05}"
 
     def made(self, stage: Stage, number: int) -> bool:
-        """Whether a piece of work is done."""
+        """Return whether a piece of work is done."""
         file = self.place(stage, number)
         there = file.exists()
         if not there and self._mark(stage, number).exists():
             raise InputError(
-                f"{file} was made and is gone, and whoever took it may have seen its rows; put it "
-                f"back, or remove {self.folder} and begin anew"
+                f"{file} was made and is missing; its rows may have been seen; restore it, or "
+                f"remove {self.folder} and start again"
             )
         return there
 
     def left(self, stage: Stage) -> list[int]:
-        """Return what of a stage is not done yet."""
+        """Return the undone pieces of work of a stage."""
         return [number for number in range(self.size(stage)) if not self.made(stage, number)]
 
     @property
     def attempts(self) -> Path:
-        """Where files are under way."""
+        """Folder of unfinished files."""
         return self.folder / "attempts"
 
     def mark(self, stage: Stage, number: int) -> None:
-        """Note that a piece of work is done, so that it is missed if it goes."""
+        """Mark a piece of work as done, so that its loss is detected."""
         with explain_write_errors(self.folder):
             self._mark(stage, number).touch()
 
@@ -252,7 +248,7 @@ class Job:
         return self.folder / "made" / f"{stage}-{number:05}"
 
     def note(self, name: str, digest: str, rows: int) -> None:
-        """Note the rows of what an attempt has written, before it gets its name."""
+        """Store the number of rows of an attempt, before its file gets its name."""
         write_file(
             self.folder / "notes" / f"{name}.{digest}.json",
             to_json({"rows": rows}),
@@ -261,12 +257,12 @@ class Job:
         )
 
     def noted(self, file: Path, digest: str) -> int:
-        """Return the rows of what was committed."""
+        """Return the number of rows of a committed file."""
         note = self.folder / "notes" / f"{file.name}.{digest}.json"
         if not note.exists():
             raise InputError(
-                f"{file} is not what was drawn: it was altered or put there by hand; remove "
-                f"{self.folder} and begin anew"
+                f"{file} is not a file drawn for this release: it was altered or added by hand; "
+                f"remove {self.folder} and start again"
             )
         return int(read_json(note)["rows"])
 
@@ -275,22 +271,26 @@ class Job:
         return self.folder / "persons" / f"{number:05}"
 
     def claim(self, stage: Stage, number: int) -> FileLock | None:
-        """Hold a piece of work, unless another process on this machine does."""
+        """Lock a piece of work; None if another process on this machine holds it."""
         lock = FileLock(self.folder / CLAIMS / f"{stage}-{number:05}")
         with explain_write_errors(self.folder):
             return lock if lock.claim() else None
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Hold the job with other workers, so that it is not removed."""
+        """Hold the job with other workers against its removal."""
         own = FileLock(self.folder / CLAIMS / f"worker-{uuid.uuid4().hex}")
         with explain_write_errors(self.folder):
             door = door_of(self.folder)
             if not door.claim(patience=_PATIENCE):
-                raise InputError(f"{self.folder}: another process removes this job")
+                raise InputError(
+                    f"{self.folder}: another process is removing this job; wait until it is done"
+                )
             try:
                 if open_job(self.folder).stored != self.stored:
-                    raise InputError(f"{self.folder}: this job was removed, and another begun")
+                    raise InputError(
+                        f"{self.folder}: this job was removed and another started; open it again"
+                    )
                 own.claim()
             finally:
                 door.release()
@@ -300,11 +300,11 @@ class Job:
             own.remove()
 
     def alone(self) -> AbstractContextManager[FileLock]:
-        """Hold the job as a whole; see :func:`~deniable.release.release.alone`."""
+        """Lock the whole job; see :func:`~deniable.release.release.alone`."""
         return alone(self.folder)
 
     def bits(self, stage: Stage, number: int) -> BitSource:
-        """Return where the random bits of a piece of work come from: its own, whoever does it."""
+        """Return the random bits of a piece of work, the same for every worker."""
         if self.stored.seed is None:
             return SystemRandomness()
         return SeededRandomness(self.stored.seed, f"{stage} {number}")
@@ -316,54 +316,53 @@ class Job:
         return _opened(path, self.design, self.options, unit, more)
 
     def open_first(self) -> TableReader:
-        """Open the first table to see its columns, whatever it is now."""
+        """Open the first table, for its columns only."""
         return _opened(Path(self.stored.sources[0].path), self.design, self.options, Unit(0))
 
     def status(self, number: int) -> tuple[int, ...]:
-        """Return what the system says of a source; it says something else as soon as somebody
-        writes to it."""
+        """Return a source's size, times and inode, which change at every write."""
         path = Path(self.stored.sources[number].path)
         try:
             now = path.stat()
         except OSError:
             raise InputError(
-                f"{path} is gone since the release was begun; put it back, or remove {self.folder} "
-                "and begin anew"
+                f"{path} is missing since the release was started; restore it, or remove "
+                f"{self.folder} and start again"
             ) from None
         return now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino
 
     def refuse_changed(self, number: int, *, read: bool = True) -> None:
-        """Stop if a source is not what it was when the job was begun."""
+        """Raise if a source has changed since the job was started."""
         known = self.stored.sources[number]
         path = Path(known.path)
         size, changed, *_ = self.status(number)
         actual = identity_of(path) if read else Identity(size, changed, known.identity.digest)
         if actual != known.identity:
             raise InputError(
-                f"{path} has changed since the release was begun, and its rows may be other "
-                f"people's; put back the file as it was, or remove {self.folder} and begin anew"
+                f"{path} has changed since the release was started; its rows may be other "
+                f"people's; restore the file, or remove {self.folder} and start again"
             )
 
     def columns(self, reader: TableReader) -> list[Column]:
-        """Return the columns of the release, in its order, with the types of a unit's rows."""
+        """Return the columns of the release, in order, with the types of a unit's rows."""
         own = {c.name: c for c in self.layout.columns(reader)}
         return [own[name] for name in self.stored.columns]
 
     def remove(self) -> None:
-        """Remove the folder and all that is in it."""
+        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @lru_cache(maxsize=1)
-def _design_of(file: Path, digest: str) -> Design:  # noqa: ARG001 - by which a file is known
-    """Read a design once in a process that works on many units: checking it can take a second."""
+def _design_of(file: Path, digest: str) -> Design:  # noqa: ARG001 - a key of the cache
+    """Read a design once per process: checking it can take a second."""
     return read_design(file)
 
 
 def _opened(
     path: Path, design: Design, options: Options, unit: Unit, more: Sequence[str] = ()
 ) -> TableReader:
-    """Open the rows of a unit of a file, as it is now."""
+    """Open the rows of a unit of a file."""
     schema = design.mechanism.schema
     return open_unit(
         path,
@@ -377,14 +376,14 @@ def _opened(
 
 
 Source = Sequence[Path] | Callable[[Path], Sequence[Path]]
-"""The tables of a release in parts; or what writes them into a private folder that is yet to be
-made, and returns their names: they are removed with the job."""
+"""Tables of a release in parts, or a function that writes them into a given private folder, which
+is removed with the job, and returns their names."""
 
 
 def begin(
     source: Source, design: Design, output: Path, options: Options, seed: int | None = None
 ) -> Job:
-    """Begin a release in parts: nothing is drawn yet.
+    """Start a release in parts, without draws.
 
     ``seed``: repeatable bits, for tests.
     """
@@ -409,7 +408,7 @@ def begin(
                     (folder / name).mkdir()
                 (folder / "release" / "data").mkdir()
             write_file(folder / "mechanism.json", _plan(design), overwrite=False)
-            # Last: a folder without it was never begun.
+            # Last: a folder without it is no job.
             write_file(folder / "job.json", to_json(msgspec.to_builtins(stored)), overwrite=False)
         except BaseException:
             remove_locked_folder(folder, lock)
@@ -453,16 +452,16 @@ def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any
     for path in files:
         if len(files) > 1 and is_fileset(path):
             raise InputError(
-                f"{path}: filesets are not released together, since each counts alleles of its "
-                "own; join them first (plink2 --pmerge-list)"
+                f"{path}: filesets cannot be released together, since each counts its own first "
+                "alleles; join them first (plink2 --pmerge-list)"
             )
         with _opened(path, design, options, Unit(0)) as reader:
             if first is None:
                 first, columns = reader, [c.name for c in layout.columns(reader)]
             elif type(reader.source) is not type(first.source):
                 raise InputError(
-                    f"{path} is of another format than {files[0]}; tables that go together are all "
-                    "CSV or all Parquet"
+                    f"{path} has another format than {files[0]}; use CSV tables only, or Parquet "
+                    "tables only"
                 )
             refuse_other_columns(first.columns, reader, files[0])
     assert first is not None
@@ -470,10 +469,12 @@ def _alike(files: Sequence[Path], design: Design, options: Options) -> tuple[Any
 
 
 def open_job(folder: Path) -> Job:
-    """Open a job that was begun."""
+    """Open an existing job."""
     file = folder / "job.json"
     if not file.exists():
-        raise InputError(f"{folder}: there is no release that was begun and is not finished")
+        raise InputError(
+            f"{folder}: there is no unfinished release; start one without `deniable share --resume`"
+        )
     try:
         plain = read_json(file)
         check_version(plain, FORMAT, FORMAT_VERSION)
@@ -485,29 +486,30 @@ def open_job(folder: Path) -> Job:
 def refuse_other_request(
     job: Job, files: Sequence[Path] | None, design: Design | None, command: str | None
 ) -> None:
-    """Stop if a job is to be continued with something else than it was begun with."""
+    """Raise if a job is continued with a request other than its own."""
     known = [source.path for source in job.stored.sources]
     if files is not None and [str(path.absolute()) for path in files] != known:
         others = sorted({str(path.absolute()) for path in files} ^ set(known))
         what = others[0] if others else "the order of the tables"
         raise InputError(
-            f"{job.output}: the release was begun with other tables ({what}); continue with the "
-            f"same, or remove {job.folder} and begin anew"
+            f"{job.output}: the release was started with other tables ({what}); continue with "
+            f"these, or remove {job.folder} and start again"
         )
     if design is not None:
         digest = hashlib.sha256(_plan(design)).hexdigest()
         if digest != job.stored.mechanism:
             raise InputError(
-                f"{job.output}: the release was begun with another mechanism, and parts by two "
-                f"mechanisms are no release; give the same, or remove {job.folder} and begin anew"
+                f"{job.output}: the release was started with another mechanism, and parts by two "
+                f"are not one release; use that one, or remove {job.folder} and start again"
             )
     if command is not None and _asked(command) != _asked(job.stored.options.command):
         raise InputError(
-            f"{job.output}: the release was begun by another command ({job.stored.options.command})"
-            "; continue with the same, or with nothing but `deniable share --resume` and its output"
+            f"{job.output}: the release was started by another command "
+            f"({job.stored.options.command}); continue with that, or with `deniable share "
+            "--resume` and its output only"
         )
 
 
 def _asked(command: str) -> list[str]:
-    """Return a command without what is about the screen."""
+    """Return a command without options about the screen."""
     return [word for word in command.split() if word != "--json"]

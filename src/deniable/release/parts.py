@@ -1,5 +1,5 @@
-"""What is done to a job: units are looked at and drawn, rows in random order are gathered, and
-what is complete gets its name."""
+"""Work on a job: units are compared and drawn, shuffled rows gathered, and the complete release
+named."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -44,7 +44,7 @@ from deniable.tables.rows import Repeats
 from deniable.tables.writing import largest_size
 
 Advance = Callable[[int], None]
-"""Is told how many more rows are done."""
+"""Called with the number of further rows done."""
 
 
 def prepare(
@@ -55,16 +55,14 @@ def prepare(
     look: Callable[[Job], None],
     seed: int | None = None,
 ) -> Job:
-    """Begin a release in parts, compare all rows with the schema, and enter the release into its
-    ledger; nothing is left if a row does not fit."""
+    """Start a release in parts, compare all rows with the schema, and enter the release into its
+    ledger; leaves no trace if a row does not fit."""
     job = begin(source, design, output, options, seed)
     try:
         with job.alone():
             look(job)
             if not sum(job.rows):
-                raise InputError(
-                    f"{job.stored.sources[0].path} has no rows; there is nothing to release"
-                )
+                raise InputError(f"{job.stored.sources[0].path} has no rows; a release needs some")
             propose_person(job.repeating)
             _enter(job)
     except BaseException:
@@ -75,7 +73,7 @@ def prepare(
 
 
 def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
-    """Do what is left of a job; an interruption says how to go on."""
+    """Do the remaining work of a job; an interruption prints how to continue."""
     with job.alone():
         try:
             for stage in ("look", *job.stages):
@@ -86,7 +84,7 @@ def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
             with suppress(InputError):
                 done = job.n_parts - len(job.left(job.stages[-1]))
                 notify(
-                    f"{done:,} of {count_text(job.n_parts, 'part')} made, which stay; continue "
+                    f"{done:,} of {count_text(job.n_parts, 'part')} made and stored; continue "
                     f"with deniable share --resume --output {job.output}",
                 )
             raise
@@ -95,7 +93,7 @@ def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
 def work(
     job: Job, stage: Stage, numbers: Sequence[int], advance: Advance = lambda _rows: None
 ) -> int:
-    """Do what is left of some pieces of work of a stage, unless somebody else is at it."""
+    """Do the remaining of some pieces of work, except those locked by others; return how many."""
     done = 0
     with job.working():
         for number in numbers:
@@ -116,8 +114,8 @@ def work(
 
 
 def _enter(job: Job) -> None:
-    """Enter the release into its ledger, if there is one, with the rows of the person who has the
-    most."""
+    """Enter the release into its ledger, if it has one, with the largest number of rows per
+    person."""
     spending = Spending.of(Designs.one(job.design).strata)
     most = most_rows_of_person(job) or 1
     refuse_rows_of_person(most, spending.epsilon, *job.options.rows_of_person)
@@ -125,31 +123,30 @@ def _enter(job: Job) -> None:
 
 
 def _spend(job: Job) -> None:
-    """Count the release in its ledger, if there is one, before a row of it is drawn."""
+    """Count the release in its ledger, if it has one, before a row is drawn."""
     if job.options.population is not None:
-        if not is_entered(job.folder):  # it was begun and died before that
+        if not is_entered(job.folder):  # it died between start and entry
             _enter(job)
         spend(job.folder)
 
 
 def most_rows_of_person(job: Job) -> int | None:
-    """Return the most rows that one person has in all tables; None if nobody said whose rows they
-    are."""
+    """Return the largest number of rows per person in all tables; None without a person column."""
     if job.options.person is None:
         return None
     files = [job.persons(number) for number in range(len(job.units))]
     for file in files:
         if not file.exists():
             raise InputError(
-                f"{file} is gone, which holds how many rows everybody has; put it back, or remove "
-                f"{job.folder} and begin anew"
+                f"{file}, the numbers of rows per person, is missing; restore it, or remove "
+                f"{job.folder} and start again"
             )
     return most_rows(files)
 
 
 def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: None) -> bool:
-    """Do one piece of work, whoever else is at it; return whether it was this attempt that
-    stays."""
+    """Do one piece of work, possibly at the same time as others; return whether this attempt was
+    committed."""
     if stage == "look":
         _look(job, number, advance)
         return True
@@ -160,7 +157,7 @@ def do(job: Job, stage: Stage, number: int, advance: Advance = lambda _rows: Non
     except InputError:
         if not place.exists():
             raise
-        return False  # another attempt was first, and this one was seen by nobody
+        return False  # another attempt was first; this one was never visible
     job.mark(stage, number)
     return True
 
@@ -172,12 +169,12 @@ def _look(job: Job, number: int, advance: Advance) -> None:
         with job.open_first() as reader:
             among = columns_of_persons(job.layout.schema, reader.all_names)
         whose = {name: Repeats() for name in among}
-        # What is in the source is compared before it is drawn.
+        # The source is compared before it is drawn.
         with job.open(unit, read=False, more=among) as reader:
             rows = reader.look(tally={name: one.add for name, one in whose.items()})
         noted = {"repeats": [name for name, one in whose.items() if one.found]}
     else:
-        # Of two processes at one unit both count the same, and the last one's file stays.
+        # Two processes at one unit count the same; either file may stay.
         with (
             atomic_output(persons, overwrite=True, beside=job.attempts) as file,
             job.open(unit, read=False) as reader,
@@ -191,8 +188,8 @@ def _look(job: Job, number: int, advance: Advance) -> None:
 
 @contextmanager
 def _committed(job: Job, place: Path, reserve: int) -> Iterator[tuple[Any, list[int]]]:
-    """Give a file that gets its name at the end, unless another attempt was first, and a list for
-    the number of its rows; what it holds is noted before."""
+    """Yield a file, named at the end unless another attempt was first, and a list for its numbers
+    of rows, which are stored before."""
     rows: list[int] = []
 
     def note() -> None:
@@ -244,13 +241,13 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
 def _changed(job: Job, number: int) -> InputError:
     path = job.stored.sources[job.units[number].file].path
     return InputError(
-        f"{path} has changed since the release was begun: it has another number of rows; put back "
-        f"the file as it was, or remove {job.folder} and begin anew"
+        f"{path} has changed since the release was started: its number of rows differs; restore "
+        f"the file, or remove {job.folder} and start again"
     )
 
 
 def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
-    """Bring the rows of one bucket into random order, into a part."""
+    """Write the rows of one bucket in random order into a part."""
     drawn = [job.place("draw", unit) for unit in range(len(job.units))]
     with job.open_first() as reader:
         columns = job.columns(reader)
@@ -271,7 +268,7 @@ def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
 def finish(
     job: Job, account: Account | None = None, signer: Signer | None = None
 ) -> dict[str, Any]:
-    """Give a release its name, when all its parts are there; the job is gone then."""
+    """Name a release whose parts are complete and remove its job."""
     with job.alone() as lock:
         try:
             refuse_other_folder(job.output, overwrite=job.options.overwrite)
@@ -291,38 +288,38 @@ def finish(
 
 
 def _say_what_stays(job: Job) -> None:
-    """Warn of a complete release that has got no name."""
+    """Warn of a complete release without its name."""
     with suppress(InputError):
         if not job.left(job.stages[-1]):
             counts = "" if job.options.population is None else ", which the ledger counts,"
             notify(
-                f"{job.folder} holds all parts of the randomized rows{counts} and stays; go on "
-                "with `deniable share --resume`, or remove it if nobody is to see them",
+                f"{job.folder} holds all parts of the randomized rows{counts} and stays; continue "
+                "with `deniable share --resume`, or remove it to discard them",
             )
 
 
 def _released(job: Job) -> Released:
-    """Return what was released, after checking that it is what was drawn, and all of it."""
+    """Return the released rows after checking that they are complete and unaltered."""
     final = job.stages[-1]
     for stage in job.stages:
         if left := job.left(stage):
             raise InputError(
-                f"{job.output}: {len(left):,} of {count_text(job.size(stage), 'part')} not there "
-                "yet (the "
-                f"first is number {left[0] + 1}); continue with `deniable share --resume`"
+                f"{job.output}: {len(left):,} of {count_text(job.size(stage), 'part')} are "
+                f"missing (the first is number {left[0] + 1}); continue with `deniable share "
+                "--resume`"
             )
     files = [job.place(final, number) for number in range(job.n_parts)]
     known = [*files, *(job.folder / "release" / name for name in BESIDE_ROWS)]
     for entry in sorted((job.folder / "release").rglob("*")):
         if entry not in known and entry != files[0].parent:
-            raise InputError(f"{entry} is no part of this release; remove it")
+            raise InputError(f"{entry} does not belong to this release; remove it")
     parts = []
     for file in files:
         digest = digest_of(file)
         parts.append(Part(f"data/{file.name}", job.noted(file, digest), digest))
     most = most_rows_of_person(job)
     epsilon = Designs.one(job.design).strata.epsilon
-    # It was killed before it was entered.
+    # The process may have died before the entry.
     refuse_rows_of_person(most or 1, epsilon, *job.options.rows_of_person)
     n_rows = sum(part.rows for part in parts)
     if n_rows != sum(job.rows):

@@ -1,4 +1,4 @@
-"""Rows that one person has: which column may say so, and how many the promise allows."""
+"""Rows per person: candidate columns, and the allowed number."""
 
 import math
 from collections.abc import Sequence
@@ -10,31 +10,31 @@ from deniable.tables.rows import says_whose_row
 
 
 def columns_of_persons(schema: Schema, names: Sequence[str]) -> list[str]:
-    """Return the columns of a table that are not randomized and named as if they said whose row it
-    is; none if the schema says that everybody has one row."""
+    """Return the columns that are not randomized and are named like person identifiers; empty if
+    the schema states one row per person."""
     if schema.one_row_per_person:
         return []
     return [name for name in names if says_whose_row(name) and name not in schema.columns]
 
 
 def propose_person(names: Sequence[str]) -> None:
-    """Warn of columns that are named as if they said whose row it is, and repeat."""
+    """Warn of columns that are named like person identifiers and repeat."""
     if names:
         listed = ", ".join(f"'{name}'" for name in names)
         notify(
-            f"{listed} repeats, and is named as a column that says whose row it is. If it does, a "
-            "person has several rows, and their ε add up: name it with `person`, and ε is counted "
-            "per person (or say one_row_per_person = true in the schema, if it does not)",
+            f"{listed} repeats and is named like a person identifier. If it is one, persons have "
+            "several rows, whose ε add up: name it with `person`, and ε is counted per person (if "
+            "not, set one_row_per_person = true in the schema)",
         )
 
 
 def refuse_rows_of_person(
     most_rows: int, epsilon: float, person: str | None, most: float | None
 ) -> None:
-    """Refuse a release in which one person's rows have more ε together than is allowed.
+    """Raise if the ε of one person's rows together exceeds the allowed one.
 
-    ``epsilon``: of a row, in nats. ``most``: ε of all rows of one person that was allowed, in nats;
-    None for that of one row.
+    ``epsilon``: of a row, in nats. ``most``: allowed ε of all rows of one person, in nats; None for
+    that of one row.
     """
     allowed = epsilon if most is None else most
     together = compose([epsilon], times=most_rows)
@@ -49,7 +49,7 @@ def refuse_rows_of_person(
     per_row = math.floor(allowed / most_rows / lower) * lower
     raise InputError(
         f"column '{person}': one person has {most_rows:,} rows of ε = {epsilon:.6g} each, "
-        f"{together:.6g} together, and {stated}; nothing was released. Either design with ε = "
-        f"{per_row:.4g} for a row, or allow ε = {together:.6g} per person with `person_epsilon`, "
-        "or take fewer rows of each person"
+        f"{together:.6g} together, and {stated}; no file was written. Design with ε = "
+        f"{per_row:.4g} per row, allow ε = {together:.6g} per person with `person_epsilon`, "
+        "or use fewer rows per person"
     )

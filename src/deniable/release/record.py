@@ -1,7 +1,7 @@
-"""What a release's `record.json` states, and the check that it is true.
+"""Statements of a release's `record.json`, and their verification.
 
-A record states numbers; people are told sentences, which are a function of them
-(:func:`explained`) and are nowhere compared as text.
+A record states numbers; readers see sentences derived from these (:func:`explained`), which are
+never compared as text.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ FORMAT_VERSION = 2
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the released rows: its path in the release's folder, how many, and the digest."""
+    """A part of the released rows: its path in the release's folder, number of rows and digest."""
 
     file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
     rows: Rows
@@ -63,7 +63,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def digest_of_parts(parts: Sequence[Part]) -> str:
-    """Return the one digest of all parts: that of the lines that ``sha256sum`` prints of them.
+    """Return the common digest of all parts: that of their ``sha256sum`` lines.
 
     >>> digest_of_parts([Part("data/part-00000.csv", 3, "00" * 32)])[:8]
     '06acda6f'
@@ -74,11 +74,11 @@ def digest_of_parts(parts: Sequence[Part]) -> str:
 
 @dataclass(frozen=True)
 class Released:
-    """The rows that were written, and how.
+    """The released rows.
 
-    ``secure``: whether the random bits were unpredictable. ``standing``: how many releases of the
-    population there are with this one, and ε in nats of a person in all of them, if a ledger knows;
-    inf for no bound.
+    ``secure``: whether the random bits were unpredictable. ``standing``: number of releases of the
+    population including this one, and ε in nats of a person in all of them, inf for no bound; None
+    without a ledger.
     """
 
     file: str
@@ -98,8 +98,8 @@ class Released:
 
 
 def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
-    """Return the record of a release: numbers that follow from the mechanism and from what was
-    released, and what only its maker knows (see ``UNCHECKED``)."""
+    """Return the record of a release: numbers derived from the mechanism and the released rows, and
+    statements only its maker can know (``UNCHECKED``)."""
     how: dict[str, Any] = {}
     if released.expost:
         strata = None if designs.column is None else strata_to_plain(designs)
@@ -123,8 +123,8 @@ def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
 def explained(
     record: Mapping[str, Any], designs: Designs, released: Released, account: Account | None = None
 ) -> dict[str, Any]:
-    """Return a record with all that people are told of it: sentences, what was asked for, and what
-    other caps would cost. Pages and screens are made from this; it is not published as it is."""
+    """Return a record with its derived sentences, the request, and the cost of other caps, for
+    pages and screens; not published itself."""
     strata, numeric = designs.strata, released.numeric
     more: dict[str, Any] = {
         "guarantee": record["guarantee"]
@@ -162,7 +162,7 @@ def explained(
 
 
 def _statements(designs: Designs, released: Released) -> dict[str, Any]:
-    """Return what a record states and :func:`verify` can compute again."""
+    """Return the statements of a record that :func:`verify` can recompute."""
     strata = designs.strata
     stated: dict[str, Any] = {
         "title": strata.schema.title,
@@ -201,15 +201,15 @@ def _attenuations(designs: Designs) -> dict[str, Any]:
 
 
 def expected_errors(strata: Strata, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return, per protected attribute, the standard error of an estimated share: the worst
-    category at the least favourable truth."""
+    """Return the standard error of an estimated share per protected attribute: the worst category
+    at the least favourable truth."""
     schema, n_records = strata.schema, sum(sizes.values())
 
     def error(stratum: str, name: str) -> float:
         channel = channel_of(strata.mechanism_of(stratum), (name,))
         return expected_error(channel, sizes[stratum]).worst
 
-    # The strata's errors are independent, and count by the strata's fractions of the rows.
+    # The strata's errors are independent, weighted by the strata's fractions of the rows.
     names = [schema.names[i] for i in schema.protected]
     errors = (math.hypot(*(n / n_records * error(s, a) for s, n in sizes.items())) for a in names)
     return [{"attribute": a, "standard_error": e} for a, e in zip(names, errors, strict=True)]
@@ -240,45 +240,42 @@ def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
 
 
 UNCHECKED_MECHANISM = {
-    "software": "which version wrote the file",
-    "method": "by which of the methods that make such laws it was found",
-    "schema": "the title, labels and questions",
+    "software": "version of the program",
+    "method": "method of the design",
+    "schema": "title, labels and questions",
 }
-"""What the file of a mechanism states and only its maker can know, in words."""
+"""Statements of a mechanism's file that only its maker can know, with their descriptions."""
 
 UNCHECKED = {
     "software": UNCHECKED_MECHANISM["software"],
     "mechanism.method": UNCHECKED_MECHANISM["method"],
-    "expost.strata.mechanisms": "by which method the matrices of the strata were made",
+    "expost.strata.mechanisms": "methods of the strata's matrices",
     "command": "the command",
-    "release.row_order": "the order of the rows",
-    "release.randomness": "where random bits came from",
-    "guarantee.person": "how many rows a person has",
+    "release.row_order": "order of the rows",
+    "release.randomness": "source of the random bits",
+    "guarantee.person": "rows per person",
     "title": UNCHECKED_MECHANISM["schema"],
-    "worth": "what an older version expected to be readable",
-    "population": "other releases of the population, which its ledger knows (ledger check)",
+    "worth": "readability by an older version",
+    "population": "other releases of the population (ledger check)",
 }
-"""What a record states and only its maker can know, in words."""
+"""Statements of a record that only its maker can know, with their descriptions."""
 
 FILE = "files/"
-"""What a file's name stands behind in the answer of :func:`verify`."""
+"""Prefix of a file's name in the result of :func:`verify`."""
 
 UNCHECKED_WITHOUT_ROWS = {
-    "release.rows": "the number of rows",
-    "release.columns": "the columns",
-    "release.sha256": "the digest of the rows",
-    "expost.strata": "the names and sizes of the strata",
-    "expost.numeric": "which columns are numbers pulled towards their mean",
+    "release.rows": "number of rows",
+    "release.columns": "columns",
+    "release.sha256": "digest of the rows",
+    "expost.strata": "names and sizes of the strata",
+    "expost.numeric": "columns of numbers contracted to their mean",
 }
-"""What cannot be compared where the released rows are not beside their record, in words."""
+"""Statements that cannot be checked without the released rows, with their descriptions."""
 
 
 def verify(path: Path) -> dict[str, str]:
-    """Check what a release's record states beside its mechanism; nothing for a bare mechanism.
-
-    The record is computed again, from its mechanism and from what it says was released (which, if
-    the file is there, must be true of it).
-    """
+    """Recompute a release's record from its mechanism and its released rows, if present; return the
+    unchecked statements with their descriptions. A bare mechanism has only those of its maker."""
     file = path / "record.json" if path.is_dir() else path
     plain = read_json(file)
     if plain.get("format") == MECHANISM_FORMAT:
@@ -289,17 +286,17 @@ def verify(path: Path) -> dict[str, str]:
     if designs.sizes and sum(designs.sizes.values()) != released.n_rows:
         raise InputError(f"{file}: the sizes of the strata do not add up to the number of rows")
     if released.most_rows is not None and released.most_rows > released.n_rows:
-        raise InputError(f"{file}: nobody has more rows than there are")
+        raise InputError(f"{file}: a person has more rows than the release")
     check_columns(plain, designs.strata, file)
     _refuse_understated(stored, designs.strata, file)
     current = msgspec.to_builtins(stored)
     for key, true in _statements(designs, released).items():
         if key == "readable" and stored.readable is None:
-            continue  # of an older version, which said it otherwise
+            continue  # stored differently by an older version
         if not _agree(current[key], true):
             raise InputError(
-                f"{file}: the record's {key.replace('_', ' ')} is not what its mechanism and the "
-                "released rows give"
+                f"{file}: the record's {key.replace('_', ' ')} differs from the one recomputed "
+                "from its mechanism and rows; the record was altered"
             )
     total = None if stored.population is None else stored.population.epsilon
     if total is not None and total < _level_of_person(stored):
@@ -313,20 +310,20 @@ def verify(path: Path) -> dict[str, str]:
         unchecked |= _metadata_of(file.parent, released, designs)
     else:
         unchecked |= UNCHECKED_WITHOUT_ROWS
-    always = {"guarantee.person", "title"}  # stated or not
+    always = {"guarantee.person", "title"}  # also if absent
     found = {
         w: words
         for w, words in unchecked.items()
         if w in always or w.startswith(FILE) or _has(current, w)
     }
-    return found | {f"{FILE}{name}": f"what is in {name}" for name in unknown}
+    return found | {f"{FILE}{name}": f"content of {name}" for name in unknown}
 
 
 def _unknown_files(
     folder: Path, record: Mapping[str, Any], released: Released, designs: Designs
 ) -> list[str]:
-    """Return the names of files in a release's folder that do not follow from its record and rows,
-    after checking those that do."""
+    """Return the files in a release's folder that do not follow from its record and rows, after
+    checking those that do."""
     columns = {column.name: column for column in layout_of(designs.strata, released.numeric)}
     known = {"record.json", released.file, *(signing.FILES if signing.is_signed(folder) else ())}
     if released.file == "data.bed":
@@ -342,7 +339,7 @@ def _unknown_files(
             same = holds_rows(path, folder / released.file, rows, designs.strata.schema)
             if same is False:
                 raise InputError(
-                    f"{path}: its columns, cells or labels are not those of {released.file}"
+                    f"{path}: its columns, cells or labels differ from those of {released.file}"
                 )
             if same:
                 continue
@@ -350,7 +347,9 @@ def _unknown_files(
             if _holds(path, render_codebook(page)):
                 continue
             if record["software"] == f"deniable {version('deniable')}":
-                raise InputError(f"{path}: this is not the codebook that follows from the record")
+                raise InputError(
+                    f"{path}: this codebook differs from the one recomputed from the record"
+                )
         words = METHODS[next(iter(designs.designs.values())).method]
         if name == "report.html" and _holds(path, render_report(page, words)):
             continue
@@ -359,7 +358,7 @@ def _unknown_files(
 
 
 def _metadata_of(folder: Path, released: Released, designs: Designs) -> dict[str, str]:
-    """Return, by file, that a Parquet file holds metadata that no release has."""
+    """Return, by file, that a Parquet file has unexpected metadata."""
     files = sorted([*folder.glob("data/*.parquet"), *folder.glob("data.parquet")])
     if not files:
         return {}
@@ -381,11 +380,10 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> None:
-    """Refuse a guarantee below what its mechanism gives, by however little.
+    """Raise if the guarantee is below that of its mechanism, by however little.
 
-    A level is rounded up once, when the mechanism is accounted for. What the mechanism states has
-    been checked, so that the guarantee is compared with that number itself: on every machine the
-    two are the same to the last bit.
+    A level is rounded up once, in the mechanism's account. The mechanism's stated level has been
+    verified and is compared with the guarantee: both are equal to the last bit on every machine.
     """
     guarantee = stored.guarantee
     own = strata.epsilon
@@ -436,20 +434,20 @@ def _stored(plain: Mapping[str, Any], file: Path) -> "StoredRecord":
 
 
 def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
-    """Return the entry of a published release in a ledger."""
+    """Return the ledger entry of a published release."""
     if unknown := [words for place, words in verify(folder).items() if place.startswith(FILE)]:
-        notify(f"{folder}: not checked is {', '.join(unknown)}")
+        notify(f"{folder}: not checked: {', '.join(unknown)}")
     file = folder / "record.json"
     stored = _stored(read_json(file), file)
     for release in releases:
         published = (release.published, *release.published_before)
         if stored.release.sha256 in published and not release.withdrawn:
             if _level_of_person(stored) > release.of_person.epsilon:
-                raise InputError(f"{folder}: the ledger knows this release with a smaller level")
+                raise InputError(f"{folder}: the ledger has this release with a smaller level")
             return release
     raise InputError(
-        f"{folder}: the ledger does not know this release; it was made without it, or the ledger "
-        "is not the one it was made with"
+        f"{folder}: the ledger does not contain this release; it was made without a ledger, or "
+        "with another one"
     )
 
 
@@ -460,10 +458,10 @@ def _level_of_person(stored: "StoredRecord") -> float:
 
 
 def _check_parts(released: Released, file: Path) -> None:
-    """Check that what is said of the parts agrees with what is said of all rows."""
+    """Check that the statements on the parts agree with those on all rows."""
     parts = released.parts
     if bool(parts) != (released.file == "data"):
-        raise InputError(f"{file}: a folder of rows has parts, and nothing else has")
+        raise InputError(f"{file}: parts are listed if and only if the rows are a folder")
     if not parts:
         return
     if len({part.file for part in parts}) != len(parts):
@@ -471,11 +469,11 @@ def _check_parts(released: Released, file: Path) -> None:
     if sum(part.rows for part in parts) != released.n_rows:
         raise InputError(f"{file}: the parts do not add up to the number of rows")
     if digest_of_parts(parts) != released.sha256:
-        raise InputError(f"{file}: the digest of all parts is not that of those it lists")
+        raise InputError(f"{file}: the digest of all parts differs from that of the listed ones")
 
 
 def _check_rows(files: Sequence[Path], released: Released, designs: Designs, file: Path) -> None:
-    """Compare the released rows with what is stated of them: number, values, and strata."""
+    """Compare the released rows with their statements: number, values and strata."""
     column = designs.column
     cells = Cells(designs.strata, designs.strata.schema.names)
     kept = [name for name in (column, cells.form_column) if name is not None]
@@ -496,13 +494,13 @@ def _check_rows(files: Sequence[Path], released: Released, designs: Designs, fil
                         sizes[label] += count
         rows = released.parts[number].rows if released.parts else released.n_rows
         if n_rows - before != rows:
-            raise InputError(f"{file}: the record's number of rows is not that of {data}")
+            raise InputError(f"{file}: the record's number of rows differs from that of {data}")
     if column is not None and sizes != Counter(designs.sizes):
-        raise InputError(f"{file}: the strata are not those of {files[0]}, or not of these sizes")
+        raise InputError(f"{file}: the strata or their sizes differ from those of {files[0]}")
 
 
 def _agree(stated: Any, true: Any) -> bool:
-    """Return whether two plain values are equal; numbers up to the rounding of other machines."""
+    """Return whether two plain values are equal, numbers up to rounding."""
     if isinstance(true, dict):
         return (
             isinstance(stated, dict)
@@ -551,14 +549,15 @@ class StoredLevels(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredInstead(msgspec.Struct, forbid_unknown_fields=True):
-    """Columns of which something else holds than ε, and ε for those who know the frequencies."""
+    """Columns with another statement than ε, and their ε against an observer who knows the
+    frequencies."""
 
     columns: list[str]
     if_frequencies_known: StoredLevels | None
 
 
 class StoredGuarantee(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The promise: ε in nats of a row, and of a person, and what it leaves out."""
+    """Guarantee: ε in nats of a row and of a person, and its exceptions."""
 
     epsilon: Level
     person: StoredPerson | None
@@ -568,13 +567,13 @@ class StoredGuarantee(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
 
 
 class StoredSaving(msgspec.Struct, forbid_unknown_fields=True):
-    """What the law buys against independent randomization at the same ε."""
+    """Benefit of the law over independent randomization at the same ε."""
 
     saving: Saving | None
 
 
 class StoredReadability(msgspec.Struct, forbid_unknown_fields=True):
-    """How much of a table can be read from the released rows."""
+    """Readable share of a table, from the released rows."""
 
     attributes: list[str]
     cells: Rows
@@ -587,35 +586,35 @@ class StoredReadability(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredPairs(msgspec.Struct, forbid_unknown_fields=True):
-    """Tables of two attributes, and of how many of them at least half of the cells can be read."""
+    """Tables of two attributes, and the number of them with at least half of the cells readable."""
 
     tables: Rows
     readable: int
 
 
 class StoredReadabilities(msgspec.Struct, forbid_unknown_fields=True):
-    """What can be read from the released rows."""
+    """Readability of the released rows."""
 
     attributes: list[StoredReadability]
     pairs: StoredPairs | None
 
 
 class StoredPopulation(msgspec.Struct, forbid_unknown_fields=True):
-    """Which release of its population it is, and ε in nats of a person in all of them."""
+    """Number of the release in its population, and ε in nats of a person in all releases."""
 
     release: Rows
     epsilon: Level
 
 
 class StoredExPost(msgspec.Struct, forbid_unknown_fields=True):
-    """What a curator did to the table as a whole."""
+    """Treatment of the table as a whole by a curator."""
 
     numeric: tuple[str, ...]
     strata: dict[str, Any] | None
 
 
 class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A release: its rows, its mechanism, and every number that follows from them."""
+    """A release: its rows, its mechanism and all derived numbers."""
 
     format: Literal["deniable release"]
     format_version: Literal[2]
@@ -634,7 +633,7 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
     population: StoredPopulation | None = None
 
     def released(self) -> Released:
-        """Return what was released."""
+        """Return the released rows."""
         release, person = self.release, self.guarantee.person
         return Released(
             file=release.file,

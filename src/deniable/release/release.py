@@ -1,8 +1,8 @@
-"""The main job: a table in, a folder to publish out.
+"""From a table to a folder to publish.
 
-The folder holds the randomized rows and, beside them, only what follows from the mechanism and from
-those rows: `record.json`, and the report and the codebook, which are functions of the record.
-Nothing else in it can depend on the true values.
+The folder holds the randomized rows and files derived from these and the mechanism: `record.json`,
+and the report and codebook, which are functions of the record. No file in it depends on the true
+values in another way.
 """
 
 from collections import Counter
@@ -57,24 +57,21 @@ from deniable.tables import (
     released_columns,
 )
 from deniable.tables.arrays import taken
-from deniable.tables.csv_source import CsvSource
 from deniable.tables.files import digest_of
 from deniable.tables.plink import holds_genotypes
 from deniable.tables.reading import AS_FOUND, BATCH_ROWS, Reader, as_it_was, can_be_read_again
 from deniable.tables.rows import Repeats, concatenated, count_rows
-from deniable.tables.sheet_source import SheetSource
-from deniable.tables.survey_source import SurveySource
 from deniable.tables.survey_writing import COPIES, refuse_copies, refuse_values, write_copy
 
 BESIDE_ROWS = {"record.json", "codebook.csv", "report.html", *signing.FILES}
-"""What a release consists of beside its rows."""
+"""Files of a release besides its rows."""
 
 _FILES = {
     *BESIDE_ROWS,
     "data",
     *(f"data.{kind}" for kind in (*FORMATS, *COPIES, "bed", "bim", "fam")),
 }
-"""What a release consists of."""
+"""Files of a release."""
 
 Progress = Callable[[float | None], None]
 Rows = tuple[list[NDArray[Any]], dict[str, Any]]
@@ -125,12 +122,12 @@ class Options:
 
     @property
     def persons(self) -> list[str]:
-        """The column that says whose row it is, if one does."""
+        """The person column, if one is named."""
         return [] if self.person is None else [self.person]
 
     @property
     def rows_of_person(self) -> tuple[str | None, float | None]:
-        """That column, and ε in nats that all rows of one person may have."""
+        """The person column, and the allowed ε in nats of all rows of one person."""
         return self.person, self.person_epsilon
 
 
@@ -143,11 +140,7 @@ def share(
     progress: Progress = lambda _fraction: None,
     account: Account | None = None,
 ) -> dict[str, Any]:
-    """Randomize a table and write the folder to publish, which appears when it is complete, or not
-    at all.
-
-    ``bits``: where random bits come from.
-    """
+    """Randomize a table and write the folder to publish, which appears complete or not at all."""
     check_output(output, overwrite=options.overwrite)
     check_ledger(output, options.population)
     remove_unfinished(output)
@@ -155,8 +148,7 @@ def share(
     layout = Layout.of(mechanism)
     designs = Designs.one(design)
     account = account or design.account
-    # What takes time and needs no rows is worked out before them: rows lie in the hidden folder,
-    # where a kill would leave them, for a moment only.
+    # Slow work without rows comes first: rows in the hidden folder would survive a kill.
     account.comparison_to_plain()
     spending = Spending.of(designs.strata)
     traceless = leaves_nothing(output)
@@ -183,15 +175,14 @@ def share(
 def check_budget(
     mechanism: Mechanism, population: Population | None, output: Path | None = None
 ) -> None:
-    """Refuse, before any row is read, what the budget of the population does not allow now."""
+    """Raise, before any row is read, if the population's budget does not allow the release."""
     if population is not None:
         population.check(Spending.of(Strata.one(mechanism)), given_back(output, population))
 
 
 def given_back(output: Path | None, population: Population) -> int | None:
-    """Return the number of the entry of a population's ledger that is withdrawn when a folder is
-    made, since nothing was drawn of a release of that name that was begun in parts; None if there
-    is none."""
+    """Return the number of the ledger entry of an unfinished release in parts with this output and
+    without draws, which is withdrawn when the folder is made; None without one."""
     entry = None if output is None else undrawn(job_folder(output))
     if entry is None or entry.ledger.path.resolve() != population.ledger.path.resolve():
         return None
@@ -199,22 +190,22 @@ def given_back(output: Path | None, population: Population) -> int | None:
 
 
 def check_ledger(output: Path, population: Population | None) -> None:
-    """Stop before any work if the ledger would stand in, or be, what is made to be published, or is
-    gone although what is replaced was counted in one."""
+    """Raise, before any work, if the ledger lies in the folder to publish, or is missing although
+    the release to replace was counted in it."""
     if population is None:
         return
     ledger = population.ledger.path
     if ledger.resolve().is_relative_to(output.resolve()):
         raise InputError(
-            f"{ledger}: a ledger never stands in the folder of a release, which is published; "
-            "keep it beside the data"
+            f"{ledger}: the ledger lies in the folder of a release, which is published; move it "
+            "next to the data"
         )
     if not population.ledger.exists and (
         is_entered(job_folder(output)) or _was_counted(output / "record.json")
     ):
         raise InputError(
-            f"{ledger}: there is no such ledger, and {output} was counted in one; put it back, or "
-            "begin a new one with deniable ledger budget"
+            f"{ledger}: there is no such ledger, and {output} was counted in one; restore it, or "
+            "start a new one with deniable ledger budget"
         )
 
 
@@ -227,7 +218,7 @@ def _was_counted(record: Path) -> bool:
 def count_release(
     entry: Entry | None, spending: Spending, rows_of: Mapping[Any, int], options: Options
 ) -> None:
-    """Enter into the ledger, if there is one, that the rows are about to be complete."""
+    """Count the release in its ledger, if it has one, before the rows are complete."""
     most = max(rows_of.values(), default=1)
     refuse_rows_of_person(most, spending.epsilon, *options.rows_of_person)
     if entry is not None:
@@ -242,9 +233,8 @@ def write_statements(
     signer: signing.Signer | None = None,
     entry: Entry | None = None,
 ) -> dict[str, Any]:
-    """Write what stands beside the rows: the record, the codebook and the report, which are made
-    from all that is told of it, and the signature over everything, if there is a key; then enter
-    into the ledger, if there is one, that the folder is complete."""
+    """Write the record, the codebook and the report, and with a key the signature of all files;
+    then enter into the ledger, if there is one, that the folder is complete."""
     if entry is not None:
         released = replace(released, standing=entry.standing)
     record = release_to_plain(designs, released)
@@ -262,28 +252,28 @@ def write_statements(
 
 
 def method_of(record: Mapping[str, Any]) -> str:
-    """Return the name of the method by which a release was made; alike in all strata."""
+    """Return the name of a release's method, the same in all strata."""
     if "mechanism" in record:
         return str(record["mechanism"]["method"])
     return str(record["expost"]["strata"]["mechanisms"][0]["mechanism"]["method"])
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
-    """Stop before any work if the folder to make exists, or is being made in parts, and is not to
-    be, or must not be, replaced."""
+    """Raise, before any work, if the folder to make exists or is being made in parts and may not be
+    replaced."""
     refuse_other_folder(output, overwrite=overwrite)
     job = job_folder(output)
     if _is_unfinished(output) and not overwrite:
         with alone(job):
             raise InputError(
-                f"{output}: this release was begun and is not finished; continue with "
-                f"`deniable share --resume`, or begin anew with `overwrite`, which removes {job} "
-                "(what was drawn there goes on counting, if there is a ledger)"
+                f"{output}: an unfinished release exists; continue with `deniable share "
+                f"--resume`, or start again with `overwrite`, which removes {job} (its draws "
+                "remain counted in the ledger, if there is one)"
             )
 
 
 def refuse_other_folder(output: Path, *, overwrite: bool) -> None:
-    """Stop if the folder to make exists and is not to be, or must not be, replaced."""
+    """Raise if the folder to make exists and may not be replaced."""
     refuse_foreign_folder(
         output,
         "a release",
@@ -293,7 +283,7 @@ def refuse_other_folder(output: Path, *, overwrite: bool) -> None:
 
 
 def job_folder(output: Path) -> Path:
-    """Return the private folder where a release in parts is under way (deniable.release.job).
+    """Return the private folder of an unfinished release in parts (deniable.release.job).
 
     >>> job_folder(Path("out/release")).as_posix()
     'out/.release.job'
@@ -302,14 +292,14 @@ def job_folder(output: Path) -> Path:
 
 
 CLAIMS = "claims"
-"""Folder of the locks of workers in that of a release in parts."""
+"""Folder of the workers' locks in that folder."""
 
 _AT_IT = "{}: another process is making this release; wait until it is done"
 
 
 @contextmanager
 def alone(job: Path) -> Iterator[FileLock]:
-    """Hold the folder of a release in parts; gives its lock."""
+    """Lock the folder of a release in parts; yield its lock."""
     lock = FileLock(job / "lock")
     with explain_write_errors(job):
         if not lock.claim():
@@ -321,13 +311,13 @@ def alone(job: Path) -> Iterator[FileLock]:
 
 
 def door_of(job: Path) -> FileLock:
-    """Return the lock that a process holds while it starts to work on a release in parts, or while
-    it removes one, so that nobody starts meanwhile."""
+    """Return the lock held by a process while it starts work on a release in parts or removes
+    one."""
     return FileLock(job / CLAIMS / "working")
 
 
 def remove_unfinished(output: Path) -> None:
-    """Remove what is under way, in parts, to a release that is made anew."""
+    """Remove the unfinished parts of a release that is started again."""
     folder = job_folder(output)
     if folder.exists():
         with alone(folder) as lock:
@@ -337,13 +327,13 @@ def remove_unfinished(output: Path) -> None:
                     if not door.claim(patience=1.0):
                         raise InputError(_AT_IT.format(folder))
             try:
-                for claim in {*(folder / CLAIMS).glob("*")} - {door.path}:  # of workers
+                for claim in {*(folder / CLAIMS).glob("*")} - {door.path}:  # locks of workers
                     lock_of_worker = FileLock(claim)
                     if not lock_of_worker.take_over() and claim.exists():
                         raise InputError(_AT_IT.format(folder))
                     lock_of_worker.remove()
                 give_back(folder)
-                (folder / "job.json").unlink(missing_ok=True)  # without it, it was never begun
+                (folder / "job.json").unlink(missing_ok=True)  # without it, it is no job
                 remove_locked_folder(folder / CLAIMS, door)
             finally:
                 door.release()
@@ -351,25 +341,24 @@ def remove_unfinished(output: Path) -> None:
 
 
 def _is_unfinished(output: Path) -> bool:
-    """Return whether a release in parts was begun and is not finished. What is left of one that was
-    not begun, or of one that is finished, is removed."""
+    """Return whether an unfinished release in parts exists. Remains of one that was not started, or
+    is finished, are removed."""
     job = job_folder(output)
     if not job.exists():
         return False
-    named = output.exists() and not (job / "release").is_dir()  # it died when it was finished
+    named = output.exists() and not (job / "release").is_dir()  # it died in finishing
     if (job / "job.json").exists() and not named:
         return True
     remove_unfinished(output)
     notify(
-        f"a run that was killed had left {job} with nothing in it that is needed; it has been "
-        "removed",
+        f"a killed run had left {job} without any needed file; it has been removed",
     )
     return False
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the released table consists of."""
+    """Columns of the released table."""
 
     schema: Schema
     output_labels: Sequence[Sequence[str]]
@@ -378,7 +367,7 @@ class Layout:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "Layout":
-        """Return what a table that a mechanism randomizes consists of."""
+        """Return the layout of a table randomized by a mechanism."""
         given = mechanism.forms
         forms = None if given is None else Forms(given.column, len(given.forms))
         return cls(mechanism.schema, mechanism.output_labels, forms=forms)
@@ -402,8 +391,7 @@ def open_rows(
     numeric: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> Reader:
-    """Open the rows to release; the arguments are those of :func:`look_at`, and columns that are
-    read beside those that are released."""
+    """Open the rows to release; arguments as of :func:`look_at`, with further columns to read."""
     return open_table(
         source,
         schema.attributes,
@@ -415,15 +403,15 @@ def open_rows(
 
 
 def refuse_drafted(schema: Schema, options: Options) -> None:
-    """Stop before anything is released whose domain was read off the data."""
+    """Raise before a release with a domain that was read off the data."""
     schema.refuse_outer_blanks()
     if schema.drafted and not options.accept_drafted:
         names = ", ".join(f"'{name}'" for name in schema.drafted[:8])
         more = f" and {len(schema.drafted) - 8} more" if len(schema.drafted) > 8 else ""
         raise InputError(
-            f"the categories or bin edges of {names}{more} were read off the data, and are a "
-            "disclosure of their own: put the public codebook in their place and take drafted = "
-            "true away, or accept that with `accept_drafted`"
+            f"the categories or bin edges of {names}{more} were read off the data and are "
+            "themselves a disclosure: replace them by the public codebook and remove drafted = "
+            "true, or accept that with `accept_drafted`"
         )
 
 
@@ -457,7 +445,7 @@ def look_at(
         refuse_copies(options.also, columns, schema)
         n_rows = reader.look(options.persons, progress, tally, check_kept if options.also else None)
     if not n_rows:
-        raise InputError(f"{reader.table} has no rows; there is nothing to release")
+        raise InputError(f"{reader.table} has no rows; a release needs some")
     propose_person([name for name, repeats in whose.items() if repeats.found])
     return n_rows
 
@@ -465,14 +453,14 @@ def look_at(
 def with_all_mismatches(
     reader: Reader, source: Any, schema: Schema, options: Options
 ) -> Iterator[Batch]:
-    """Yield a table's rows; at one that does not fit look through the whole table first.
+    """Yield a table's rows; at a misfit compare the whole table first, to report all misfits.
 
-    For who does not look before (:func:`look_at`), since most tables fit.
+    Used without :func:`look_at`, since most tables fit.
     """
     try:
         yield from reader
     except InputError:
-        if not hasattr(source, "read"):  # an open file stands in its middle by now
+        if not hasattr(source, "read"):  # an open file has been partly read
             look_at(source, schema, options)
         raise
 
@@ -496,14 +484,14 @@ def write_rows(
     copies: dict[str, str] = {}
     with open_rows(source, schema, options, layout.numeric) as reader:
         columns = layout.columns(reader)
-        # Forms have empty cells, for which there is no genotype, nor is there one for carriers.
+        # A .bed file has no genotype for empty cells or carriers.
         by_attribute = is_fileset(source) and layout.forms is None and holds_genotypes(columns)
         if randomizer is not None and isinstance(reader, TableReader) and by_attribute:
             file = folder / "data.bed"
             for name in options.persons:
                 count_rows(reader.whole_column(name), rows_of, reader.table, 1)
             if options.also:
-                raise InputError("a PLINK fileset is released as one only; leave out `also`")
+                raise InputError("a PLINK fileset has no copies; leave out `also`")
             n_rows = write_by_attribute(
                 reader,
                 columns,
@@ -534,7 +522,7 @@ def write_rows(
 
             def complete() -> None:
                 if not writer.n_rows:
-                    raise InputError(f"{reader.table} has no rows; there is nothing to release")
+                    raise InputError(f"{reader.table} has no rows; a release needs some")
                 count(rows_of)
 
             with TableWriter(file, columns, before_seen=complete) as writer:
@@ -559,29 +547,27 @@ def write_rows(
 
 
 def refuse_person(options: Options, layout: Layout) -> None:
-    """Stop if the column that says whose row it is is released too."""
+    """Raise if the person column is also released."""
     if options.person in (*layout.schema.columns, *layout.schema.keep, *layout.numeric):
         raise InputError(
-            f"column '{options.person}' says whose row it is and is dropped; the schema must not "
-            "declare or keep it too"
+            f"column '{options.person}' identifies persons and is dropped; remove it from the "
+            "schema's attributes and keep"
         )
 
 
 def format_like(reader: Reader) -> Literal["csv", "csv.gz", "parquet"]:
-    """Return the format of the released rows: the input's; Parquet for dataframes, whose types a
-    text file would lose; CSV for survey files and workbooks."""
-    if isinstance(reader.source, SurveySource | SheetSource):
-        return "csv"
-    if not isinstance(reader.source, CsvSource):
-        return "parquet"
-    return "csv.gz" if reader.table.lower().endswith(".gz") else "csv"
+    """Return the format of the released rows: CSV for files of text, surveys and workbooks, else
+    Parquet, which preserves types."""
+    if reader.source.released_as == "csv" and reader.table.lower().endswith(".gz"):
+        return "csv.gz"
+    return reader.source.released_as
 
 
 def _shuffled(
     batches: Iterable[Rows], bits: BitSource, progress: Callable[[float], None]
 ) -> Iterator[Rows]:
-    """Yield all rows in one random order; codes take a byte or two a cell while they are held.
-    ``progress`` is called with the fraction of them that is written."""
+    """Yield all rows in one random order; codes take a byte or two per cell in memory. ``progress``
+    is called with the fraction written."""
     held = list(batches)
     if not held:
         return
@@ -595,7 +581,7 @@ def _shuffled(
 
 
 def refuse_other_tables(laws: Iterable[Law]) -> None:
-    """Stop a law that was made from one table from randomizing another."""
+    """Raise if a law was made from another table."""
     if any(isinstance(law, InvariantChannel) for law in laws):
         raise InputError(
             "this mechanism is invariant PRAM, made from the frequencies of one table; it cannot "
@@ -611,14 +597,13 @@ def randomize_table(
     bits: BitSource,
     progress: Progress = lambda _fraction: None,
 ) -> int:
-    """Randomize a table into another, streaming, with nothing beside it; return how many rows it
-    has."""
+    """Randomize a table into another file, streaming, without record or report; return its number
+    of rows."""
     refuse_other_tables(block.law for block in mechanism.blocks)
     files = [Path(name) for name in (source, output) if isinstance(name, str | Path)]
     if len(files) == 2 and all(file.exists() for file in files) and files[0].samefile(files[1]):
         raise InputError(
-            f"{output} is the table that is read, and its true values would be lost: choose "
-            "another name"
+            f"{output} is the input table, whose true values would be lost; choose another name"
         )
     path = None if str(output) == "-" else Path(output)
     if path is not None:
@@ -643,7 +628,8 @@ def randomize_table(
         if path is not None and is_fileset(path):
             if not (is_fileset(source) and isinstance(reader, TableReader)):
                 raise InputError(
-                    f"{output}: only a PLINK fileset becomes one; name the output .parquet or .csv"
+                    f"{output}: only a PLINK fileset becomes a .bed file; name the output "
+                    ".parquet or .csv"
                 )
             return write_by_attribute(reader, columns, randomizer, path, progress=progress, **how)
         with TableWriter(output, columns, **how) as writer:

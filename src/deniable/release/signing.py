@@ -1,12 +1,11 @@
-"""Who made a release: an Ed25519 signature over the digests of everything in its folder.
+"""Ed25519 signatures over the digests of all files of a release.
 
-Two files stand beside ``record.json``: ``SHA256SUMS``, a line per file as sha256sum writes and
-checks it, and ``SHA256SUMS.sig``, the 64 bytes of the signature over the bytes of the first (RFC
-8032). So whoever does not have this program can check both with sha256sum and openssl.
+``SHA256SUMS`` has a line per file in sha256sum's format, ``SHA256SUMS.sig`` the 64 bytes of the
+signature over it (RFC 8032): sha256sum and openssl can check both.
 
-A signature says that whoever has the private key made this folder. It says nothing of whether that
-is the one whom it should be (the public key comes by another way) and nothing of the numbers,
-which ``inspect`` computes again.
+A signature proves that the holder of the private key made this folder. It does not prove the
+holder's identity (the public key must come another way) or the numbers, which ``inspect``
+recomputes.
 """
 
 import os
@@ -36,10 +35,10 @@ SIGNATURE = "SHA256SUMS.sig"
 FILES = frozenset({SUMS, SIGNATURE})
 
 _MOST_BYTES = 1 << 16
-"""Of a key."""
+"""Largest size of a key file, in bytes."""
 
 _MOST_LISTED = 1 << 24
-"""Bytes of a list of digests."""
+"""Largest size of a list of digests, in bytes."""
 
 _LINE = re.compile(r"([0-9a-f]{64})  ((?:data/)?[A-Za-z0-9_][A-Za-z0-9._-]{0,99})")
 
@@ -56,8 +55,8 @@ class Signer:
         return _hex(self.key.public_key())
 
     def sign(self, folder: Path) -> None:
-        """Write the digests of all files in a folder, and the signature over them."""
-        for name in FILES:  # of a run that died
+        """Write the digests of all files in a folder, and their signature."""
+        for name in FILES:  # left by a killed run
             (folder / name).unlink(missing_ok=True)
         lines = [f"{digest_of(folder / name)}  {name}\n" for name in sorted(_names(folder))]
         content = "".join(lines).encode()
@@ -66,20 +65,20 @@ class Signer:
 
 
 def given_phrase() -> str | None:
-    """Return the pass phrase of a key that the environment has."""
+    """Return the key's pass phrase from the environment."""
     return os.environ.get("DENIABLE_SIGN_PASSPHRASE")
 
 
 def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) -> Signer:
-    """Read a private key: PEM, as openssl makes it, or OpenSSH's own form."""
+    """Read a private key in PEM (openssl) or OpenSSH format."""
     path = Path(path)
     content = _read(path)
     mode = path.stat().st_mode
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(
-            f"{path}: others than its owner can use this private key (permissions "
-            f"{stat.S_IMODE(mode):04o}), so that it proves nothing; chmod 600 it, and make a new "
-            "one if somebody may have taken it"
+            f"{path}: other users can read or write this private key (permissions "
+            f"{stat.S_IMODE(mode):04o}); chmod 600 it, and make a new one if it may have been "
+            "copied"
         )
     load = load_ssh_private_key if b"BEGIN OPENSSH" in content else load_pem_private_key
     try:
@@ -88,21 +87,21 @@ def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) 
         phrase = ask()
         if phrase is None:
             raise InputError(
-                f"{path}: the key has a pass phrase; give it in the environment variable "
-                "DENIABLE_SIGN_PASSPHRASE, or at a terminal"
+                f"{path}: the key has a pass phrase; set the environment variable "
+                "DENIABLE_SIGN_PASSPHRASE, or type it at a terminal"
             ) from None
         try:
             key = load(content, phrase.encode())
         except UnsupportedAlgorithm:
             raise InputError(
-                f"{path}: OpenSSH's keys with a pass phrase take another package, bcrypt; install "
+                f"{path}: OpenSSH keys with a pass phrase need the package bcrypt; install "
                 "it, or make a key with openssl genpkey -algorithm ed25519"
             ) from None
         except (ValueError, TypeError):
-            raise InputError(f"{path}: the pass phrase is not the one of this key") from None
+            raise InputError(f"{path}: the pass phrase does not open this key") from None
     except (ValueError, UnsupportedAlgorithm, InternalError):
         raise InputError(
-            f"{path}: this is no private key; make one with openssl genpkey -algorithm ed25519"
+            f"{path}: this is not a private key; make one with openssl genpkey -algorithm ed25519"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise _not_ed25519(path)
@@ -110,7 +109,7 @@ def read_signer(path: str | Path, ask: Callable[[], str | None] = given_phrase) 
 
 
 def check_signature(folder: Path, public: str | Path) -> str:
-    """Check that a release was signed with a key, and that nothing in it has changed since."""
+    """Check that a release was signed with a key and is unchanged since."""
     key = _public_key(Path(public))
     for name in (SUMS, SIGNATURE):
         if not (folder / name).is_file():
@@ -120,8 +119,8 @@ def check_signature(folder: Path, public: str | Path) -> str:
         key.verify(signature, content)
     except InvalidSignature:
         raise InputError(
-            f"{folder}: the signature is not by the key in {public}, or {SUMS} was altered after "
-            "it was signed; do not use this release before its maker has said which"
+            f"{folder}: the signature was not made with the key in {public}, or {SUMS} was altered "
+            "later; do not use this release before its maker confirms one of these"
         ) from None
     listed = _listed(content, folder)
     present = _names(folder) - FILES
@@ -129,30 +128,30 @@ def check_signature(folder: Path, public: str | Path) -> str:
         if name not in present:
             raise InputError(f"{folder}: {name} was signed and is missing")
         if name not in listed:
-            raise InputError(f"{folder}: {name} was not signed; it came in afterwards")
+            raise InputError(f"{folder}: {name} was added after the signature; remove it")
         if digest_of(folder / name) != listed[name]:
             raise InputError(f"{folder}: {name} was altered after it was signed")
     if "record.json" not in listed:
-        raise InputError(f"{folder}: what was signed is no release; there is no record.json")
+        raise InputError(f"{folder}: the signed folder is no release; record.json is missing")
     return _hex(key)
 
 
 def _names(folder: Path) -> set[str]:
-    """Return all files in a folder and in the folders in it, by their paths from there."""
+    """Return the paths of all files in a folder and its subfolders."""
     names: set[str] = set()
     for path, folders, files in os.walk(folder, onerror=_refuse_hidden):
         for name in (*folders, *files):
             mode = (one := Path(path, name)).lstat().st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise InputError(f"{one}: a link or a device, which no signature covers; remove it")
+                raise InputError(f"{one}: a link or a device cannot be signed; remove it")
         if not (folders or files):
-            raise InputError(f"{path}: an empty folder, which no signature covers; remove it")
+            raise InputError(f"{path}: an empty folder cannot be signed; remove it")
         names |= {Path(path, name).relative_to(folder).as_posix() for name in files}
     return names
 
 
 def is_signed(folder: Path) -> bool:
-    """Return whether there is a signature, by whomever."""
+    """Return whether there is a signature, by any key."""
     return (folder / SIGNATURE).exists()
 
 
@@ -163,13 +162,13 @@ def _refuse_hidden(error: OSError) -> NoReturn:
 def _public_key(path: Path) -> Ed25519PublicKey:
     content = _read(path)
     if b"PRIVATE KEY" in content:
-        raise InputError(f"{path}: this is a private key; give the public one that belongs to it")
+        raise InputError(f"{path}: this is a private key; give its public key")
     load = load_ssh_public_key if content.lstrip().startswith(b"ssh-") else load_pem_public_key
     try:
         key = load(content.strip())
     except (ValueError, UnsupportedAlgorithm, InternalError):
         raise InputError(
-            f"{path}: this is no public key; openssl pkey -in KEY -pubout makes one"
+            f"{path}: this is not a public key; make it with openssl pkey -in KEY -pubout"
         ) from None
     if not isinstance(key, Ed25519PublicKey):
         raise _not_ed25519(path)
@@ -178,18 +177,18 @@ def _public_key(path: Path) -> Ed25519PublicKey:
 
 def _not_ed25519(path: Path) -> InputError:
     return InputError(
-        f"{path}: releases are signed with Ed25519, and this is a key of another kind; make one "
+        f"{path}: releases are signed with Ed25519, and this key has another algorithm; make one "
         "with openssl genpkey -algorithm ed25519"
     )
 
 
 def _listed(content: bytes, folder: Path) -> dict[str, str]:
-    """Return the digest by name of file."""
+    """Return the digests by file name."""
     lines = content.decode("ascii", errors="replace").splitlines()
     matches = [_LINE.fullmatch(line) for line in lines]
     names = [match[2] for match in matches if match is not None]
     if len(names) != len(lines) or len(set(names)) != len(names):
-        raise InputError(f"{folder / SUMS}: this is not a list of digests, a file a line")
+        raise InputError(f"{folder / SUMS}: this is not a list of digests, one file per line")
     return {match[2]: match[1] for match in matches if match is not None}
 
 
@@ -205,5 +204,7 @@ def _read(path: Path, most: int = _MOST_BYTES) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason})") from None
     if len(content) > most:
-        raise InputError(f"{path}: {most >> 10} kB and more is neither a key nor a list")
+        raise InputError(
+            f"{path}: the file is larger than {most >> 10} kB, too large for a key or a list"
+        )
     return content

@@ -1,7 +1,5 @@
-"""What a release promises, and what it does not, in sentences.
-
-The wording follows the definitions in `docs/guarantees.md`; a stated ε or factor is rounded up.
-"""
+"""Sentences on a release's guarantee and its limits, in the terms of `docs/guarantees.md`; ε and
+factors are rounded up."""
 
 import math
 from collections.abc import Sequence
@@ -17,45 +15,45 @@ from deniable.report.wording import PERCENT, factor_text, rounded_up
 
 INVARIANT_STATEMENT = (
     "Invariant PRAM uses the data: its matrix is made from this table's own frequencies, so that "
-    "they are kept in expectation. The frequencies themselves are protected by nothing, the record "
-    "of the release gives them away, and as a whole the release is not differentially private. "
-    "What holds instead: to someone who knows these frequencies already, a released record is at "
+    "they are preserved in expectation. The frequencies themselves are unprotected, the record "
+    "of the release discloses them, and as a whole the release is not differentially private. "
+    "Instead: against an observer who already knows these frequencies, a released record is at "
     "most e^ε times as likely under one possible true record as under another, with the ε stated "
-    "for that case. A category that nobody has is never reported."
+    "for that case. A category without rows is never reported."
 )
 
 STRATUM_STATEMENT = (
-    "Each stratum has its own matrix, and the column that forms the strata is released as it is: "
-    "it is protected by nothing, and two records are compared only within a stratum."
+    "Each stratum has its own matrix, and the column that forms the strata is released unchanged: "
+    "it is unprotected, and two records are compared only within a stratum."
 )
 
 NUMERICAL_STATEMENT = (
-    "Numerical values are pulled towards their mean: λx + (1 − λ) times the mean. This is a "
-    "fixed calculation, not a randomization, and carries no differential-privacy guarantee: the "
-    "mean stays as it was, so whoever knows λ, or a single true value (a frequent one, such as 0, "
-    "can be guessed), computes every value back exactly; and the order of the values is kept. λ is "
-    "therefore not in the release. What it carries: the mean is the same (in each stratum, if "
-    "there are strata), standard deviations are λ times "
-    "what they were, a covariance is multiplied by the product of the two λ, and correlations do "
-    "not change. For a guarantee, cut the attribute into bins fixed in advance and randomize those."
+    "Numerical values are contracted to their mean: λx + (1 − λ) times the mean. This is a fixed "
+    "calculation, not a randomization, and carries no differential-privacy guarantee: the mean is "
+    "unchanged, so an observer who knows λ or a single true value (a frequent one, such as 0, can "
+    "be guessed) computes every value exactly; and the order of the values is preserved. λ is "
+    "therefore not in the release. Properties: the mean is the same (in each stratum, if there "
+    "are strata), standard deviations are multiplied by λ, covariances by the product of the two "
+    "λ, and correlations do not change. For a guarantee, cut the attribute into bins fixed in "
+    "advance and randomize those."
 )
 
 
 DRAFTED_STATEMENT = (
-    "categories and bin edges were read off the data: they are a disclosure of their own, which "
+    "categories and bin edges were read off the data: they are themselves a disclosure, which "
     "the guarantee does not cover."
 )
 
 
 def prior_sentence(name: str, guess: BestGuess) -> str:
-    """Return the source of the prior of an attribute's response matrix, in a sentence."""
+    """Return a sentence on the source of the prior of an attribute's response matrix."""
     of = f"The matrix of '{name}' was designed for a prior"
     if guess.prior_source is None:
-        return f"{of} whose source is not stated; if it was read off data, it may give counts away."
+        return f"{of} whose source is not stated; if it was read off data, it may disclose counts."
     if guess.prior_steps is None:
-        return f"{of} that is in the record exactly; its source: {guess.prior_source}."
+        return f"{of} that the record states exactly; its source: {guess.prior_source}."
     return (
-        f"{of} that was read off the data: {guess.prior_source}. It is a disclosure of its own, "
+        f"{of} that was read off the data: {guess.prior_source}. It is itself a disclosure, "
         "which the guarantee does not cover; rounding is no differential privacy."
     )
 
@@ -63,12 +61,12 @@ def prior_sentence(name: str, guess: BestGuess) -> str:
 def guarantee_sentence(
     strata: Strata, level: float, numeric: Sequence[str] = (), *, of_person: bool = False
 ) -> str:
-    """Return the guarantee as it may be cited, in one sentence.
+    """Return the guarantee in one citable sentence.
 
-    It speaks of a person only if it is known how many rows everybody has: a column said whose row
-    it is, or the schema says that everybody has one.
+    It speaks of a person only if the rows per person are known: by a person column, or by a schema
+    with one row per person.
 
-    ``level``: ε in nats: of all rows of a person, if a column said whose row it is; else of a row.
+    ``level``: ε in nats, of all rows of a person if there is a person column, else of a row.
     """
     kept = (*strata.schema.keep, *numeric)
     among = f" that agree on {', '.join(kept)}" if kept else ""
@@ -84,7 +82,7 @@ def guarantee_sentence(
         )
     whom = "person" if of_person or strata.schema.one_row_per_person else "row"
     return (
-        f"Every record was randomized on its own {how}: whatever is released of a {whom}, it is "
+        f"Every record was randomized on its own {how}: any output for a {whom} is "
         f"at most {factor_text(level)} times as likely under that {whom}'s true values as "
         f"under any other values{among}."
     )
@@ -109,12 +107,12 @@ def _without_guarantee(strata: Strata) -> str:
 
 
 def holds_instead(strata: Strata, numeric: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return what holds of columns that have no ε: treated by looking at the whole table, or by a
-    response matrix with a prior.
+    """Return the guarantees of columns without ε: treated over the whole table, or by a response
+    matrix with a prior.
 
     Per kind of treatment: ``columns``, the ``statement``, and for invariant PRAM
-    ``if_frequencies_known``: ε in nats, of the record and per attribute, against someone who knows
-    the frequencies that the matrices were made from.
+    ``if_frequencies_known``: ε in nats, of the record and per attribute, against an observer who
+    knows the frequencies from which the matrices were made.
     """
     statements: list[dict[str, Any]] = []
     if levels := _invariant_levels(strata):
@@ -130,20 +128,20 @@ def holds_instead(strata: Strata, numeric: Sequence[str] = ()) -> list[dict[str,
 
 
 _RULES_OUT = (
-    "Randomized, but without ε-differential privacy: a released value can rule out some true "
-    "values for certain."
+    "Randomized, but without ε-differential privacy: a released value can exclude some true "
+    "values with certainty."
 )
 
 
 def merged_sentence(name: str, parts: Sequence[str], *, bounded: bool) -> str:
-    """Return what it means that an attribute is merged from several columns, in plain words."""
+    """Return a sentence on an attribute merged from several columns."""
     columns = f"{', '.join(parts[:-1])} and {parts[-1]}"
-    text = f"'{name}' stands for the columns {columns}, randomized as one value."
+    text = f"'{name}' merges the columns {columns}, randomized as one value."
     if not bounded:
         return text
     return (
-        f"{text} Its ε bounds what is learned of any of them: alone, together, or when the others "
-        "are known."
+        f"{text} Its ε bounds what an observer learns about any of them: alone, together, or if "
+        "the others are known."
     )
 
 
@@ -152,8 +150,8 @@ def _instead(columns: list[str], statement: str, known: Any = None) -> dict[str,
 
 
 def _invariant_levels(strata: Strata) -> dict[str, float]:
-    """Return ε of every attribute under invariant PRAM, given its frequencies; of several strata
-    the worst one's."""
+    """Return ε of every attribute under invariant PRAM, given its frequencies: the worst over the
+    strata."""
     worst: dict[str, float] = {}
     for mechanism in strata.mechanisms.values():
         for position, name in enumerate(mechanism.schema.names):
@@ -165,8 +163,8 @@ def _invariant_levels(strata: Strata) -> dict[str, float]:
 
 
 def _best_guesses(strata: Strata, names: Sequence[str]) -> dict[str, str]:
-    """Return what is known of someone's best guess at some columns, one sentence each; nothing of
-    columns that are kept, that no prior was used for, or where strata differ."""
+    """Return a sentence on the best guess of each column whose prior is stated and equal in all
+    strata, without unchanged columns."""
     sentences = {}
     for name in names:
         if name in strata.schema.keep:
@@ -186,12 +184,12 @@ def small_print(
     secure: bool,
     numeric: Sequence[str] = (),
 ) -> list[str]:
-    """Return what the guarantee does not cover, one sentence or two each."""
+    """Return the limits of the guarantee in sentences."""
     lines = []
     if not secure:
         lines.append(
-            "NOT PRIVATE: this release was made from a seed, for a test or a reproduction. Whoever "
-            "knows or guesses the seed can undo the randomization."
+            "NOT PRIVATE: this release was made from a seed, for a test or a reproduction. An "
+            "observer who knows or guesses the seed can undo the randomization."
         )
     if drafted := strata.schema.drafted:
         lines.append(f"{', '.join(drafted)}: {DRAFTED_STATEMENT}")
@@ -203,7 +201,7 @@ def small_print(
     )
     if kept := strata.schema.keep:
         lines.append(
-            "Released as they are and protected by nothing: "
+            "Released unchanged and unprotected: "
             + ", ".join(kept)
             + ". The guarantee compares records that agree on them."
         )
@@ -220,18 +218,18 @@ def small_print(
     if unbounded := [n for n in strata.unprotected if n not in treated]:
         lines.append(
             "Randomized, but without ε-differential privacy: " + ", ".join(unbounded) + ". A "
-            "released value can rule out some true values for certain."
+            "released value can exclude some true values with certainty."
         )
     lines += [
-        "Whether a person is in the table at all, and how many rows it has, is not protected.",
-        "The order of the rows was shuffled and says nothing."
+        "Whether a person is in the table at all, and its number of rows, is not protected.",
+        "The order of the rows was shuffled and discloses nothing."
         if shuffled
-        else "The rows are in their original order. If that order goes by something sensitive, "
-        "such as place or date, neighbouring rows together can give it away; shuffle them.",
+        else "The rows are in their original order. If that order follows a sensitive value, "
+        "such as place or date, neighbouring rows together can disclose it; shuffle them.",
     ]
     if person is None:
         every = (
-            "The schema says that everybody has one row. "
+            "The schema states one row per person. "
             if strata.schema.one_row_per_person
             else "The guarantee is per row. "
         )
@@ -240,13 +238,13 @@ def small_print(
         )
     else:
         lines.append(
-            f"The guarantee per person multiplies ε by the most rows that one person has "
+            f"The guarantee per person multiplies ε by the largest number of rows per person "
             f"(column '{person}', which was dropped); that number itself is read from the data."
         )
     lines += [
         "Releases add up: if the same people's data are randomized and released again, the ε of "
         "all releases together is the sum.",
-        "What can be learned about the population as a whole, and from that about anyone in it, is "
+        "Conclusions about the population as a whole, and from these about anyone in it, are "
         "the purpose of the release and not a breach of the guarantee.",
         "The random bits come from AES-256 in counter mode, keyed by the operating system: the "
         "guarantee holds against anyone who cannot break that cipher or read this computer's "
@@ -256,7 +254,7 @@ def small_print(
 
 
 def best_guess_sentence(name: str, guess: BestGuess) -> str:
-    """Return how well an attribute can be guessed, in plain words."""
+    """Return a sentence on the probability of guessing an attribute."""
     what = f"'{name}'"
     if guess.parts:
         what = f"the combination {what}"
@@ -266,7 +264,7 @@ def best_guess_sentence(name: str, guess: BestGuess) -> str:
         f"people (without it for {_percent(guess.before)}), and {_surest(guess)}. "
         + ("Its parts are no harder to guess. " if guess.parts else "")
         + "".join(map(_part_sentences, guess.parts))
-        + "If they are distributed otherwise, or other columns tell of it, "
+        + "If they are distributed otherwise, or other columns carry information on it, "
         + ("all of this" if guess.parts else "both")
         + " can be higher."
     )
@@ -276,8 +274,8 @@ def _part_sentences(part: PartGuess) -> str:
     alone, given_rest = part.alone, part.given_rest
     return (
         f"The best guess of '{part.name}' is right for {_percent(alone.success)} of the people "
-        f"(without the released value for {_percent(alone.before)}), and {_surest(alone)}. By "
-        f"someone who knows the rest of the combination, it is right for "
+        f"(without the released value for {_percent(alone.before)}), and {_surest(alone)}. By an "
+        f"observer who knows the rest of the combination, it is right for "
         f"{_percent(given_rest.success)} (without for {_percent(given_rest.before)}), and "
         f"{_surest(given_rest)}. "
     )
@@ -285,7 +283,7 @@ def _part_sentences(part: PartGuess) -> str:
 
 def _surest(guess: Guess) -> str:
     if guess.worst_posterior >= 1.0:
-        return "some released values give it away for certain"
+        return "some released values determine it with certainty"
     return f"no released value makes anyone surer than {_percent(guess.worst_posterior)}"
 
 

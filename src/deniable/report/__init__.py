@@ -1,5 +1,5 @@
-"""What a release says about itself to people: a page to read and a codebook to work with.
+"""Report page and codebook of a release.
 
-Both are pure functions of the release's record (``record.json`` as plain values), which holds
-nothing that depends on the true values; so nothing here can reveal any of them.
+Both are pure functions of the release's record (``record.json`` as plain values), which does not
+depend on the true values.
 """

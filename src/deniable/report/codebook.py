@@ -1,4 +1,4 @@
-"""The codebook of a release: which texts its columns hold, and what they stand for."""
+"""Codebook of a release: the texts in its columns and their meaning."""
 
 import csv
 import io
@@ -24,9 +24,9 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     released file; its readable label; for binned attributes the interval's edges (the upper one
     belongs to the next interval, except in the last); and whether the file holds a randomized or
     the true value, or answers that are no categories. A column that is not declared has one row,
-    without a category. The column of forms has one row per form: the share of people who get it,
-    and what it asks; what a form does not ask is an empty cell in its rows. Where answers name
-    sets of categories, the attribute has a row for each list of steps, which says how to read them.
+    without a category. The column of forms has one row per form: its share of people and its
+    attributes; cells of other attributes are empty. Where answers name sets of categories, the
+    attribute has a row for each list of steps, with its meaning.
     """
     contents = read_contents(record)
     schema = contents.schema()

@@ -1,4 +1,4 @@
-"""The parts of a release's record that are shown to people, with their types."""
+"""Typed view of a release's record, for pages and codebooks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
@@ -11,8 +11,7 @@ from deniable.schema import Schema
 FORMAT = "deniable release"
 
 _LISTED = 8
-"""Names that are written out of a group of attributes of which a form asks some; of a larger group
-the first seven and the last."""
+"""Most names listed of a group of attributes; of a larger group the first seven and the last."""
 
 
 class ReleasedFile(msgspec.Struct, frozen=True):
@@ -27,7 +26,7 @@ class ReleasedFile(msgspec.Struct, frozen=True):
 
 
 class Person(msgspec.Struct, frozen=True):
-    """What holds for a person with several rows; ``epsilon`` in nats, None if unbounded."""
+    """Protection of a person with several rows; ``epsilon`` in nats, None if unbounded."""
 
     column: str
     most_rows: int
@@ -35,15 +34,14 @@ class Person(msgspec.Struct, frozen=True):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """ε in nats against someone who knows the frequencies that the matrices were made from."""
+    """ε in nats against an observer of the frequencies behind the matrices."""
 
     epsilon: float
     attributes: dict[str, float]
 
 
 class Instead(msgspec.Struct, frozen=True):
-    """What holds of columns without ε: treated by looking at the whole table, or by a matrix with
-    a prior."""
+    """Statement on columns without ε: treated ex post, or by a matrix with a prior."""
 
     columns: list[str]
     statement: str
@@ -51,8 +49,8 @@ class Instead(msgspec.Struct, frozen=True):
 
 
 class Population(msgspec.Struct, frozen=True):
-    """How many releases of the same people a ledger knew with this one, and ε in nats of a person
-    in all of them; None if unbounded."""
+    """Number of releases of the same people in the ledger, this one included, and their joint ε in
+    nats; None if unbounded."""
 
     release: int
     epsilon: float | None
@@ -77,7 +75,7 @@ class PairAttenuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Attenuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """φ of single attributes and of pairs: what is needed to estimate without this software."""
+    """φ of single attributes and of pairs, for estimates without this software."""
 
     single: dict[str, float | None]
     pairs: list[PairAttenuation] | None
@@ -101,8 +99,8 @@ class BestGuessStatement(msgspec.Struct, frozen=True):
 
 
 class AttributeStatement(msgspec.Struct, frozen=True):
-    """What the mechanism states of an attribute; levels in nats, None if unbounded; under forms the
-    share of people who are asked."""
+    """Protection of an attribute: levels in nats, None if unbounded; under forms the share of
+    people asked."""
 
     name: str
     categories: int
@@ -125,15 +123,15 @@ class BlockStatement(msgspec.Struct, frozen=True):
 
 
 class Form(msgspec.Struct, frozen=True):
-    """One form: the share of people who get it, and the attributes that it asks."""
+    """One form: its share of people and its attributes."""
 
     share: float
     asked: tuple[str, ...]
 
 
 class Sets(msgspec.Struct, frozen=True):
-    """The sets of categories that answers to an attribute name: of each list the steps, how many
-    places after the category that is named the others stand."""
+    """Sets of categories in the answers to an attribute: per list the steps, the distances of the
+    other categories from the one in the cell."""
 
     attribute: str
     lists: tuple[tuple[int, ...], ...]
@@ -179,7 +177,7 @@ class CapCost(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What the law buys against independent attributes, and what its cap costs."""
+    """ε of the law next to independent responses, and the cost of its cap."""
 
     saving: Saving | None
     curve: list[CapCost] | None
@@ -203,7 +201,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class Outlook(msgspec.Struct, frozen=True):
-    """What one row tells, and what it could at most; no limit where there is no ε."""
+    """Information of one row, and its limit; no limit without ε."""
 
     expected: Expected
     limit: Limit | None
@@ -225,17 +223,14 @@ class Strata(msgspec.Struct, frozen=True):
 
 
 class ExPost(msgspec.Struct, frozen=True):
-    """What a curator did to the table as a whole."""
+    """Ex-post treatment of the whole table."""
 
     numeric: list[str]
     strata: Strata | None
 
 
 class Method(Protocol):
-    """What a page says of the method that found the law.
-
-    A page knows no method by name: the caller passes the words for the one that the record names.
-    """
+    """Texts of the method in the record, passed by the caller."""
 
     @property
     def description(self) -> str:
@@ -257,7 +252,7 @@ _MATRICES = frozenset({"matrix", "designed matrix"})
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """A release's record, as far as it is shown to people."""
+    """Record of a release, as shown on pages."""
 
     software: str
     title: str
@@ -284,7 +279,7 @@ class Contents(msgspec.Struct, frozen=True):
         return (a for a in self.mechanism.attributes if a.name not in unprotected)
 
     def kept(self) -> list[str]:
-        """Return the columns released as they are."""
+        """Return the columns released unchanged."""
         keep = set(self.schema().keep)
         return [name for name in self.guarantee.unprotected if name in keep]
 
@@ -293,7 +288,7 @@ class Contents(msgspec.Struct, frozen=True):
         return [*self.kept(), *([] if self.expost is None else self.expost.numeric)]
 
     def randomized(self) -> list[str]:
-        """Return the attributes that are randomized, whatever is promised for them."""
+        """Return the randomized attributes, with or without a guarantee."""
         keep = set(self.schema().keep)
         return [a.name for a in self.mechanism.attributes if a.name not in keep]
 
@@ -303,7 +298,7 @@ class Contents(msgspec.Struct, frozen=True):
         return [name for name in self.kept() if name in declared]
 
     def unbounded(self) -> list[str]:
-        """Return the randomized attributes for which nothing at all is promised."""
+        """Return the randomized attributes without any guarantee."""
         known = {*self.kept(), *(n for one in self.guarantee.instead for n in one.columns)}
         return [name for name in self.guarantee.unprotected if name not in known]
 
@@ -362,7 +357,7 @@ class Contents(msgspec.Struct, frozen=True):
         return None
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Return how much of each attribute can be read, as the record says."""
+        """Return the stated readability of each attribute."""
         found = (self.readable or {}).get("attributes", [])
         return {one["attributes"][0]: one for one in found}
 
@@ -383,7 +378,7 @@ def _steps(listed: str) -> tuple[int, ...]:
 def _asked(
     form: Mapping[str, Any], names: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[str, ...]:
-    """Return what a form asks, with the size of the sets that answers name."""
+    """Return the attributes of a form, with the size of their sets."""
     broad = set(form.get("sets", ()))
     asked = [
         names[place] + (f" (a set of {sizes[names[place]]})" if place in broad else "")
@@ -397,7 +392,7 @@ def _asked(
 
 
 def _drawn(draw: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return what a form draws, as an entry of the list of what it asks."""
+    """Return the drawn attributes of a form, as one entry of its list."""
     members = [names[place] for place in draw["members"]]
     if len(members) > _LISTED:
         members = [*members[: _LISTED - 1], "…", members[-1]]
@@ -417,7 +412,7 @@ def read_contents(record: Mapping[str, Any]) -> Contents:
 
 
 def _summary(record: Mapping[str, Any]) -> MechanismStatement:
-    """Return what holds in every stratum: the largest levels, and other numbers where all agree."""
+    """Return the guarantee of all strata: the largest levels, and other numbers where all agree."""
     parts = msgspec.convert(record.get("expost"), ExPost).strata
     if parts is None or not parts.mechanisms:
         raise InputError("the record of the release has neither a mechanism nor strata")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWN = 60
-"""Most bars, and most categories of either attribute, that can be told apart."""
+"""Most bars, and most categories of either attribute, in a legible plot."""
 
 _WIDTH = 7.0
 """Inches: the text width of a page."""
@@ -37,8 +37,8 @@ def draw_intervals(
 ) -> "Figure":
     """Draw estimates below each other with their intervals; uncertain ones pale.
 
-    ``axis``: what the horizontal axis shows. ``bars``: whether to draw bars from 0, and not points.
-    ``logarithmic``: whether the axis is, with a line at 1: for ratios.
+    ``axis``: label of the horizontal axis. ``bars``: bars from 0 instead of points.
+    ``logarithmic``: logarithmic axis with a line at 1, for ratios.
     """
     if len(rows) > DRAWN:
         raise InputError(f"a plot shows at most {DRAWN} estimates, and these are {len(rows)}")
@@ -106,7 +106,7 @@ def draw_heat_map(
         if row["uncertain"]:
             uncertain.add(place)
     largest = max((s for line in shares for s in line if s == s), default=1.0)
-    # Names longer than their column is wide stand upright; the figure grows by what they take.
+    # Names wider than their column are vertical; the figure grows by their length.
     longest = [max(len(_short(name)) for name in names) for names in (first, second)]
     upright = longest[1] * _LETTER > _COLUMN
     with rc_context(SETTINGS):

@@ -20,7 +20,7 @@ WEAK_PAIR = 0.1
 
 @dataclass(frozen=True)
 class Worked:
-    """The formula for one attribute with numbers in it, as they are printed."""
+    """Worked example of the formula for one attribute, numbers as printed."""
 
     observed: str
     attenuation: str
@@ -41,7 +41,7 @@ def worked_example(attenuation: float, n_categories: int) -> Worked:
     """Return an example whose printed numbers give its printed result."""
     printed = wording.plain_number(attenuation)
     phi = float(printed)
-    # So many decimals that the division by φ leaves three of them.
+    # Enough decimals for three after the division by φ.
     places = 4 + max(0, ceil(-log10(abs(phi))))
     observed = f"{phi * _TRUE_SHARE + (1 - phi) / n_categories:.{places}f}"
     return Worked(observed, printed, f"{invert(float(observed), phi, n_categories):.3f}")
@@ -91,4 +91,4 @@ def python_example(contents: Contents, names: list[str]) -> str:
         source = "'.'"
     else:
         source = f"{contents.release.file!r}, deniable.read_design('.')"
-    return f"import deniable\nprint(deniable.estimate({source}, of={names!r}).table())"
+    return f"import deniable\nprint(deniable.open({source}).shares({names!r}).table())"

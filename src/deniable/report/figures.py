@@ -1,4 +1,4 @@
-"""The plots of a release's page: levels, errors, and what a cap on them costs."""
+"""Plots of a release's page: levels, errors, and the cost of caps."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -59,7 +59,7 @@ def error_plot(contents: Contents) -> Plot | None:
 
 
 def cost_plot(contents: Contents) -> Plot | None:
-    """Return what each cap on ε given the rest costs: ε of the whole row, or rows under forms."""
+    """Return the cost of each cap on ε given the rest: ε of the row, or rows under forms."""
     comparison = contents.comparison
     if comparison is None or not comparison.curve:
         return None
@@ -73,7 +73,7 @@ def cost_plot(contents: Contents) -> Plot | None:
 
 
 def without_cap(comparison: Comparison) -> CapCost | None:
-    """Return what there is without a cap, if the costs of caps are told in rows."""
+    """Return the point without a cap, where costs of caps are in rows."""
     points = comparison.curve or []
     return next((p for p in points if p.cap == "none" and p.shares is not None), None)
 

@@ -1,4 +1,4 @@
-"""The page of a frontier. Its words stand in ``templates/frontier.html.j2``."""
+"""Page of a frontier, from ``templates/frontier.html.j2``."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ def render_frontier(
     labels: Mapping[str, str],
     title: str,
 ) -> str:
-    """Return a frontier's page: one HTML file that needs nothing else, not even a network."""
+    """Return a frontier's page: one self-contained HTML file."""
     return render(
         "deniable.report/frontier.html.j2",
         title=f"Privacy against accuracy: {about['attribute']['name']}",
@@ -32,7 +32,7 @@ def render_frontier(
 
 
 def _point(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return a point as it is read: errors in percentage points, privacy in per cent."""
+    """Return a point in display units: errors in percentage points, privacy in per cent."""
     found, posterior = row["mse"] is not None, row["worst_posterior"]
     return {
         "method": labels.get(row["method"], row["method"]),

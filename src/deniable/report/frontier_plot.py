@@ -1,4 +1,4 @@
-"""The frontier as a figure: error over privacy, and below it what no mechanism can reach."""
+"""Figure of a frontier: error over privacy, above the region that is proven impossible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +26,10 @@ class Curve:
 def excluded(
     bounds: Sequence[tuple[float, float]], silent: float | None
 ) -> list[tuple[float, float]]:
-    """Return the upper edge of what no mechanism can reach, as corners of steps.
+    """Return the upper edge of the impossible region, as corners of steps.
 
-    What was proved of a level holds for every mechanism that is at least as private, and for no
-    other: between two levels, that is the bound of the less private one. A line from bound to bound
-    would cut off mechanisms that exist.
+    A bound holds for every mechanism at least as private as its level: between two levels the bound
+    of the less private one holds, and a straight line would exclude existing mechanisms.
     """
     if silent is None:
         return [(x, bound) for (left, _), (right, bound) in pairwise(bounds) for x in (left, right)]
@@ -52,8 +51,7 @@ def draw(
 ) -> tuple[bytes, bytes]:
     """Draw a frontier.
 
-    ``x_label``: what the horizontal axis shows. ``y_label``: what the vertical axis shows.
-    ``silent``: the privacy of giving no answer at all; None if the horizontal axis shows ε.
+    ``silent``: privacy of a mechanism without answers; None if the horizontal axis shows ε.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -103,7 +101,7 @@ def _draw_axes(axes: "Axes", *, over_epsilon: bool) -> None:
 def _draw_excluded(
     axes: "Axes", bounds: Sequence[tuple[float, float]], silent: float | None
 ) -> None:
-    """Grey what no mechanism can reach, and say so."""
+    """Shade and label the impossible region."""
     edge = excluded(bounds, silent)
     axes.fill_between(
         [x for x, _ in edge],

@@ -1,8 +1,7 @@
-"""How methods look in every figure of the project, and how a figure becomes bytes.
+"""Styles of methods in figures, and figures as bytes.
 
-Colours are those of Okabe and Ito, which people with any colour vision tell apart; every method has
-a marker and a line of its own as well, so that a black-and-white print can be read. The same
-numbers give the same bytes.
+Colours of Okabe and Ito, distinguishable with any colour vision; every method also has its own
+marker and line for black-and-white prints. Equal numbers give equal bytes.
 """
 
 import io
@@ -48,7 +47,7 @@ def figure_bytes(figure: "Figure", kind: str) -> bytes:
     target = io.BytesIO()
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a box stands for what the font does not have
+        warnings.filterwarnings("ignore", "Glyph")  # a box replaces missing glyphs
         figure.savefig(target, format=kind, dpi=DPI, metadata=metadata)
     return target.getvalue()
 

@@ -1,4 +1,4 @@
-"""The page of a release. Its words stand in ``templates/report.html.j2``."""
+"""Page of a release, from ``templates/report.html.j2``."""
 
 import math
 import re
@@ -16,11 +16,9 @@ _OPTIMAL_WITHIN = 1e-6
 
 
 def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
-    """Return a release's page: one HTML file that needs nothing else, not even a network.
+    """Return a release's page: one self-contained HTML file; equal records give equal bytes.
 
-    It says what is promised and against whom, what holds for each attribute, what is not
-    protected, how to estimate, how to cite, and how the release was made. Equal records give equal
-    bytes.
+    Sections: guarantee and observers, attributes, limits, estimation, citation, production.
     """
     contents = read_contents(record)
     schema = contents.schema()
@@ -61,7 +59,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
 
 
 class Spelled(NamedTuple):
-    """An attribute in words: what was asked, and what each code of the released file means."""
+    """An attribute in words: its question, and the meaning of each code of the released file."""
 
     name: str
     question: str
@@ -82,7 +80,7 @@ def spelled(schema: Schema) -> list[Spelled]:
 
 
 def meaning(attribute: Attribute, category: str) -> str:
-    """Return what a category of the file means: its label, an interval in words, or itself.
+    """Return the meaning of a category: its label, an interval in words, or itself.
 
     >>> age = Attribute("age", bins=(0, 18, float("inf")), missing="NA")
     >>> [meaning(age, category) for category in age.categories]
@@ -105,7 +103,7 @@ def meaning(attribute: Attribute, category: str) -> str:
 
 
 _CONTENTS = "\N{WHITE RIGHT-POINTING TRIANGLE} contents"
-"""Where the table of contents goes, which is made of the page's headings."""
+"""Placeholder of the table of contents, which is made from the headings."""
 
 
 def with_table_of_contents(page: str) -> str:

@@ -88,7 +88,7 @@ class Plot:
 
     @property
     def line_is_right(self) -> bool:
-        """Whether the line is in the right half, so that its text goes to its left."""
+        """Whether the line is in the right half, with its text to the left."""
         assert self.line is not None
         return self.line.value * self._scale > 50
 

@@ -1,9 +1,8 @@
-"""The one environment of Jinja2: every page of the project is rendered here, from templates.
+"""The project's Jinja2 environment.
 
-A template is named by its package and its file in that package's folder ``templates``, as in
-``deniable.report/layout.html.j2``: that is the frame that every page extends, and beside it
-``macros.html.j2`` has tables, notices and lists. Text is escaped, and a name that a template does
-not get is an error.
+A template is named by its package and its file in the package's folder ``templates``:
+``deniable.report/layout.html.j2`` is the base of every page, ``macros.html.j2`` has tables, notices
+and lists. Text is escaped; an undefined name is an error.
 """
 
 from functools import cache
@@ -11,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from deniable.numerals import count_text, significant
+from deniable.readable import RULE
 from deniable.report import wording
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _FILTERS = (
     wording.rounded_up,
     significant,
 )
-"""What templates write numbers and lists by."""
+"""Jinja2 filters for numbers and lists."""
 
 
 def render(template: str, **values: Any) -> str:
@@ -62,10 +62,11 @@ def _environment() -> "Environment":
     environment.filters.update({write.__name__: write for write in _FILTERS})
     environment.tests["fits_command"] = wording.fits_command
     environment.globals["wording"] = wording
+    environment.globals["readable_rule"] = RULE
     return environment
 
 
 def _source(template: str) -> tuple[str, str, None]:
-    """Return a template's text, and what an error calls it."""
+    """Return a template's text, and its name in error messages."""
     package, file = template.split("/")
     return read(package, "templates", file), template, None

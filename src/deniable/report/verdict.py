@@ -1,7 +1,7 @@
-"""What can be read from a release, in sentences, and whether anything is protected.
+"""Verdicts in sentences: the readable part of a release, and a too large ε.
 
-All of it is a function of plain values: of tables as
-:meth:`deniable.mechanism.readability.Readability.to_plain` gives them, and of ε.
+Functions of plain values: tables in the form of
+:meth:`deniable.mechanism.readability.Readability.to_plain`, and ε.
 """
 
 import shlex
@@ -11,26 +11,24 @@ from math import isfinite
 from typing import Any
 
 from deniable.numerals import count_text, significant
+from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRORS
 from deniable.report import wording
 from deniable.schema import Schema
 
 _NAMED = 5
-"""Tables that are named in a headline."""
+"""Most unreadable tables named in a headline."""
 
 _FEW = 2
-"""Attributes that are told of by themselves, if they cannot be read."""
+"""Most unreadable attributes with a sentence each."""
 
-_LARGEST = 0.1
-"""The half-width from which on no share can be read, however large."""
-
-_HALF_WIDTH = 0.9799
-"""A half-width over two standard errors, rounded down."""
+_LARGEST_HALF_WIDTH = LARGEST_READABLE * HALF_WIDTH_ERRORS / READABLE_ERRORS
+"""Largest half-width of a readable share."""
 
 
 def headline(tables: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many attributes, or tables, can be read, and of the others how much.
+    """Return the number of readable attributes or tables, and the readable part of the others.
 
-    One is readable if at least half of its cells are.
+    A table is readable if at least half of its cells are.
 
     >>> one = {"attributes": ["sex"], "cells": 2, "readable": 2}
     >>> headline([one, one | {"attributes": ["ward"], "cells": 60, "readable": 0}])
@@ -55,12 +53,12 @@ def _part(one: Mapping[str, Any]) -> str:
 
 
 def nothing_readable(tables: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether no cell of any of some tables can be read."""
+    """Whether no cell of any table is readable."""
     return bool(tables) and not any(one["readable"] for one in tables)
 
 
 def width_text(half_width: float | None) -> str:
-    """Return a half-width as people read it.
+    """Return a half-width in percentage points.
 
     >>> width_text(0.0123), width_text(None)
     ('± 1.2 points', 'without a bound')
@@ -80,7 +78,7 @@ def sampling_text(target: str) -> str:
 
 
 def lines(expected: Mapping[str, Any]) -> list[str]:
-    """Return what can be read from a release, a sentence each."""
+    """Return the verdict on a release, one sentence per entry."""
     tables, pairs = expected["attributes"], expected["pairs"]
     sentences = [
         f"{headline(tables)}. Half-widths (95 %) of {_rows(tables[0]['rows'])}: "
@@ -98,11 +96,11 @@ def lines(expected: Mapping[str, Any]) -> list[str]:
 
 
 def _further(one: Mapping[str, Any]) -> str:
-    """Return from which share, or how many rows on, an attribute can be read."""
+    """Return the least readable share of an attribute, or the rows it needs."""
     (name,) = one["attributes"]
     if one["readable_from"] is None:
-        return f"{name}: the randomization leaves nothing of it."
-    if one["half_width"] > _LARGEST:
+        return f"{name}: wiped out by the randomization."
+    if one["half_width"] > _LARGEST_HALF_WIDTH:
         return f"{name}: readable from {about(one['readable_from'])} rows on."
     larger = significant(100 * one["half_width"], 2, ROUND_CEILING)
     return (
@@ -112,16 +110,16 @@ def _further(one: Mapping[str, Any]) -> str:
 
 
 def _all_from(unread: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return from how many rows on several attributes can be read."""
+    """Return the rows that several attributes need."""
     needed = [one["readable_from"] for one in unread if one["readable_from"] is not None]
     sentences = [f"All of these are readable from {about(max(needed))} rows on."] if needed else []
     if lost := [one["attributes"][0] for one in unread if one["readable_from"] is None]:
-        sentences.append(f"The randomization leaves nothing of {wording.listed(lost)}.")
+        sentences.append(f"Wiped out by the randomization: {wording.listed(lost)}.")
     return sentences
 
 
 def _widths(half_widths: Sequence[float | None]) -> str:
-    """Return half-widths from the least to the largest.
+    """Return the range of half-widths.
 
     >>> _widths([0.012, 0.03]), _widths([0.012, None])
     ('± 1.2 to 3.0 points', '± 1.2 points and without a bound')
@@ -139,7 +137,7 @@ def _rows(rows: int) -> str:
 
 
 def about(count: int) -> str:
-    """Say a number with two digits that count, rounded up.
+    """Return a number with two significant digits, rounded up.
 
     >>> about(7), about(87_223)
     ('about 7', 'about 88,000')
@@ -148,7 +146,7 @@ def about(count: int) -> str:
 
 
 def estimated(tables: Sequence[Mapping[str, Any]]) -> str:
-    """Return the sentence on what can be read of tables that were estimated."""
+    """Return the verdict on estimated tables."""
     worst = max(tables, key=lambda one: one["half_width"] or 0.0)
     text = (
         f"{headline(tables)} ({width_text(worst['half_width'])} at 95 %"
@@ -162,10 +160,9 @@ def estimated(tables: Sequence[Mapping[str, Any]]) -> str:
 
 
 def without_mean(schema: Schema) -> str:
-    """Return the sentence that no mean of some attributes can be told; empty if all can.
+    """Return the sentence on attributes without an estimable mean; empty if there are none.
 
-    Those are attributes with an interval that has no end, and without scores to say what is known
-    of the mean in it.
+    These have an unbounded interval, and no scores for its mean.
     """
     names = [
         column.name
@@ -179,28 +176,26 @@ def without_mean(schema: Schema) -> str:
     if not names:
         return ""
     return (
-        f"No mean of {wording.listed(names)} can be told from this release: an interval has no "
-        "end. To have one, write the publicly known mean of each interval as scores into the "
-        "schema first."
+        f"The mean of {wording.listed(names)} cannot be estimated from this release: an interval "
+        "is unbounded. Before the release, write the publicly known mean of each interval into "
+        "the schema as scores."
     )
 
 
 def unprotected(epsilon: float | None, of_person: float | None = None) -> str:
-    """Return the sentence that ε is so large that a row as a whole, or a person with all rows, is
-    not protected; else empty.
-
-    ``epsilon``: of a row, in nats; None if unbounded. ``of_person``: of a person with all rows, in
-    nats, if it is known how many these are.
+    """Return the warning for an ε that hardly protects a whole row, or a person with several rows;
+    else empty. ``epsilon``: of a row, ``of_person``: of all rows of a person, in nats; None if
+    unbounded or unknown.
     """
     level = epsilon if of_person is None else of_person
     if epsilon is None or level is None or level <= wording.VERY_WEAK_EPSILON:
         return ""
     rows = of_person is not None and of_person > epsilon
-    what, them = ("a person with all rows", "them") if rows else ("a row as a whole", "it")
+    protected = "a person with all rows" if rows else "a row as a whole"
     return (
-        f"ε = {wording.epsilon_text(level)} hardly protects {what}: what is released "
-        f"of {them} may be {wording.factor_text(level)} times likelier under one truth than under "
-        f"another, and a suspicion of 1{wording.PERCENT} can become "
+        f"ε = {wording.epsilon_text(level)} hardly protects {protected}: the released values may "
+        f"be {wording.factor_text(level)} times likelier under one truth than under another, and a "
+        f"suspicion of 1{wording.PERCENT} can become "
         f"{wording.posterior_text(0.01, level)}. "
         + (
             "A smaller ε of a row, or fewer rows of each person, protect better."
@@ -211,7 +206,7 @@ def unprotected(epsilon: float | None, of_person: float | None = None) -> str:
 
 
 def advice(expected: Mapping[str, Any], forms: Sequence[Mapping[str, Any]], plan: str) -> list[str]:
-    """Return what would make more of a release readable, a sentence each."""
+    """Return advice that makes more of a release readable, one sentence per entry."""
     sentences = []
     if forms:
         wide = max(one["half_width"] or 0.0 for one in forms)
@@ -221,7 +216,8 @@ def advice(expected: Mapping[str, Any], forms: Sequence[Mapping[str, Any]], plan
         )
     unread = [one for one in expected["attributes"] if not one["readable"]]
     if unread:
-        largest = _HALF_WIDTH * min(_LARGEST, 1 / unread[0]["cells"])
+        share = min(LARGEST_READABLE, 1 / unread[0]["cells"])
+        largest = HALF_WIDTH_ERRORS / READABLE_ERRORS * share
         within = significant(100 * largest, 2, ROUND_FLOOR)
         command = plan.format(table=shlex.quote(unread[0]["attributes"][0]), within=within)
         sentences.append(f"At which ε {unread[0]['attributes'][0]} can be read: {command}")

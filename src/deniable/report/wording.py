@@ -56,7 +56,7 @@ def posterior_text(prior: float, epsilon: float | None) -> str:
         return CERTAINTY
     # p' = p e^ε / (1 − p + p e^ε), written so that a large ε does not overflow.
     share = prior / (prior + (1 - prior) * math.exp(-epsilon))
-    # Towards certainty the distance to it is what is read, so it gets the digits.
+    # Close to certainty, the distance to it gets the digits.
     places = 1 if share < 0.99 else min(4, math.ceil(-math.log10(max(1 - share, 1e-9))) - 1)
     percent = Decimal(100 * share).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)
     if percent >= 100:
@@ -67,7 +67,7 @@ def posterior_text(prior: float, epsilon: float | None) -> str:
 
 def rounded_up(share: float) -> str:
     """Return a share that is an upper limit, in per cent, rounded up to one decimal."""
-    # What a solver or a float leaves in the tenth digit is no reason to say 70.1 %.
+    # Rounding errors in the tenth digit must not give 70.1 %.
     return f"{math.ceil(share * 1000 - 1e-7) / 10:g}{PERCENT}"
 
 
@@ -84,7 +84,7 @@ def points_text(share: float) -> str:
 
 
 def plain_number(value: float) -> str:
-    """Return a number to six significant digits, for people who calculate with it."""
+    """Return a number to six significant digits, for further calculation."""
     return significant(value, 6).replace(",", "")
 
 

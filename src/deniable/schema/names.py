@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from deniable.errors import InputError
+
 _NAME = re.compile(r'\s*("(?:[^"]|"")*"|[^,]*?)\s*(?:,|$)')
 
 
@@ -16,6 +18,25 @@ def split_names(text: str) -> list[str]:
         quoted = len(name) > 2 and name[0] == name[-1] == '"'
         names.append(name[1:-1].replace('""', '"') if quoted else name)
     return [name for name in names if name]
+
+
+def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
+    """Return names of columns, given as a list or as one text for :func:`split_names`.
+
+    >>> names_of("race,hhi", "of"), names_of(["a,b"], "of")
+    (('race', 'hhi'), ('a,b',))
+    """
+    if isinstance(given, str):
+        return tuple(split_names(given))
+    try:
+        names = tuple(given)
+    except TypeError:
+        names = (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f"{argument} is the name of a column or a list of names, not {type(given).__name__}"
+        )
+    return names
 
 
 def set_mark(categories: Sequence[str]) -> str:

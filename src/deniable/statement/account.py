@@ -1,9 +1,9 @@
-"""A design, and everything that is stated of it, computed once: for records, screens and reports.
+"""Designs and their account, computed once, for records, screens and reports.
 
-What a design buys is how many more rows independent randomization would need for the same errors.
-The Kronecker product is given the same ε for the record and the same ratios between the attributes'
-levels. The variance of an unbiased share goes with 1/φ², so the ratio of squared attenuations is
-the factor by which the product law would need more rows.
+The saving of a design is the factor of rows that independent randomization (the Kronecker product)
+needs for the same errors at the same ε of the record and the same ratios between the attributes'
+levels. The variance of an unbiased share is proportional to 1/φ², so it is the ratio of squared
+attenuations.
 """
 
 import math
@@ -22,37 +22,37 @@ from deniable.mechanism.strength import Strength, mechanism_strength
 from deniable.notebook import html_table
 
 PAIRS_UP_TO = 50
-"""Up to this many protected attributes every pair is looked at."""
+"""Up to this many protected attributes the account includes every pair."""
 
 EXACT_WITHIN = 1e-9
-"""A level is "kept exactly" if it is not above the request and at most this far below, in nats."""
+"""A level equals the request if it is at most this far below it and not above, in nats."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """A mechanism and what is known about it.
+    """A mechanism, the request for it and its proof.
 
     Args:
         mechanism: carries the accounted levels as its claim.
         method: how the law was found: a name in ``METHODS`` of :mod:`deniable.statement.methods`.
-        requested_epsilon: the requested level per attribute in nats, shape (k,); None where none
-            was: for an attribute released as it is, where strengths were requested, and in a design
-            that was read from its record, which states what holds and not what was asked for.
+        requested_epsilon: the requested level per attribute in nats, shape (k,); None for unchanged
+            columns, where strengths were requested, and in a design read from its record, which
+            does not contain the request.
         epsilon_lower_bound: no pattern law at these attributes' levels has a smaller ε for the
             record, in nats; None if no bound is known.
         budget: the requested total in nats, or None if levels were requested.
         weights: the proof of the lower bound, λ per protected attribute, shape (k,), if it has one
             beyond relative entropy; see :mod:`deniable.proofs.certificate`.
-        optimal_epsilon: the smallest ε of the record at the same levels, where the method keeps
-            a cap and a floor too: the difference is what these cost; not part of the record.
-        given_rest: the cap on ``epsilon_given_rest`` that was kept, as requested; None for none.
-        pair_floor: the least φ_ij/(φ_i φ_j) that was kept; None for none.
-        notes: sentences about how the law was found; not part of the record.
+        optimal_epsilon: the smallest ε of the record at the same levels without cap and floor, if
+            the method has these; not part of the record.
+        given_rest: the cap on ``epsilon_given_rest``, as requested; None for none.
+        pair_floor: the least φ_ij/(φ_i φ_j); None for none.
+        notes: sentences about the search for the law; not part of the record.
         together: whether the method may randomize attributes together, so that its designs are
             compared with independent responses.
-        released_rows: rows of the release whose record this was read from, if it was.
-        end: what the search for the law ended with, from which the cost of other caps is found in
-            less time; not part of the record.
+        released_rows: rows of the release, if the design was read from a release's record.
+        end: the final state of the search, which speeds up the cost of other caps; not part of the
+            record.
 
     Examples:
         >>> import deniable
@@ -78,7 +78,7 @@ class Design:
 
     @cached_property
     def account(self) -> "Account":
-        """Everything that is stated of the design, computed once."""
+        """The account of the design, computed once."""
         return account(self)
 
     def _repr_html_(self) -> str:
@@ -108,14 +108,14 @@ class Design:
 
     @property
     def gap(self) -> float | None:
-        """How far ε of the record can be above the smallest possible at most, in nats."""
+        """Upper bound on the distance of the record's ε from the smallest possible, in nats."""
         if self.epsilon_lower_bound is None:
             return None
         return self.epsilon - self.epsilon_lower_bound
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Names of the attributes whose level is not the requested one."""
+        """Names of the attributes whose level differs from the requested one."""
         return tuple(
             name
             for name, requested, got in zip(
@@ -130,7 +130,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Saving:
-    """Rows that the Kronecker product would need for every row of this design, medians."""
+    """Rows that the Kronecker product needs for every row of this design, medians."""
 
     marginals: float
     pairs: float | None
@@ -142,7 +142,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class CapCost:
-    """What one cap on ``epsilon_given_rest`` costs.
+    """The record's ε under one cap on ``epsilon_given_rest``.
 
     ``epsilon``: of the record, in nats, at the same levels.
     """
@@ -160,7 +160,7 @@ class CapCost:
 
 @dataclass(frozen=True)
 class Account:
-    """What is stated of a design; see :func:`account`.
+    """Computed properties of a design; see :func:`account`.
 
     ``strength``: entropies in bits, and λ. ``best_guesses``: per attribute, shape (k,); None where
     there is no prior.
@@ -173,10 +173,10 @@ class Account:
 
     @cached_property
     def pairs(self) -> tuple[tuple[tuple[str, str], float], ...] | None:
-        """φ of every pair of attributes that have one each; None beyond 50 attributes.
+        """φ of every pair of attributes with a λ each; None beyond 50 attributes.
 
-        With the single attenuations these are what is needed to invert any table of two attributes
-        without this software.
+        With the attenuations of single attributes they suffice to invert any table of two
+        attributes without this software.
         """
         schema = self.design.mechanism.schema
         if len(schema.protected) > PAIRS_UP_TO:
@@ -192,9 +192,8 @@ class Account:
 
     @cached_property
     def saving(self) -> Saving | None:
-        """What the design saves against the Kronecker product of the same ε.
-
-        None where the comparison means nothing: an unbounded ε, or a response matrix.
+        """Saving against the Kronecker product of the same ε; None for an unbounded ε or a response
+        matrix.
         """
         mechanism = self.design.mechanism
         schema, singles = mechanism.schema, self.strength.attenuation
@@ -217,8 +216,8 @@ class Account:
         return Saving(median(marginals), median(pairs) if pairs else None)
 
     def comparison_to_plain(self) -> dict[str, Any] | None:
-        """Return what the design buys and what its cap costs, as plain values; None for laws that
-        randomize the attributes independently or promise nothing, and for one attribute alone."""
+        """Return the saving and the cost of caps as plain values; None for laws that randomize the
+        attributes independently or have an unbounded ε, and for a single attribute."""
         design = self.design
         several = len(design.mechanism.schema.protected) > 1
         if not design.together or not several:
@@ -237,7 +236,7 @@ class Account:
 
 
 def account(design: Design, *, curve: tuple[CapCost, ...] | None = None) -> Account:
-    """Return everything that is stated of a design.
+    """Return the account of a design.
 
     >>> from deniable import Schema, design
     >>> made = account(design(Schema.anonymous((2, 3, 4)), epsilon=3))
@@ -254,7 +253,7 @@ def account(design: Design, *, curve: tuple[CapCost, ...] | None = None) -> Acco
 
 
 def asked_shares(mechanism: Mechanism) -> dict[int, float]:
-    """Return the share of people whose form asks an attribute, by its position; nothing without
+    """Return the share of rows whose form includes an attribute, by its position; empty without
     forms."""
     law = mechanism.forms
     if law is None:

@@ -11,12 +11,12 @@ from deniable.statement.methods import Method
 
 
 def lower_bound(mechanism: Mechanism, weights: Sequence[float] | None) -> float | None:
-    """Return a bound that no pattern law with this mechanism's levels is below, in nats.
+    """Return a lower bound on ε of pattern laws with this mechanism's levels, in nats; None if some
+    law is no pattern law.
 
-    It is computed at the levels that the law surely delivers: a bound at the requested ones could
-    end a hair above the law's own ε.
+    The levels are rounded down: a bound at the requested ones could exceed the law's own ε.
 
-    ``weights``: λ per protected attribute, shape (k,), or None for what needs no search.
+    ``weights``: λ per protected attribute, shape (k,), or None for bounds that need no search.
     """
     if not all(isinstance(block.law, PatternLaw) for block in mechanism.blocks):
         return None

@@ -16,20 +16,20 @@ one number (or None) per protected attribute, "none" for no cap, or None for the
 multiple is of the record's ε: "0.75e"."""
 
 
-def kept_blocks(schema: Schema) -> list[Block]:
-    """Return the blocks of the columns that are released as they are."""
-    kept = set(range(len(schema.attributes))) - set(schema.protected)
-    return [Block((i,), Identity((schema.attributes[i].n_categories,))) for i in sorted(kept)]
+def unchanged_blocks(schema: Schema) -> list[Block]:
+    """Return the blocks of the unchanged columns."""
+    unchanged = set(range(len(schema.attributes))) - set(schema.protected)
+    return [Block((i,), Identity((schema.attributes[i].n_categories,))) for i in sorted(unchanged)]
 
 
 def refuse_missed_caps(mechanism: Mechanism, caps: Sequence[float | None] | None) -> None:
-    """Refuse a mechanism that does not keep the caps, one per protected attribute, as drawn."""
+    """Raise unless a mechanism, as drawn, keeps the caps, one per protected attribute."""
     schema = mechanism.schema
     for i, cap in zip(schema.protected, caps or (), strict=bool(caps)):
         if cap is not None and mechanism.epsilon_given_rest[i] > cap:
             raise InputError(
                 f"attribute '{schema.names[i]}': the cap {cap:g} on epsilon_given_rest was missed "
-                "by a rounding error of the solver; ask for a slightly smaller one"
+                "by a rounding error of the solver; request a slightly smaller one"
             )
 
 
@@ -38,7 +38,7 @@ def resolve_caps(
 ) -> tuple[float | None, ...] | None:
     """Return the cap on ``epsilon_given_rest`` per attribute in nats, or None for no cap.
 
-    ``levels``: ε per attribute, which a multiple is of; shape (k,).
+    ``levels``: ε per attribute, the base of a multiple; shape (k,).
     """
     if given_rest is None or given_rest == "none":
         return None
@@ -72,7 +72,7 @@ def resolve_caps(
 
 
 def cap_text(given_rest: GivenRest) -> str | None:
-    """Return a cap as it is written in a record; None for no cap."""
+    """Return a cap as text for a record; None for no cap."""
     if given_rest is None or given_rest == "none":
         return None
     if isinstance(given_rest, str):

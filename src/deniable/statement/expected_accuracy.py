@@ -1,17 +1,16 @@
-"""How accurate shares from a release will be: their expected errors against their size.
+"""Expected errors of a release's shares.
 
-Nothing is known of the true shares before there are data. So a share is taken to be as large as if
-the categories were equally frequent, one of a, and a cell of two attributes one of a·b; under a
-pattern law the mean square error of an attribute's shares does not depend on the truth anyway. With
-φ the attenuations, what one record adds to it is
+The true shares are taken as even, 1/a, and 1/(a·b) in a table of two attributes; under a pattern
+law the mean square error of an attribute's shares does not depend on the truth. With φ the
+attenuations, a row contributes to it
 
     one attribute    (a − 1)(1/φ² − 1)/a²
     two              ((a − 1)(1/φ_a² − 1) + (b − 1)(1/φ_b² − 1)
                       + (a − 1)(b − 1)(1/φ_ab² − 1))/(a·b)²
 
-(:func:`deniable.mechanism.prediction.expected_error`, which is asked for response matrices). Under
-forms φ² is what they tell together, Σ w_c φ_c² (docs/proofs/forms.md, Theorem 2). The standard
-error of a share goes with one over the root of the number of rows.
+(:func:`deniable.mechanism.prediction.expected_error`, which is used for response matrices). Under
+forms φ² is their joint information Σ w_c φ_c² (docs/proofs/forms.md, Theorem 2). The standard
+error of a share is inversely proportional to the root of the number of rows.
 """
 
 import math
@@ -41,8 +40,8 @@ class Shares(NamedTuple):
 
     Args:
         attributes: their names.
-        cells: how many shares there are.
-        variance: of one of them from one record; inf if the randomization has wiped them out.
+        cells: number of shares.
+        variance: of one of them from one row; inf if the randomization has destroyed them.
     """
 
     attributes: tuple[str, ...]
@@ -50,7 +49,7 @@ class Shares(NamedTuple):
     variance: float
 
     def readability(self, n_records: int, target: Target = "table") -> Readability:
-        """Return how much can be read from so many rows, if all cells are equally frequent."""
+        """Return the readability at this number of rows, if all cells are equally frequent."""
         sampled = (self.cells - 1) / self.cells**2 if target == "population" else 0.0
         error = math.sqrt((self.variance + sampled) / n_records)
         readable = self.cells if is_readable(1 / self.cells, error) else 0
@@ -62,14 +61,15 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpectedAccuracy:
-    """What can be expected of estimates, whatever the number of rows."""
+    """Expected accuracy of estimates, for any number of rows."""
 
     shares: tuple[Shares, ...]
     pairs: tuple[Shares, ...] | None
 
     def to_plain(self, n_records: int, target: Target = "table") -> dict[str, Any]:
-        """Return as plain values how much can be read from so many rows: ``attributes``, and of how
-        many tables of two attributes at least half of the cells (``pairs``; None if not known)."""
+        """Return plain values for this number of rows: the readability of ``attributes``, and the
+        number of tables of two attributes with at least half of the cells readable (``pairs``;
+        None if not known)."""
         if n_records < 1:
             raise InputError("the number of rows must be at least 1")
         pairs = None
@@ -82,8 +82,8 @@ class ExpectedAccuracy:
 
 @dataclass(frozen=True)
 class EvenTables:
-    """Tables of a design's attributes, or of parts of merged ones, if all cells are equally
-    frequent: what one record adds to a cell.
+    """Variances of cells, per row, of tables of a design's attributes or of parts of merged ones,
+    if all cells are equally frequent.
 
     >>> from deniable import Schema, design
     >>> tables = EvenTables(design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker").account)
@@ -95,12 +95,12 @@ class EvenTables:
 
     @cached_property
     def singles(self) -> dict[str, float | None]:
-        """φ by attribute, or what forms tell together; None where there is none for all rows."""
+        """φ by attribute, under forms their joint one; None where not defined for all rows."""
         strength = self.account.strength
         left = dict(zip(self._schema.names, strength.attenuation, strict=True))
-        asked = self._mechanism.positions_under_forms
-        if (told := self._told) is not None:
-            left |= zip((self._schema.names[i] for i in asked), np.diagonal(told), strict=True)
+        positions = self._mechanism.positions_under_forms
+        if (joint := self._joint) is not None:
+            left |= zip((self._schema.names[i] for i in positions), np.diagonal(joint), strict=True)
         return left
 
     @property
@@ -112,8 +112,8 @@ class EvenTables:
         return self._mechanism.schema
 
     @cached_property
-    def _told(self) -> NDArray[np.float64] | None:
-        """What forms tell of attributes and of pairs, shape (asked, asked), as a φ."""
+    def _joint(self) -> NDArray[np.float64] | None:
+        """Joint φ of attributes and pairs under forms, shape (m, m) for m such attributes."""
         forms = self._mechanism.forms
         return None if forms is None else np.sqrt(forms.pair_information())
 
@@ -127,16 +127,16 @@ class EvenTables:
         }
 
     def _pair(self, first: str, second: str) -> float | None:
-        """Return φ of two attributes that have one each, or what forms tell of them."""
+        """Return φ of two attributes that have one each, under forms their joint one."""
         (block, i), (other, j) = self._places[first], self._places[second]
         law, law_of_other = (self._mechanism.blocks[number].law for number in (block, other))
         if isinstance(law, PatternLaw) and law is law_of_other:
             if isinstance(law, VoteLaw):  # of all pairs at once
                 return float(law.bounded_pair_attenuations()[0][i, j])
-            return float(law.eigenvalues((i, j))[1, 1])
-        if self._told is None or self._mechanism.forms not in (law, law_of_other):
+            return law.pair_attenuation(i, j)
+        if self._joint is None or self._mechanism.forms not in (law, law_of_other):
             return float(self.singles[first] or 0.0) * float(self.singles[second] or 0.0)
-        return float(self._told[i, j]) if block == other else None
+        return float(self._joint[i, j]) if block == other else None
 
     def of(self, *names: str) -> Shares:
         """Return the cells of a table."""
@@ -163,7 +163,7 @@ class EvenTables:
 
 
 def expected_accuracy(account: Account) -> ExpectedAccuracy:
-    """Return how accurate estimates from a release by a design will be.
+    """Return the expected accuracy of estimates from a release by a design.
 
     >>> from deniable import Schema, design
     >>> made = design(Schema.anonymous((2, 2)), epsilon=2, method="kronecker")

@@ -1,8 +1,8 @@
 """Expected errors of chosen tables, before there are data.
 
 For even shares the figures are those of :mod:`deniable.statement.expected_accuracy`. Under a
-pattern law the mean square error of a table does not depend on the truth; which of its cells can be
-read does.
+pattern law the mean square error of a table does not depend on the truth; the set of its readable
+cells does.
 """
 
 import math
@@ -17,7 +17,8 @@ from deniable._checks import typed
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target, cell_variances, expected_error
 from deniable.mechanism.published import channel_of
-from deniable.mechanism.readability import HALF_WIDTH_ERRORS, Readability
+from deniable.mechanism.readability import Readability
+from deniable.readable import HALF_WIDTH_ERRORS
 from deniable.schema import Schema
 from deniable.schema.names import split_names
 from deniable.statement.account import Design
@@ -27,10 +28,10 @@ MOST_ATTRIBUTES = 3
 MOST_CELLS = 10**6
 
 Assumed = Literal["uniform", "worst"] | Mapping[str, Sequence[float]]
-"""What is taken to be true: even shares, the worst of all tables, or shares by attribute."""
+"""The assumed truth: even shares, the worst of all tables, or shares by attribute."""
 
 _SUM = 1e-6
-"""By how much shares may miss 1 together."""
+"""Tolerance of the sum of shares."""
 
 
 @typed
@@ -41,21 +42,21 @@ def expected_tables(
     assume: Assumed = "uniform",
     target: Target = "table",
 ) -> tuple[Readability, ...]:
-    """Return how accurate tables from a release by a design will be.
+    """Return the expected readability of tables from a release by a design.
 
     Args:
         design: of any method.
         tables: of each one to three names of attributes or of parts of merged ones, as a sequence,
             or as one text as for a shell (``"race,hhi"``).
         n_records: rows that are randomized.
-        assume: what the true table is: ``uniform``, all cells equally frequent; ``worst``, the one
-            with the largest standard error of a cell; or shares by attribute, from elsewhere and
-            not from the data, whose product it is. Attributes that are not named are uniform.
-        target: whether sampling error counts: not for the shares of these rows (``table``), but for
-            those of the ``population`` that they are a sample of.
+        assume: the true table: ``uniform``, all cells equally frequent; ``worst``, the one with
+            the largest standard error of a cell; or shares by attribute, from a source other than
+            the data, of which it is the product. Attributes that are not named are uniform.
+        target: ``table`` for the shares of these rows, without sampling error, or ``population``
+            for those of the population that they are a sample of.
 
     Raises:
-        InputError: if there are no rows, a table cannot be asked for, or shares are none.
+        InputError: if there are no rows, a table cannot be estimated, or shares are invalid.
 
     Examples:
         >>> import deniable
@@ -71,9 +72,7 @@ def expected_tables(
         raise InputError("the number of rows must be at least 1")
     schema = design.mechanism.schema
     if isinstance(assume, str) and assume not in ("uniform", "worst"):
-        raise InputError(
-            f"what is assumed is uniform, worst or shares by attribute, not '{assume}'"
-        )
+        raise InputError(f"assume: must be uniform, worst or shares by attribute, not '{assume}'")
     typed = {} if isinstance(assume, str) else checked_shares(schema, assume)
     even = EvenTables(design.account)
     return tuple(
@@ -104,7 +103,7 @@ def checked_names(schema: Schema, table: str | Sequence[str]) -> tuple[str, ...]
     cells = math.prod(each.attribute.n_categories for each in schema.variables(names))
     if cells > MOST_CELLS:
         raise InputError(
-            f"a table of {', '.join(names)} has {cells:,} cells, more than {MOST_CELLS:,}; ask for "
+            f"a table of {', '.join(names)} has {cells:,} cells, more than {MOST_CELLS:,}; use "
             "tables of fewer attributes"
         )
     return names
@@ -113,7 +112,7 @@ def checked_names(schema: Schema, table: str | Sequence[str]) -> tuple[str, ...]
 def checked_shares(
     schema: Schema, shares: Mapping[str, Sequence[float]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return shares that are assumed, by attribute.
+    """Return assumed shares, by attribute.
 
     >>> checked_shares(Schema.anonymous((2, 3)), {"a1": [0.25, 0.75]})
     {'a1': array([0.25, 0.75])}
@@ -175,8 +174,8 @@ def _expected(
 def sampling_half_width(
     schema: Schema, table: str | Sequence[str], n_records: int, assume: Assumed
 ) -> float:
-    """Return the half-width that drawing rows from a population gives a table by itself, as a
-    fraction of 1: below it no randomization is.
+    """Return the half-width of a table's interval from sampling alone, as a fraction of 1: a lower
+    limit for every randomization.
 
     >>> round(sampling_half_width(Schema.anonymous((2, 3)), "a1", 800, "uniform"), 4)
     0.0346

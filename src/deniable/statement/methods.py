@@ -38,11 +38,11 @@ Division = Literal["importance", "ratio", "grid", "sum"]
 class Method:
     """Name, limits and texts of a method.
 
-    ``largest_level``: of an attribute, in nats. ``division``: how a total is divided: by
-    ``importance`` (or by ratios where the schema has them); by ``ratio`` with the largest common
-    scale that keeps the total; by ratio over a ``grid`` of scales, where the total does not rise
-    with the scale; or in levels that add up to the total, a ``sum``. ``offered``: whether a design
-    can be requested by this name; other names occur in records only.
+    ``largest_level``: of an attribute, in nats. ``division``: of a total: by ``importance`` (or by
+    the schema's ratios); by ``ratio`` with the largest common scale that keeps the total; by ratio
+    over a ``grid`` of scales, where the total is not monotone in the scale; or into levels that
+    add up to the total, a ``sum``. ``offered``: whether a design can be requested by this name;
+    other names occur in records only.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Method:
 
     @property
     def by_strength(self) -> bool:
-        """Whether it takes strengths rather than levels."""
+        """Whether the method takes strengths rather than levels."""
         return "strength" in self.takes
 
 
@@ -81,15 +81,15 @@ INDEPENDENT_METHOD = "kronecker"
 """The method of independent responses at given levels, which has no limits of its own."""
 
 FORMS_METHOD = "forms"
-"""The method that publishes which questions a row was asked."""
+"""The method that publishes the form of each row."""
 
 INVARIANT_METHOD = "invariant"
 MATRIX_METHOD = "matrix"
-"""What a record calls matrices that were made from a table, and matrices that were given."""
+"""Names in a record of matrices made from a table, and of matrices given by the user."""
 
 DEFAULT_CAP = "2x"
 DEFAULT_PAIR_FLOOR = 0.5
-"""What ``balanced`` keeps by default: why a floor is needed is
+"""Default cap and floor of ``balanced``; the need for a floor is
 docs/proofs/clipped.md, Proposition 5."""
 
 
@@ -98,19 +98,19 @@ def _inputs(*names: Input) -> frozenset[Input]:
 
 
 _SEARCHED = frozenset(law.family for law in (PatternTable, ProductLaw, GatedSum, VoteBlend))
-"""Families that a search for the smallest ε ends with."""
+"""Families of the results of a search for the smallest ε."""
 
 METHODS: dict[str, Method] = {
     spec.name: spec
     for spec in (
         Method(
             DEFAULT_METHOD,
-            "near the smallest ε of the record for the levels, with a cap on what someone learns "
-            "of an attribute who knows the rest, and every pair of attributes estimable",
+            "near the smallest ε of the record for the levels, with a cap on disclosure of an "
+            "attribute to an observer of the rest, and every pair of attributes estimable",
             label="balanced",
-            description="the law of smallest ε found that keeps every requested level, caps what "
-            "is learnt by someone who knows the rest of the row, and leaves every table of two "
-            "attributes estimable",
+            description="the law of smallest ε found that keeps every requested level, caps "
+            "disclosure to an observer with knowledge of the rest of the row, and leaves every "
+            "table of two attributes estimable",
             takes=_inputs("importance", "caps", "floor"),
             division="importance",
             given_rest=DEFAULT_CAP,
@@ -121,7 +121,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "optimal",
-            "the smallest ε of the record for the levels, with a proof, and nothing else asked",
+            "the smallest ε of the record for the levels, with a proof, without caps or floor",
             label="optimum",
             description="the law of smallest ε that keeps every requested level, with a proof of "
             "how near to the smallest it is",
@@ -133,8 +133,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "lp",
-            f"the same by a linear program, up to {LP_MAX_ATTRIBUTES} attributes, with caps and "
-            "floor if asked (Yamamoto and Shibuya)",
+            f"the same by a linear program, up to {LP_MAX_ATTRIBUTES} attributes, with optional "
+            "caps and floor (Yamamoto and Shibuya)",
             label="linear program",
             description="privacy-optimized randomized response, linear program (Yamamoto and "
             "Shibuya, Algorithms 1 and 2)",
@@ -183,8 +183,8 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             STRENGTH_METHOD,
-            "λ-randomization: an independent response for each attribute, asked for by λ, "
-            "strength, covariances to preserve, or bistochastic matrices (Ruiz)",
+            "λ-randomization: an independent response for each attribute, given by λ, strength, "
+            "covariances to preserve, or bistochastic matrices (Ruiz)",
             label="λ-randomization",
             description="λ-randomization: an independent bistochastic response for each attribute "
             "(Ruiz)",
@@ -196,7 +196,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             "joint",
-            "one response on whole records, asked for by one ε, λ or strength (Ruiz)",
+            "one response on whole records, given by one ε, λ or strength (Ruiz)",
             label="joint λ-randomization",
             description="one randomized response on whole records, the product of all categories "
             "(Ruiz, section 3)",
@@ -208,29 +208,29 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             FORMS_METHOD,
-            "different people are asked different questions, and it is released who was asked "
-            "what: the smallest errors of shares, and of pairs as far as they count",
+            "different questions for different respondents, with the form of each row released: "
+            "the smallest errors of shares, and of pairs by their importance",
             label="forms",
             description="published forms: every row answers one of several forms, each of which "
-            "asks some attributes, drawn without looking at the record; the shares of the forms "
+            "includes some attributes, drawn independently of the record; the shares of the forms "
             "and their laws are those of least variance found",
             families=frozenset({PublishedForms.family}),
             takes=frozenset({"total", "importance", "caps", "forms"}),
-            instead_of_levels="a level belongs to a form, and whoever is asked one question alone "
+            instead_of_levels="a level belongs to a form, and a form with one attribute alone "
             "spends all of it there: give a total, and importances or largest levels",
             together=True,
-            remark="A form asks some of the attributes. An attribute's ε is that of the people who "
-            "are asked it in the least favourable form; of the others nothing is released.",
+            remark="A form includes some of the attributes. An attribute's ε is that of the least "
+            "favourable form that includes it; rows with other forms release no value of it.",
             style=("#56B4E9", "v", "-"),
         ),
         Method(
             INVARIANT_METHOD,
             "invariant PRAM, made by the command pram from a table",
             description="invariant post-randomization (PRAM): matrices made from the table so that "
-            "its frequencies are kept in expectation (Gouweleeuw, Kooiman, Willenborg and de Wolf)",
-            remark="Under invariant PRAM a value that is not kept is drawn by a matrix made from "
-            "the table, more often from frequent categories; “kept” is the share of this table's "
-            "values that are expected to be the true ones.",
+            "its expected frequencies are unchanged (Gouweleeuw, Kooiman, Willenborg and de Wolf)",
+            remark="Under invariant PRAM a changed value is drawn by a matrix made from "
+            "the table, more often from frequent categories; “kept” is the expected share of this "
+            "table's values that are the true ones.",
             offered=False,
             takes=frozenset(),
             families=frozenset({InvariantChannel.family}),
@@ -263,7 +263,7 @@ def method_named(name: str) -> Method:
 
 
 def check_number(method: Method, n_attributes: int) -> None:
-    """Do nothing if a method is for so many protected attributes.
+    """Raise unless a method takes this number of protected attributes.
 
     >>> check_number(METHODS["closed-form"], 2)
     """
@@ -287,7 +287,7 @@ def methods_taking(*inputs: Input, joined: str = "or") -> str:
 
 def methods_table() -> str:
     """Return the table of methods in docs/methods.md, in Markdown."""
-    rows = [("method", "the law", "attributes", "is told")]
+    rows = [("method", "law", "attributes", "inputs")]
     for spec in METHODS.values():
         if not spec.offered:
             continue
@@ -308,5 +308,5 @@ _INPUT_NAMES: dict[Input, str] = {
     "order": "an order",
     "strength": "λ or strengths",
     "matrices": "matrices",
-    "forms": "what pairs count, how much a form may ask, and whether answers may name sets",
+    "forms": "importance of pairs, questions per form, answer sets",
 }

@@ -1,4 +1,4 @@
-"""The four observers of a release, with the numbers that the report's "Who sees what" shows."""
+"""The four observers of a release, with the numbers of their table in the report."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from deniable.statement.account import Design
 
 @dataclass(frozen=True)
 class Observer:
-    """What somebody can learn.
+    """The levels of one of the four observers.
 
     ``least``: ε in nats of the best protected attribute, or set of columns; None if unbounded.
     """
@@ -22,7 +22,7 @@ class Observer:
 
     @property
     def factor(self) -> float | None:
-        """e^ε: how many times the odds of anything can change; None if unbounded, or too large for
+        """e^ε: limit on the factor by which odds change; None if unbounded, or too large for
         a number."""
         if self.largest is None or self.largest > math.log(1e300):
             return None
@@ -34,7 +34,7 @@ class Observer:
 
 
 def observers(design: Design) -> tuple[Observer, ...]:
-    """Return what the four observers can learn from a release by a design.
+    """Return the levels of the four observers of a release by a design.
 
     >>> from deniable import Schema, design
     >>> made = design(Schema.anonymous((2, 3)), attribute_epsilon=[1, 2], method="kronecker")

@@ -1,9 +1,8 @@
-"""The plain-value record of a mechanism: what is stored, published, and checked when read back.
+"""The plain-value record of a mechanism: stored, published, and checked when it is read.
 
-A record holds the integers that the sampler draws from, so whoever has it can recompute every
-number in it. Reading one recomputes them all: the levels are a function of the integers alone and
-come out the same on every machine, so a record whose statements differ from its law has been
-altered, and is refused.
+A record contains the integers that the sampler draws from, so every number in it can be recomputed.
+Reading recomputes all of them: levels are a function of the integers alone and the same on every
+machine, so a record whose statements differ from its law has been altered, and is refused.
 """
 
 import hashlib
@@ -37,7 +36,7 @@ from deniable.statement.stored import (
 
 
 def attribute_rows(design: Design) -> list[dict[str, Any]]:
-    """Return what is stated of each attribute, in the schema's order."""
+    """Return the record's statements on each attribute, in the schema's order."""
     mechanism = design.mechanism
     strength, guesses = design.account.strength, design.account.best_guesses
     asked = asked_shares(mechanism)
@@ -54,7 +53,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "strength": strength.attribute_strength[i],
             **({"asked": asked[i]} if i in asked else {}),
             **({"parts": [part.name for part in attribute.parts]} if attribute.parts else {}),
-            # Only where a response matrix has a prior; there is nothing to say of the others.
+            # Only where a response matrix has a prior.
             **({"best_guess": g.to_plain()} if (g := guesses[i]) else {}),
         }
         for i, attribute in enumerate(mechanism.schema.attributes)
@@ -62,15 +61,15 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
 
 
 def _proper(attenuation: float | None) -> float | None:
-    # λI + (1 − λ)P* with 0 < λ < 1: neither released as it is, nor told less often than by chance.
+    # λI + (1 − λ)P* with 0 < λ < 1: not unchanged, and better than chance.
     return attenuation if attenuation is not None and 0 < attenuation < 1 else None
 
 
 def design_to_plain(design: Design) -> dict[str, Any]:
     """Return a design's statements: the fields that ``design --json`` and ``inspect`` print.
 
-    Whether a level given the rest is only a bound follows from the law, takes a look at many
-    outputs, and is in no record.
+    Whether a level given the rest is only a bound follows from the law, takes long to compute, and
+    is in no record.
     """
     bounds = design.mechanism.given_rest_at_most
     rows = zip(attribute_rows(design), bounds, strict=True)
@@ -93,7 +92,7 @@ def design_to_plain(design: Design) -> dict[str, Any]:
 def certificate_to_plain(design: Design) -> dict[str, Any] | None:
     """Return the proof of the lower bound: the vector λ, one weight per protected attribute.
 
-    The digest tells a proof that was tampered with from one that proves as much with other numbers.
+    The digest distinguishes an altered proof from another valid one.
     """
     if design.weights is None:
         return None
@@ -101,8 +100,8 @@ def certificate_to_plain(design: Design) -> dict[str, Any] | None:
 
 
 def proof_to_plain(design: Design) -> dict[str, Any] | None:
-    """Return the certificate for scripts: λ, and beside it the laws of votes, whose weights and
-    thresholds give the ε that λ bounds from below."""
+    """Return the certificate for scripts: λ, and the laws of votes, whose weights and thresholds
+    give the ε that λ bounds from below."""
     certificate = certificate_to_plain(design)
     if certificate is None:
         return None
@@ -122,10 +121,9 @@ def _digest(weights: Sequence[float]) -> str:
 def mechanism_to_plain(design: Design) -> dict[str, Any]:
     """Return the whole record of a design: schema, laws, and the numbers that follow from them.
 
-    What was asked for is not among them, and neither is the optimum without a cap: whoever reads
-    the record could not check it.
+    The request and the optimum without a cap are left out: they cannot be checked from the record.
     """
-    from importlib.metadata import version  # only here: what only reads a record need not load it
+    from importlib.metadata import version  # slow to import, and not needed for reading
 
     mechanism = design.mechanism
     names = mechanism.schema.names
@@ -182,11 +180,11 @@ def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> D
 
 
 def _check_statements(design: Design, stored: StoredMechanism) -> None:
-    """Refuse a record that says more, less or other than its law.
+    """Raise if a record's statements differ from its law.
 
-    The claim has been checked against the law from one side when the mechanism was built; equality
-    is required here, because the levels are computed from integers and repeat exactly; levels of
-    laws with error bounds, within what another machine's mathematics may change.
+    Building the mechanism has checked its claim from one side. Equality is required here: levels
+    are computed from integers and repeat exactly; levels of laws with error bounds repeat within
+    the rounding of another machine's mathematics.
     """
     rows = msgspec.to_builtins(stored.attributes)
     for true, stated in zip(attribute_rows(design), rows, strict=True):
@@ -212,7 +210,7 @@ def _check_statements(design: Design, stored: StoredMechanism) -> None:
 
 
 def _check_limits(design: Design) -> None:
-    """Refuse a record whose laws do not keep the total, the cap and the floor that it states."""
+    """Raise if a record's laws exceed its total or caps, or miss its floor."""
     mechanism = design.mechanism
     if design.budget is not None and design.epsilon > design.budget:
         raise InputError("the mechanism has been altered: its ε is above the total it states")
@@ -234,13 +232,13 @@ def _check_limits(design: Design) -> None:
         if cap is not None and mechanism.epsilon_given_rest[i] > cap * (1 + _LIMIT_ROUNDING):
             raise InputError(
                 f"the mechanism has been altered: '{mechanism.schema.names[i]}' does not keep the "
-                "cap on epsilon_given_rest that is stated"
+                "stated cap on epsilon_given_rest"
             )
 
 
 def _check_method(design: Design) -> None:
-    """Refuse a record whose laws are none that its method makes. Which of the methods that make
-    such laws has found them cannot be told."""
+    """Raise if the record's method does not make its laws; methods with the same laws cannot be
+    distinguished."""
     spec, mechanism = METHODS[design.method], design.mechanism
     families = {block.law.family for block in mechanism.blocks} - _BESIDE_ANY
     if spec.families is not None:
@@ -259,12 +257,12 @@ def _check_method(design: Design) -> None:
     if lacks_proof(design, spec):
         raise InputError(
             f"the mechanism has been altered: method {design.method} gives the smallest ε for its "
-            "levels, and the record does not prove that it is"
+            "levels, and the record contains no proof of it"
         )
 
 
 _BESIDE_ANY = {"identity", "matrix", "designed matrix"}
-"""Families of kept columns and of attributes with a matrix of their own, whatever the method."""
+"""Families of unchanged columns and of attributes with their own matrix, under any method."""
 
 _LIMIT_ROUNDING = 1e-5
 """Caps are written with six digits, and multiples are of requested levels."""
@@ -275,7 +273,7 @@ def _is_solved(block: Block) -> bool:
 
 
 def _check_bound(design: Design, stored: StoredMechanism) -> None:
-    """Verify the proof: the stored bound must be what the stored λ proves, and lie below ε."""
+    """Verify the proof: the stored λ must prove the stored bound, and the bound lie below ε."""
     if stored.certificate is not None and stored.certificate.digest != _digest(
         stored.certificate.weights
     ):
@@ -294,10 +292,10 @@ def _check_bound(design: Design, stored: StoredMechanism) -> None:
         raise _altered("the record", "gap", design.gap, stored.gap)
 
 
-def _altered(what: str, key: str, true: Any, stated: Any) -> InputError:
+def _altered(subject: str, key: str, true: Any, stated: Any) -> InputError:
     return InputError(
-        f"the mechanism has been altered: {key} of {what} is stated as {stated}, and its law gives "
-        f"{true}"
+        f"the mechanism has been altered: {key} of {subject} is stated as {stated}, and its law "
+        f"gives {true}"
     )
 
 
@@ -314,10 +312,10 @@ def _close(true: float | None, stated: float | None) -> bool:
 
 
 def _proves(proved: float | None, stated: float | None, n_weights: int) -> bool:
-    """Whether a certificate bears out a stated bound.
+    """Whether a certificate proves a stated bound.
 
-    The sum over all patterns of few attributes repeats. For many the mean is taken on
-    a grid, and a bound that is stated lower is true as well.
+    For few attributes the sum over all patterns repeats exactly. For many the mean is taken on a
+    grid, and a smaller stated bound is true too.
     """
     from deniable.proofs.certificate import MAX_ENUMERATED
 
@@ -340,7 +338,7 @@ def read_design(path: str | Path) -> Design:
     """Read a mechanism from ``mechanism.json``, a release's ``record.json``, or its folder.
 
     Raises:
-        InputError: if there is none, or it does not hold together; the sentence names the file.
+        InputError: if there is none, or its parts are inconsistent; the message names the file.
 
     Examples:
         >>> import deniable
@@ -355,8 +353,8 @@ def read_design(path: str | Path) -> Design:
     plain = read_json(path)
     if "expost" in plain and "mechanism" not in plain:
         raise InputError(
-            f"{path}: the strata of this release have a mechanism each, made for its table; it can "
-            "be inspected and estimated from, and nothing else"
+            f"{path}: this release has a mechanism per stratum, made for its table; it can only "
+            "be inspected and estimated from"
         )
     rows = _rows_of(plain)
     if plain.get("format") != FORMAT and isinstance(plain.get("mechanism"), dict):
@@ -368,7 +366,7 @@ def read_design(path: str | Path) -> Design:
 
 
 def released_rows(path: Path) -> int | None:
-    """Return how many rows a record says were released; None for the file of a mechanism."""
+    """Return the number of released rows in a record; None for the file of a mechanism."""
     return _rows_of(read_json(path))
 
 

@@ -1,13 +1,12 @@
-"""The fields of a mechanism's record, and how records are read.
+"""The fields of a mechanism's record, and its reading.
 
-A record states numbers. Every one of them follows from its laws and is computed again when it is
-read; sentences are a function of the numbers and are not in it, nor is what was merely asked for.
-A field is added in one place: to a structure here (a law's, in the law's module), which decides
-what is written, what is read, and what the published JSON Schema says. Types, sizes and depths are
-checked by these structures before anything is built.
+A record contains numbers that follow from its laws and are computed again when it is read; it
+contains neither sentences, which are functions of the numbers, nor the request. A field is added to
+one structure (a law's, in the law's module), which determines writing, reading and the published
+JSON Schema. These structures check types, sizes and depths before anything is built.
 
-When a format changes, its version rises, and only that version is read: nothing older has been
-published (tests/golden holds a file of every kind).
+When a format changes, its version rises, and only that version is read (tests/golden has a file of
+every kind).
 """
 
 import re
@@ -28,7 +27,7 @@ MOST_BYTES = 1 << 31
 """Of a record: far more than a mechanism of a million attributes takes."""
 
 Level = Annotated[float, msgspec.Meta(ge=0)] | None
-"""In nats; null where nothing is promised."""
+"""In nats; null if unbounded."""
 
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)] | None
 Software = Annotated[str, msgspec.Meta(pattern=r"^deniable [0-9A-Za-z.+-]{1,40}$(?!\n)")]
@@ -37,7 +36,7 @@ Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 
 
 class StoredBestGuess(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """How well someone can guess who knows the prior that a matrix was designed for."""
+    """Success of guesses by an observer who knows the prior of a designed matrix."""
 
     before: Probability
     success: Probability
@@ -48,7 +47,7 @@ class StoredBestGuess(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
 
 
 class StoredAttribute(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What is stated of an attribute: levels in nats, probabilities, λ, strength (0 to 1)."""
+    """The statements on an attribute: levels in nats, probabilities, λ, strength (0 to 1)."""
 
     name: str
     categories: Annotated[int, msgspec.Meta(ge=2)]
@@ -98,17 +97,17 @@ class StoredMechanism(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def fields_of(kind: type[msgspec.Struct], stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a structure has fields for, in its order."""
+    """Return the values that a structure has fields for, in its order."""
     return {name: stated[name] for name in kind.__struct_encode_fields__ if name in stated}
 
 
 def check_version(plain: Mapping[str, Any], name: str, version: int) -> None:
-    """Refuse a file of another format or another version of it."""
+    """Raise for a file of another format or version."""
     if plain.get("format") != name:
         raise InputError(f"this is not a {name.removeprefix('deniable ')} written by deniable")
     written = plain.get("format_version")
     if not isinstance(written, int) or isinstance(written, bool) or written < 1:
-        raise InputError("the file does not say by which version of the format it was written")
+        raise InputError("the file does not state its format_version")
     if written != version:
         from importlib.metadata import version as installed
 
@@ -129,12 +128,12 @@ def _writer(plain: Mapping[str, Any]) -> str:
 _Stored = TypeVar("_Stored", bound=msgspec.Struct)
 
 
-def decoded(plain: Any, kind: type[_Stored], what: str) -> _Stored:
+def decoded(plain: Any, kind: type[_Stored], name: str) -> _Stored:
     """Return plain values as a structure, after checking every type and size."""
     try:
         return msgspec.convert(plain, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError) as error:
-        raise InputError(f"{what} has been altered: {error}") from None
+        raise InputError(f"{name} has been altered: {error}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:

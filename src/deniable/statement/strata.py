@@ -1,4 +1,4 @@
-"""The designs of a table's strata: as they are stored in a record, and read back."""
+"""The designs of a table's strata: writing to and reading from a record."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from deniable.statement.stored import Rows, decoded, read_json
 
 @dataclass(frozen=True)
 class Designs:
-    """A design for each stratum of a table; a table that is not divided is one (:meth:`one`)."""
+    """A design for each stratum of a table; an undivided table is one (:meth:`one`)."""
 
     designs: Mapping[str, Design]
     column: str | None = None
@@ -30,7 +30,7 @@ class Designs:
 
     @classmethod
     def one(cls, design: Design, n_rows: int | None = None) -> "Designs":
-        """Return the design of a table that is not divided, and its rows if there are any yet."""
+        """Return the design of an undivided table, with the number of its rows if it is known."""
         return cls({"": design}, None, {} if n_rows is None else {"": n_rows})
 
     @cached_property
@@ -80,7 +80,7 @@ def read_designs(path: str | Path) -> Designs:
 
 
 class StoredStratum(msgspec.Struct, forbid_unknown_fields=True):
-    """One value of the column that forms the strata, and what randomized its rows."""
+    """One value of the column that forms the strata, and the mechanism of its rows."""
 
     stratum: str
     rows: Rows
@@ -88,7 +88,7 @@ class StoredStratum(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredStrata(msgspec.Struct, forbid_unknown_fields=True):
-    """The strata that the values of a kept column form."""
+    """The strata by the values of an unchanged column."""
 
     column: str
     mechanisms: list[StoredStratum]

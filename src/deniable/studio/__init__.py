@@ -1,9 +1,8 @@
-"""A page on this machine: see what a mechanism promises and what it costs, and make the release.
+"""Studio: a local web page that shows the guarantee and cost of a mechanism, and makes releases.
 
-A *draft* is all that somebody has in mind: a schema, wishes, and what they compare; the page is a
-function of it. Numbers come from the library, in a process of their own that is ended when the
-wish changes (`working`); what is made is made by the command line (`making`).
-docs/studio.md is for who uses it.
+A *draft* is a schema, a request, and requests to compare with; the page is a function of it. The
+library computes in a separate process, stopped when the request changes (`working`); the command
+line makes files (`making`). User documentation: docs/studio.md.
 """
 
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ from deniable.errors import InputError
 
 
 def check_installed() -> None:
-    """Do nothing if what the page needs is installed."""
+    """Raise unless the packages of the page are installed."""
     check_collecting()
     if find_spec("tomli_w") is None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What is computed for a wish, in a process of its own: plain values, as the command line's."""
+"""Results for a request, computed in a separate process: plain values as of the command line."""
 
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,15 @@ def made(wish: Wish, **others: Any) -> Design:
 
 
 def tables_of(design: Design, wish: Wish) -> list[list[str]]:
-    """Return the tables whose errors are told: every attribute, and those of interest."""
+    """Return the tables with expected errors: every attribute, and those of interest."""
     schema = design.mechanism.schema
     singles = [[schema.names[i]] for i in schema.protected]
     return singles + [table for table in wish.tables if table not in singles]
 
 
 def answer(wish: Wish) -> dict[str, Any]:
-    """Return what is told of a wish: ``statements``, as ``deniable design --json`` prints them, and
-    ``mechanism``, the text of its file."""
+    """Return ``statements``, as ``deniable design --json`` prints them, and ``mechanism``, the text
+    of its file."""
     found = made(wish)
     tables = tables_of(found, wish)
     statements = design_statements(

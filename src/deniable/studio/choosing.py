@@ -1,4 +1,4 @@
-"""What an ε comes to, for the people who choose it; no ε is called right here."""
+"""Consequences of an ε, for the people who choose it; no ε is recommended."""
 
 import math
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def largest_epsilon(prior: float, limit: float) -> float:
 
 def ladder(wish: Wish, words: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return the ε to choose from: ``total``, of all releases of the same people; ``each``, of one
-    of them, as it is typed; ``words``, none for the ε at which the limit is kept."""
+    release, as typed; ``words``, empty for the ε at the limit."""
     totals = {float(epsilon): text for epsilon, text in words}
     if 0 < wish.prior < wish.limit:
         totals.setdefault(float(rounded_down(largest_epsilon(wish.prior, wish.limit))), "")

@@ -1,4 +1,4 @@
-"""Changes to the schema, as they are made in the page."""
+"""Changes of the schema from the page."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ _PER_ATTRIBUTE = ("level", "importance", "shares")
 
 
 def problem_of(attribute: Plain) -> str:
-    """Return what is wrong with a declaration by itself; empty if nothing is.
+    """Return the problem of a declaration by itself; empty if there is none.
 
     >>> problem_of({"name": "sex", "categories": ["f"]})
     "attribute 'sex' has 1 category; randomized response needs at least 2"
@@ -57,7 +57,7 @@ def declare(draft: Draft, form: Form) -> Draft:
 
 
 def _take_columns(new: dict[str, Any], form: Form) -> None:
-    """Put what was typed of columns into a declaration; what was not touched stays as it is."""
+    """Put the typed fields of columns into a declaration; other fields remain."""
     names = [name for line in form.get("names", "").splitlines() if (name := line.strip())] or [""]
     if names != "\n".join(names_of(new)).splitlines():
         del new["names" if "names" in new else "name"]
@@ -82,10 +82,10 @@ def _take_columns(new: dict[str, Any], form: Form) -> None:
 
 
 def category_lines(attribute: Plain) -> str:
-    """Return the categories of a declaration as they are typed: one per line, with its label.
+    """Return the categories of a declaration as typed: one per line, with its label.
 
     >>> category_lines({"categories": [1, 2], "labels": {"1": "male"}})
-    '1 = male\\n2'
+    '1 = male\n2'
     """
     labels = attribute.get("labels", {})
     codes = map(category_text, attribute.get("categories", ()))
@@ -115,7 +115,7 @@ def add(draft: Draft, form: Form) -> Draft:
 
 
 def remove(draft: Draft, form: Form) -> Draft:
-    """Return the draft without an attribute, and without what was wished of it."""
+    """Return the draft without an attribute and its part of the request."""
     place = _place(draft, form)
     gone = names_of(draft.attributes[place])
     left = [one for i, one in enumerate(draft.attributes) if i != place]
@@ -145,7 +145,7 @@ def merge(draft: Draft, form: Form) -> Draft:
         raise InputError(problem)
     left = [one for i, one in enumerate(draft.attributes) if i not in (place, other)]
     left.insert(min(place, other), merged)
-    return _with(draft, left)  # tables of its parts can still be asked for
+    return _with(draft, left)  # tables of its parts remain available
 
 
 def split(draft: Draft, form: Form) -> Draft:
@@ -158,7 +158,7 @@ def split(draft: Draft, form: Form) -> Draft:
 
 
 def confirm_all(draft: Draft, _form: Form) -> Draft:
-    """Return the draft with nothing marked as drafted: somebody has looked at all of it."""
+    """Return the draft with every drafted mark removed: a user has checked all of it."""
     return _with(draft, list(map(_confirmed, draft.attributes)))
 
 
@@ -168,7 +168,7 @@ def _confirmed(one: Plain) -> dict[str, Any]:
 
 
 def about(draft: Draft, form: Form) -> Draft:
-    """Return the draft with another title, and other columns that are released as they are."""
+    """Return the draft with a new title and new unchanged columns."""
     plain = {**draft.schema, "title": form.get("title", "")}
     if (keep := form.get("keep", "")) != ", ".join(draft.kept):
         plain["keep"] = [name for name in re.split(r"[,;]\s*", keep) if name]
@@ -177,7 +177,7 @@ def about(draft: Draft, form: Form) -> Draft:
 
 
 ROLES = ("randomize", "keep", "leave_out", "person")
-"""What becomes of a column of the table."""
+"""Roles of a column of the table."""
 
 
 def columns_in(attribute: Plain) -> list[str]:

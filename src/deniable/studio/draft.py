@@ -1,4 +1,4 @@
-"""What somebody has in mind, and the file that it is kept in."""
+"""The draft and its file."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Draft:
-    """A schema, what is wished of a design of it, and wishes to compare with."""
+    """A schema, a design request, and requests to compare with."""
 
     schema: Plain = field(default_factory=dict)
     wish: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Draft:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The columns that are released as they are."""
+        """The columns released unchanged."""
         return tuple(self.schema.get("keep", ()))
 
     def to_toml(self) -> str:
@@ -117,7 +117,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def usual(name: str) -> str:
-    """Return what stands in a control at first."""
+    """Return the default of a control."""
     return DEFAULTS.get(name, "")
 
 
@@ -142,7 +142,7 @@ class OutdatedError(InputError):
     """A change of the draft is not saved, because the file has been changed by another program."""
 
     def __init__(self, mine: Draft) -> None:
-        super().__init__("the draft has been changed elsewhere; nothing was saved")
+        super().__init__("the draft has been changed elsewhere; it was not saved")
         self.mine = mine
 
 

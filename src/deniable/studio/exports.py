@@ -1,4 +1,4 @@
-"""What can be taken along: files, and two programs that make the same mechanism again."""
+"""Exports: files, and two programs that make the same mechanism."""
 
 import pprint
 import shlex
@@ -28,7 +28,7 @@ def options(wish: Wish) -> list[str]:
     """Return a wish as options of ``deniable design``."""
     schema = Schema.from_plain(wish.schema)
     if [schema.names[i] for i in schema.protected] == list(wish.responses):
-        return []  # nothing is left to be designed
+        return []  # no design is needed
     return [f"{_OPTIONS[name]}={value}" for name, value in wish.arguments.items()]
 
 

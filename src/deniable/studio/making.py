@@ -1,4 +1,4 @@
-"""What is made: by the command line, as whoever types it would make it."""
+"""Jobs: commands that the studio runs as a user would run them."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ class Job:
     lines: list[str] = field(default_factory=list)
     of: str = ""
     printed: bytes = b""
-    """What it printed as its result."""
+    """Its standard output."""
     doing: str = ""
     fraction: float | None = None
     """How much of ``doing`` is done."""
@@ -45,7 +45,7 @@ class Job:
 
     @property
     def command(self) -> str:
-        """The command, as it is typed; of a file in the cache the name alone."""
+        """The command as typed; of a file in the cache only the name."""
         return shlex.join(["deniable", *map(self._shown, self.arguments)])
 
     @property
@@ -62,14 +62,14 @@ class Job:
         return text if self.cache is None else re.sub(_below(self.cache), "", text)
 
     def result(self) -> Any:
-        """Return what it printed, if that is JSON; else None."""
+        """Return its output as JSON; None if it is not JSON."""
         try:
             return json.loads(self.printed)
         except ValueError:
             return None
 
     async def run(self) -> None:
-        """Run to the end; what is cancelled is stopped first, as by the keys Control and C."""
+        """Run to the end; a cancelled job is first interrupted, as by Control-C."""
         self._process = process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "deniable", *self.words),
             cwd=self.folder,
@@ -131,7 +131,7 @@ SHARED = {
     "sign": "--sign",
     "also": "--as",
 }
-"""What the form of a release asks for, by the option that it becomes."""
+"""Fields of the release form, by option."""
 
 TICKED = {
     "shuffle": "--shuffle",
@@ -144,7 +144,7 @@ TICKED = {
 
 
 def options(form: Mapping[str, str]) -> list[str]:
-    """Return the options that a form asks for.
+    """Return the command-line options of a form.
 
     >>> options({"output": "release", "person": "", "shuffle": "yes"})
     ['--output=release', '--shuffle']
@@ -157,7 +157,7 @@ def options(form: Mapping[str, str]) -> list[str]:
 
 
 CHECKED = ("--check", "--json")
-"""What makes a command check what it would make."""
+"""The option of a dry run."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def problems_of(jobs: Iterable[Job], labels: Mapping[str, str]) -> list[Problem]
 
 
 def notes_of(job: Job, labels: Mapping[str, str]) -> list[Problem]:
-    """Return what a command said besides the reasons why it refused."""
+    """Return the output of a command without its refusals."""
     ends = [at for at, line in enumerate(job.lines) if line.startswith(_REFUSED)]
     return _with_controls(dict.fromkeys(job.lines[: ends[0]] if ends else job.lines, ""), labels)
 
@@ -210,10 +210,10 @@ def _with_controls(said: Mapping[str, str], labels: Mapping[str, str]) -> list[P
 
 
 def _refusals(lines: Sequence[str]) -> list[str]:
-    """Return the reasons in what a command said.
+    """Return the refusals in the output of a command.
 
     >>> _refusals(["a note", "deniable: refused for 2 reasons:", "  one", "    more", "  two"])
-    ['one\\n    more', 'two']
+    ['one\n    more', 'two']
     """
     text = "\n".join(lines).rpartition(_REFUSED)[2]
     first, *reasons = re.split(r"\n  (?! )", text)

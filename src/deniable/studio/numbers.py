@@ -36,8 +36,8 @@ _SPACES = " \N{NO-BREAK SPACE}\N{THIN SPACE}\N{NARROW NO-BREAK SPACE}"
 
 
 def plain(typed: str, separators: str, *, whole: bool = False) -> str:
-    """Return a number as a language writes it, with a decimal point and nothing between thousands;
-    what is no such number is left as it is, and what can be read in two ways is refused later.
+    """Return a number of a language with a decimal point and without thousands separators; other
+    text is returned unchanged, and ambiguous numbers are refused later.
 
     >>> plain("10.000", ",.", whole=True), plain("12 000", ".,"), plain("1.234,5", ",.")
     ('10000', '12000', '1234.5')
@@ -66,7 +66,7 @@ def shown(text: str, separators: str) -> str:
 
 
 def rounded_down(value: float) -> str:
-    """Return a number as it is typed, to six digits that are no more.
+    """Return a number as typed, rounded down to six digits.
 
     >>> rounded_down(1 / 3), rounded_down(2.0)
     ('0.333333', '2')
@@ -76,7 +76,7 @@ def rounded_down(value: float) -> str:
 
 
 def written(value: float) -> str:
-    """Return a number as it is typed, every digit of it.
+    """Return a number as typed, with every digit.
 
     >>> written(1.25), written(1e-7), written(3.0)
     ('1.25', '0.0000001', '3')
@@ -86,7 +86,7 @@ def written(value: float) -> str:
 
 
 def rounded_up(value: float) -> str:
-    """Return a number as it is typed, to six digits that are no less.
+    """Return a number as typed, rounded up to six digits.
 
     >>> rounded_up(3.00000001), rounded_up(0.5)
     ('3.00001', '0.5')

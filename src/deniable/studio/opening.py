@@ -1,4 +1,4 @@
-"""What a draft begins with: a schema, a mechanism, a table, a draft that is there, or names."""
+"""Starts of a draft: a schema, a mechanism, a table, an existing draft, or names."""
 
 import asyncio
 import csv
@@ -19,12 +19,10 @@ from deniable.studio.place import Place
 from deniable.studio.wish import from_document
 from deniable.studio.working import in_process
 from deniable.tables.drafting import draft_with_reasons
+from deniable.tables.formats import TABLE_ENDINGS
 from deniable.tables.reading import AS_FOUND
 
-TABLES = (".csv", ".csv.gz", ".parquet", ".xlsx", ".ods", ".sav", ".dta", ".sas7bdat", ".xpt")
-"""How the names of files end that are tables."""
-
-OPENED = (".toml", ".json", *TABLES)
+OPENED = (".toml", ".json", *TABLE_ENDINGS)
 """How the names of files end that a draft can begin with."""
 
 
@@ -40,10 +38,10 @@ async def draft_of(path: Path, file_format: FileFormat = AS_FOUND) -> Draft:
         return from_document(tomllib.loads(path.read_text(encoding="utf-8")))
     if name.endswith(".json"):
         return _of_mechanism(path)
-    if not name.endswith(TABLES):
+    if not name.endswith(TABLE_ENDINGS):
         raise InputError(
             f"{path}: this is no schema or draft (.toml), no mechanism (.json) and no table "
-            f"({', '.join(TABLES)})"
+            f"({', '.join(TABLE_ENDINGS)})"
         )
     text, reasons = await in_process(draft_with_reasons, str(path), file_format)
     plain = tomllib.loads(text)
@@ -56,10 +54,10 @@ def _of_mechanism(path: Path) -> Draft:
     design = read_design(path)
     mechanism, method = design.mechanism, METHODS[design.method]
     if method.by_strength and "total" not in method.takes:
-        method = METHODS[INDEPENDENT_METHOD]  # the same law, asked for by levels
+        method = METHODS[INDEPENDENT_METHOD]  # the same law, requested by levels
     draft = from_document(mechanism.schema.to_plain())
     if design.budget is None and "levels" in method.takes:
-        # A level is kept to 1e-9, so that its ninth digit is the one that was asked for.
+        # Levels are exact to 1e-9, so that the ninth digit equals the request.
         levels = [float(f"{level:.9g}") for level in mechanism.attribute_epsilon]
         named = {
             f"level.{mechanism.schema.names[i]}": written(levels[i])
@@ -78,7 +76,7 @@ def _of_mechanism(path: Path) -> Draft:
 
 
 def of_names(text: str) -> Draft:
-    """Return the draft of columns that only have names yet: yes or no, until somebody knows better.
+    """Return the draft of named columns, yes or no until edited.
 
     >>> [one["name"] for one in of_names("smokes, drinks").attributes]
     ['smokes', 'drinks']
@@ -97,12 +95,12 @@ def names_in(text: str) -> Sequence[str]:
 
 
 def yes_or_no(name: str) -> dict[str, Any]:
-    """Return what is assumed of a column of which nothing is known but its name."""
+    """Return the default declaration of a column of which only the name is known."""
     return {"name": name, "categories": ["no", "yes"], "drafted": True}
 
 
 def begun(source: Path | None) -> tuple[Keeper, Place]:
-    """Return the draft that a file begins, kept beside it, and the place of its studio."""
+    """Return the draft started from a file and saved next to it, and its place."""
     if source is None:
         path = Path(f"draft{ENDING}")
         draft = Draft.from_toml(path) if path.exists() else Draft()
@@ -113,9 +111,9 @@ def begun(source: Path | None) -> tuple[Keeper, Place]:
         try:
             draft = asyncio.run(draft_of(source))
         except InputError:
-            if not (source.is_file() and source.name.lower().endswith(TABLES)):
+            if not (source.is_file() and source.name.lower().endswith(TABLE_ENDINGS)):
                 raise
-            draft = Draft(table=source.name)  # the page asks how it is to be read
+            draft = Draft(table=source.name)  # the page shows a form for its format
         before = Draft.from_toml(path) if path.exists() else draft
         other = before.schema != draft.schema if draft.attributes else before.table != draft.table
         if other:

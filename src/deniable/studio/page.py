@@ -1,4 +1,4 @@
-"""The page: a function of the draft, of what was computed, and of what is being made."""
+"""The page: a function of the draft, its results and running jobs."""
 
 import math
 import os
@@ -25,19 +25,20 @@ from deniable.studio.draft import Draft, Keeper, names_of, usual
 from deniable.studio.importing import ENCODINGS, reading_in
 from deniable.studio.making import notes_of, problems_of, usual_ledger
 from deniable.studio.numbers import shown
-from deniable.studio.opening import OPENED, TABLES
+from deniable.studio.opening import OPENED
 from deniable.studio.paths import path_in
 from deniable.studio.sentences import texts, translated
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import SCALES, Wish, typed
 from deniable.tables.date_texts import FORMS
+from deniable.tables.formats import TABLE_ENDINGS
 from deniable.tables.preview import Preview
 
 VIEWS = ("start", "schema", "design", "release", "study", "ask")
 """The views, in the order in which they are needed."""
 
 CHECKS = ("check_release", "check_study")
-"""The views between filling in the form of a view and making what it is for."""
+"""Check views, between a form and its job."""
 
 STYLE = read("deniable.report", "page.css") + read("deniable.studio", "browser", "studio.css")
 
@@ -53,7 +54,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""Scripts are the two files that the package brings; nothing is evaluated, or from elsewhere."""
+"""Scripts are the two files of the package; no evaluation, no other origin."""
 
 
 def page(
@@ -146,7 +147,7 @@ def _by_role(draft: Draft, names: Sequence[str], person: str | None) -> dict[str
 
 
 def differing(theirs: Draft, mine: Draft, keeper: Keeper) -> list[tuple[str, str, str]]:
-    """Return what differs between two drafts: the name of a part, and its texts in both."""
+    """Return the differences of two drafts: name of the part, and its text in both."""
     if keeper.unread:
         return [(keeper.path.name, keeper.text or "", mine.to_toml())]
     first, second = (
@@ -179,7 +180,7 @@ def _pins(studio: State, draft: Draft) -> Sequence[Mapping[str, Any]]:
 
 
 def files_in(folder: Path, within: str) -> list[tuple[str, bool]]:
-    """Return what can be opened in a folder below the page's own, and whether it is a folder."""
+    """Return the entries of a folder below the page's own, and whether each is a folder."""
     place = path_in(folder, within)
     return [
         (str(path.relative_to(folder.resolve())), path.is_dir())
@@ -189,8 +190,8 @@ def files_in(folder: Path, within: str) -> list[tuple[str, bool]]:
 
 
 def offered_in(folder: Path) -> dict[str, list[str]]:
-    """Return the tables and the releases in a folder and below it, without what is in releases and
-    studies: three levels deep, and the first 200 folders, of each the first 1,000 names."""
+    """Return the tables and releases in a folder and below, without the contents of releases and
+    studies: three levels deep, the first 200 folders, the first 1,000 names of each."""
     offered: dict[str, list[str]] = {"tables": [], "releases": []}
     folders = [folder.resolve()]
     for place in folders:  # which grows
@@ -206,7 +207,7 @@ def offered_in(folder: Path) -> dict[str, list[str]]:
                     if entry.is_dir(follow_symlinks=False):
                         if len(folders) < 200 and len(within.parts) < 3:
                             folders.append(place / name)
-                    elif name.lower().endswith(TABLES):
+                    elif name.lower().endswith(TABLE_ENDINGS):
                         offered["tables"].append(str(within / name))
     return offered
 
@@ -228,7 +229,7 @@ def widest(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def compared(pins: Sequence[Mapping[str, Any]]) -> tuple[Plot, Plot] | None:
-    """Return ε and the largest half-widths of what is compared, as bars."""
+    """Return ε and the largest half-widths of the compared requests, as bars."""
     told = [(pin["name"], pin["answer"].get("statements")) for pin in pins if pin["answer"]]
     told = [(name, each) for name, each in told if each]
     if not told:

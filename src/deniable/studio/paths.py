@@ -1,4 +1,4 @@
-"""Paths typed in the page: what is made stays below the folder of the draft."""
+"""Paths typed in the page: outputs remain below the folder of the draft."""
 
 from pathlib import Path
 

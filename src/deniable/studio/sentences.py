@@ -1,4 +1,4 @@
-"""What the page says in a language, and how it says the library's sentences in it."""
+"""Texts of the page and translations of the library's sentences."""
 
 import re
 import tomllib
@@ -12,15 +12,15 @@ _IN_BRACES = re.compile(r"\{(\w+)\}")
 
 @cache
 def texts(language: str) -> dict[str, Any]:
-    """Return what the page says in a language."""
+    """Return the texts of a language."""
     return tomllib.loads(read("deniable.studio", "texts", f"{language}.toml"))
 
 
 def translated(sentence: str, language: str) -> str | None:
-    """Return a sentence of the package in a language; None if the page has it in English only.
+    """Return a sentence of the package in a language; None if it exists in English only.
 
-    What stands between braces in ``[sentences]`` of the language's texts is any text, which is
-    translated itself if it is there too; numbers in it get the language's decimal point.
+    Braces in ``[sentences]`` of a language match any text, which is translated in turn where
+    possible; numbers in it get the decimal separator of the language.
 
     >>> translated("ε: this is not a number; one is written as 3.5 or 3,5", "de")
     'ε: Das ist keine Zahl; man schreibt zum Beispiel 3,5'
@@ -44,7 +44,7 @@ def _part(text: str, language: str) -> str:
 
 @cache
 def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
-    """Return what to look for, that with most words first, and what it becomes."""
+    """Return patterns and their translations, longest first."""
     said: dict[str, str] = texts(language)["sentences"]
     found = []
     for english in sorted(said, key=lambda text: -len(_IN_BRACES.sub("", text))):

@@ -1,4 +1,4 @@
-"""The listener: what is asked of the page, and what is done about it."""
+"""HTTP routes of the studio."""
 
 import asyncio
 import copy
@@ -33,7 +33,8 @@ _LONGEST_FORM = 4_000_000
 """Bytes that a form may have: the names of a thousand columns, and their categories."""
 
 _CHANGED = (
-    "the draft has been changed elsewhere, and this is it now; nothing was done: press it again"
+    "the draft has been changed elsewhere; this is its present state, and the step was not taken: "
+    "press it again"
 )
 
 _ALONE_AFTER = 3600.0
@@ -41,11 +42,11 @@ _ALONE_AFTER = 3600.0
 
 
 _REPORTS = {"report.html": "release", "about.html": "ask"}
-"""Pages that commands write beside what they make, and the names of their jobs."""
+"""Pages written next to outputs, and the names of their jobs."""
 
 
 class Studio(State):
-    """The page, of what is there."""
+    """The page, a function of the state."""
 
     def __init__(
         self,
@@ -89,11 +90,11 @@ class Studio(State):
         await asyncio.gather(*tasks, *self.running, return_exceptions=True)
 
     async def _failed(self, _request: Request, error: Exception) -> Response:
-        """Say where it failed, without a word of what was typed."""
+        """Report the failure without typed values."""
         if not isinstance(error, ClientDisconnect):
             where = "".join(traceback.format_tb(error.__traceback__))
             sys.stderr.write(f"{where}{type(error).__name__}\n")
-        return self._said(500, "this failed; the window that the program runs in says where")
+        return self._said(500, "this failed; see the terminal of the program for details")
 
     def _said(self, status: int, sentence: str) -> Response:
         """Return an answer of one sentence, in the page's language if it is there."""
@@ -108,7 +109,7 @@ class Studio(State):
         assert self.ended is not None
         self.ended()
 
-    # --- what is looked at -----------------------------------------------------------------------
+    # --- views ----------------------------------------------------------------------------
 
     async def _first(self, _request: Request) -> Response:
         view = "design" if self.keeper.draft.attributes else "start"
@@ -123,7 +124,7 @@ class Studio(State):
         job = self.jobs.get(name)
         ended: dict[str, Any] = {}
         if at == "at" and (job is None or not job.waits):
-            # The page asked for progress, and there is none any more: all of the job is exchanged.
+            # A request for progress of a finished job: replace the whole job.
             ended = {"HX-Retarget": f"#job-{name}", "HX-Reselect": f"#job-{name}"}
         try:
             return self._shown(view, within=request.query_params.get("in", ""), **ended)
@@ -139,8 +140,8 @@ class Studio(State):
         mine: Draft | None = None,
         **headers: str,
     ) -> Response:
-        """Return a view; ``partial`` if only its answers, and what is wrong, are exchanged; with
-        the draft that somebody wanted to save in the place of one that was changed elsewhere."""
+        """Return a view; ``partial``: only results and problems are replaced; with the rejected
+        draft if the saved one was changed elsewhere."""
         self._looked = time.monotonic()
         self.keeper.look()
         wish = self.understood()
@@ -161,7 +162,7 @@ class Studio(State):
         return Response(content, 200, headers, "text/html; charset=utf-8")
 
     def _compute(self, wish: Wish) -> str:
-        """Begin to compute what is wished, or else what is compared with it; return its digest."""
+        """Start computing the request, or else a compared one; return its digest."""
         if not wish.problems:
             for each in (wish, *(self.understood(pin) for pin in self.keeper.draft.pins)):
                 if not each.problems and self.answers.known(each.digest) is None:
@@ -171,7 +172,7 @@ class Studio(State):
         return ""
 
     async def _answers(self, request: Request) -> Response:
-        """Answer when what was asked for is there; nothing if something else is wanted by then."""
+        """Respond with the result; empty if the request has changed meanwhile."""
         digest = request.path_params["digest"]
         self._compute(self.understood())
         if await self.answers.wait(digest, request.is_disconnected) is None:
@@ -190,7 +191,7 @@ class Studio(State):
         headers = {**self.door.headers, "Cache-Control": "no-cache"}
         return Response(read("deniable.studio", "browser", name), 200, headers, "text/javascript")
 
-    # --- what is done ----------------------------------------------------------------------------
+    # --- steps ----------------------------------------------------------------------------------
 
     async def _do(self, request: Request) -> Response:
         """Do a step, and show the page again."""
@@ -234,7 +235,7 @@ class Studio(State):
             within = form.get("at", "") if name in ("declare", "speak") else ""  # stays open
             await importing.look(self, view)
             return self._shown(view, partial=partial, within=within, mine=mine, **address)
-        # Without a script, the page cannot ask for the answer later.
+        # Without JavaScript the page cannot fetch the result later.
         if name == "ask":
             await self.made(name, request.is_disconnected)
         wish = self.understood()
@@ -246,8 +247,8 @@ class Studio(State):
     async def _sketched(
         self, name: str, form: dict[str, str], shown: str, request: Request
     ) -> Draft | None:
-        """Return the draft that a step makes of the one that its page has shown, which has been
-        changed since; None if the step would have changed nothing."""
+        """Return the step's draft from the draft shown on its page, changed since; None if the step
+        changes nothing."""
         base = self.keeper.earlier(shown)
         if base is None:
             if not any(control.startswith("w.") for control in form):
@@ -262,7 +263,7 @@ class Studio(State):
         return None if mine in (base, self.keeper.draft) else mine
 
     async def _file(self, request: Request) -> Response:
-        """Hand out a file that was asked for."""
+        """Serve a file."""
         name, wish = request.path_params["name"], self.understood()
         if name in _REPORTS:
             return self._report(name)
@@ -271,7 +272,7 @@ class Studio(State):
             return FileResponse(self.cache / name, 200, headers)
         answer = self.answers.known(wish.digest)
         if wish.problems or not answer or "mechanism" not in answer:
-            return self._said(409, "there is no design yet; wait for it, or mend the wishes")
+            return self._said(409, "there is no design yet; wait for it, or correct the request")
         makers: dict[str, Callable[[], str]] = {
             "schema.toml": partial(exports.schema_file, wish),
             "mechanism.json": lambda: answer["mechanism"],
@@ -288,8 +289,7 @@ class Studio(State):
         return Response(content, 200, self.door.handed_out(name), "application/octet-stream")
 
     def report(self, name: str = "report.html") -> Path | None:
-        """Return the page beside what a command made: the report of the release, or that of
-        synthetic copies; None if there is none."""
+        """Return the report of a release or of synthetic copies; None if there is none."""
         job = self.jobs.get(_REPORTS[name])
         file = self.folder / (job.output if job else "") / name
         return file if job and job.status == 0 and job.output and file.is_file() else None

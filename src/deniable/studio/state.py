@@ -1,4 +1,4 @@
-"""What is there: the draft, what is computed and made for it, and what was said last."""
+"""State of the studio: draft, computed designs, running jobs, last message."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ _JOBS = "jobs.json"
 
 
 class State:
-    """One draft, and what is computed and made for it."""
+    """One draft, its results and its jobs."""
 
     def __init__(self, keeper: Keeper, place: Place) -> None:
         self.keeper = keeper
@@ -35,17 +35,17 @@ class State:
         self.running: set[asyncio.Task[Any]] = set()
         self.language = LANGUAGES[0]
         self.filled: dict[str, Mapping[str, str]] = {}
-        """What was typed last into the form of a view that makes something."""
+        """Last input of each form."""
         self.unread: Mapping[str, str] = {}
         """The form by which a table was opened last, if it could not be read so."""
         self.preview: tuple[Any, Preview] | None = None
-        """The first rows of the table that a view shows, beside what they were read from."""
+        """First rows of the table shown by a view, and their source."""
         self.from_check: dict[str, Job] = {}
-        """What was made from the last check of a view, by the view's name."""
+        """Job made from the last check, by view."""
         self.typed: Mapping[str, str] = {}
-        """What stands in the fields of the page that is shown next, by their ids."""
+        """Values of the fields of the next page, by id."""
         self.said: Mapping[str, str] = {}
-        """What the last step has to say: by control, or under ``page``."""
+        """Messages of the last step: by control, or under ``page``."""
 
     @property
     def state(self) -> str:
@@ -53,17 +53,16 @@ class State:
         return self.keeper.state
 
     def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
-        """Return what is asked for now, or by a wish that is compared."""
+        """Return the present request, or that of a compared design."""
         return understood(self.keeper.draft, wish, self.folder)
 
     async def answer(self, wish: Wish, gone: working.Gone) -> Any:
-        """Return what was computed for a wish; None if who asked has gone, or wants another."""
+        """Return the result of a request; None if the client disconnected or changed it."""
         self.answers.want(wish.digest, answers.answer, wish)
         return await self.answers.wait(wish.digest, gone)
 
     def mechanism_file(self, wish: Wish) -> Path:
-        """Return the file of a wish's mechanism, which a command reads later, whatever is wished
-        then."""
+        """Return the file of a request's mechanism, for a later command."""
         return self.cache / wish.digest / "mechanism.json"
 
     def is_of_now(self, job: Job) -> bool:
@@ -71,7 +70,7 @@ class State:
         return f"--mechanism={self.mechanism_file(self.understood())}" in job.arguments
 
     def begin(self, name: str, job: Job, then: Callable[[], None] = lambda: None) -> None:
-        """Begin to make something, in the place of what was made under this name."""
+        """Start a job, replacing the one of this name."""
         if name in self.jobs and self.jobs[name].status is None:
             raise InputError("this is being made already; wait for it, or stop it")
         job.cache = self.cache
@@ -124,7 +123,7 @@ class State:
         return jobs
 
     async def made(self, name: str, gone: working.Gone) -> Job:
-        """Return what is being made under a name when it is; stop it if who asked has gone."""
+        """Wait for a job; cancel it when the client disconnects."""
         job = self.jobs[name]
         while job.status is None:
             await asyncio.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What can be done in the page: one step for every button."""
+"""Steps of the page: one function per button."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,11 +21,12 @@ from deniable.studio.sentences import texts
 from deniable.studio.state import LANGUAGES, State
 from deniable.studio.wish import tables_text, taken
 from deniable.studio.working import Gone, in_process
+from deniable.tables.formats import TABLE_ENDINGS
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A step that somebody takes."""
+    """A step with its form and state."""
 
     studio: State
     form: Mapping[str, str]
@@ -43,7 +44,7 @@ Step = Callable[[Asked], Awaitable[str | None]]
 
 
 async def wish(asked: Asked) -> None:
-    """Take over what stands in the controls."""
+    """Take over the values of the controls."""
     controls = {
         name[2:]: taken(name[2:], text, asked.separators)
         for name, text in asked.form.items()
@@ -58,7 +59,7 @@ async def undo(asked: Asked) -> None:
 
 
 async def redo(asked: Asked) -> None:
-    """Take back what was undone."""
+    """Redo the step undone last."""
     asked.studio.keeper.redo()
 
 
@@ -185,7 +186,7 @@ async def open_file(asked: Asked) -> str:
     try:
         draft = await opening.draft_of(path, Reading(which, asked.form, {}).file_format)
     except InputError:
-        if path.is_file() and path.name.lower().endswith(opening.TABLES):
+        if path.is_file() and path.name.lower().endswith(TABLE_ENDINGS):
             studio.unread = {**asked.form, "which": which}
         raise
     if draft.table:
@@ -199,7 +200,7 @@ async def open_file(asked: Asked) -> str:
 
 
 async def roles(asked: Asked) -> None:
-    """Give columns of the table other roles; what is to be randomized again is drafted again."""
+    """Assign columns of the table new roles; newly randomized ones are drafted again."""
     studio, draft = asked.studio, asked.studio.keeper.draft
     given = {name: asked.form.get(f"role.{i}", "") for i, name in enumerate(draft.read)}
     wanted = {name: role for name, role in given.items() if role in declaring.ROLES}
@@ -239,7 +240,7 @@ async def names(asked: Asked) -> str:
     return "schema"
 
 
-# --- what is made: by commands ------------------------------------------------------------------
+# --- jobs ---------------------------------------------------------------------------------------
 
 
 async def _mechanism(asked: Asked) -> Path:
@@ -248,7 +249,7 @@ async def _mechanism(asked: Asked) -> Path:
     wished = studio.understood()
     answer = None if wished.problems else await studio.answer(wished, asked.gone)
     if not answer or "mechanism" not in answer:
-        raise InputError("there is no design yet; wait for it, or mend what is said of the wishes")
+        raise InputError("there is no design yet; wait for it, or correct the request")
     path = studio.mechanism_file(wished)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, answer["mechanism"].encode(), overwrite=True)
@@ -256,8 +257,7 @@ async def _mechanism(asked: Asked) -> Path:
 
 
 async def _check(of: str, given: list[str], asked: Asked) -> str:
-    """Check what a command would make, and return the view of the check, after two seconds even if
-    it is not done."""
+    """Run a command's dry run, and return the check view after at most two seconds."""
     studio, name = asked.studio, f"check_{of}"
     studio.filled[of] = studio.filled[name] = asked.form
     studio.from_check.pop(of, None)
@@ -276,13 +276,13 @@ def _typed(form: Mapping[str, str]) -> dict[str, str]:
 
 
 async def make(of: str, asked: Asked) -> str:
-    """Make what was checked; check it again if that fails, or before if the form has changed."""
+    """Run the checked command; check again if that fails, or first if the form has changed."""
     studio, name = asked.studio, f"check_{of}"
     check, form = studio.jobs.get(name), studio.filled.get(name)
     if form and _typed(asked.form) != _typed(form):
         return await {"release": release, "study": study}[of](asked)
     if check is None or form is None or check.status != 0 or not studio.is_of_now(check):
-        raise InputError("this is not what was checked last; check it first")
+        raise InputError("the form has changed since the last check; check it first")
     given = [word for word in check.arguments if word not in CHECKED]
     job = Job(given, studio.folder, form["output"], of=studio.state)
 
@@ -340,7 +340,7 @@ async def rehearse(asked: Asked) -> None:
 
 
 async def ask(asked: Asked) -> None:
-    """Begin to ask a release for a table, a model or synthetic copies, or to combine results."""
+    """Start a query of a release: a table, a model, synthetic copies, or combined results."""
     studio, form = asked.studio, asked.form
     kind = form.get("kind", "table")
     if kind != "combine" and not form.get("release"):
@@ -383,13 +383,13 @@ def _lines(form: Mapping[str, str], name: str) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as it stands in a list of names: as in CSV, if it has a comma or such."""
+    """Return a name for a list of names, quoted as in CSV where needed."""
     plain = name == name.strip() and not set(name) & set(',"')
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 async def stop(asked: Asked) -> None:
-    """Stop what is being made, and wait until it has."""
+    """Cancel a job and wait for its end."""
     name = asked.form.get("which", "")
     if job := asked.studio.jobs.get(name):
         job.stop()
@@ -426,7 +426,7 @@ STEPS: dict[str, Step] = {
 """The steps, by the name of their button."""
 
 UNTIED = frozenset({"speak", "rehearse", "ask", "stop", "look"})
-"""Steps that are the same whatever the draft is."""
+"""Steps independent of the draft."""
 
 REPEATED = frozenset({"undo", "redo", "release", "study", "make_release", "make_study"})
 """Steps that are refused where the draft is another than the page showed."""

@@ -1,4 +1,4 @@
-"""From what stands in the controls to what is asked of the library."""
+"""From the values of the controls to the request to the library."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ SCALES: dict[str, tuple[float, float]] = {
     "level": (0.01, 20),
     "importance": (0.1, 10),
 }
-"""Between which numbers the slider beside a control moves, by equal factors."""
+"""Range of the slider of a control, on a logarithmic scale."""
 
 MOST_ATTRIBUTES = 1000
 """Beyond it a design takes minutes, and a page is too long to be read."""
@@ -40,7 +40,7 @@ _Check = Callable[[float, str], float]
 
 @dataclass
 class Wish:
-    """What is asked of the library, as far as it could be understood."""
+    """A request, as far as the controls are valid."""
 
     schema: dict[str, Any]
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Wish:
 
     @property
     def digest(self) -> str:
-        """A name for what is asked, that nothing else has."""
+        """Cache key of a request."""
         return digest(
             *(self.schema, self.arguments, self.rows, self.within),
             *(self.tables, self.assume, self.target, self.responses),
@@ -66,13 +66,12 @@ class Wish:
 
 
 def typed(wish: Mapping[str, str], name: str) -> str:
-    """Return what stands in a control."""
+    """Return the text of a control."""
     return wish.get(name, usual(name))
 
 
 def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path = Path()) -> Wish:
-    """Return what is asked for by a draft, or by another wish for its schema; files that it names
-    lie in ``folder``."""
+    """Return the request of a draft, or of a compared one; its files lie in ``folder``."""
     wish = draft.wish if wish is None else wish
     asked = Wish(dict(draft.schema))
 
@@ -156,8 +155,8 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
 
 
 def taken(name: str, text: str, separators: str) -> str:
-    """Return what was typed into a control as a draft keeps it: a number as every language reads
-    it, anything else as it is."""
+    """Return a typed value for the draft: a number in the notation of the library, other text
+    unchanged."""
     kind = name.partition(".")[0]
     if kind in _WHOLE or kind in SCALES or kind in _OTHER_NUMBERS:
         return plain(text, separators, whole=kind in _WHOLE)
@@ -169,16 +168,16 @@ _OTHER_NUMBERS = ("limit", "cap", "pair_floor", "pairs")
 
 
 def tables_in(text: str) -> list[list[str]]:
-    """Return tables of interest as they are kept: one per line, with tabs between names."""
+    """Return tables of interest from text: one per line, names separated by tabs."""
     lines = [line.split("\t") for line in text.split("\n") if line]
     return [[re.sub(r"\\(.)", lambda m: _MEANT.get(m[1], m[1]), n) for n in line] for line in lines]
 
 
 def tables_text(tables: Iterable[Sequence[str]]) -> str:
-    """Return tables of interest as they are kept.
+    """Return tables of interest as text.
 
-    >>> tables_in(tables_text([["a", "b"], ["two\\nlines"]]))
-    [['a', 'b'], ['two\\nlines']]
+    >>> tables_in(tables_text([["a", "b"], ["two\nlines"]]))
+    [['a', 'b'], ['two\nlines']]
     """
     return "\n".join("\t".join(name.translate(_WRITTEN) for name in table) for table in tables)
 
@@ -217,7 +216,7 @@ def _percent(text: str, what: str) -> float:
 
 def _level(value: float, what: str) -> float:
     if check_level(value, what) > MAX_LEVEL:
-        raise InputError(f"{what}: at most {MAX_LEVEL:g} nats; more protects nothing")
+        raise InputError(f"{what}: at most {MAX_LEVEL:g} nats; more does not protect")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Work in a process of its own, which is ended, not awaited, when nobody wants its answer."""
+"""Computation in separate processes, stopped when no longer needed."""
 
 import asyncio
 import multiprocessing
@@ -30,11 +30,11 @@ if sys.platform != "win32":
 _MOST_KEPT = 64
 
 Gone = Callable[[], Awaitable[bool]]
-"""Whether whoever asked has gone."""
+"""Whether the client disconnected."""
 
 
 async def in_process(function: Callable[..., Any], *given: Any) -> Any:
-    """Return what a function of a module returns, computed in a process that ends with the
+    """Return the value of a function of a module, computed in a process that is stopped with the
     await."""
     here, there = _context.Pipe(duplex=False)
     process = _context.Process(target=_work, args=(there, function, given), daemon=True)
@@ -62,13 +62,13 @@ async def in_process(function: Callable[..., Any], *given: Any) -> Any:
 
 
 async def warm() -> None:
-    """Load what processes need, before the first is asked for something."""
+    """Preload modules for the processes."""
     with suppress(InputError):
         await in_process(int)
 
 
 def _work(there: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops it
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         there.send((True, function(*given)))
@@ -84,10 +84,8 @@ def _end_with_parent() -> None:
 
 
 class Answers:
-    """What was computed for wishes, and the one that is being computed.
-
-    An answer is kept by its wish's digest, so that no number of one wish stands beside another.
-    """
+    """Results by request, and the running computation; a result is stored under the digest of its
+    request."""
 
     def __init__(self, compute: Callable[..., Coroutine[Any, Any, Any]] = in_process) -> None:
         self._compute = compute
@@ -95,14 +93,14 @@ class Answers:
         self._waiting: Counter[str] = Counter()
         self._running: tuple[str, asyncio.Task[Any]] | None = None
         self.begun = 0
-        """Designs begun so far."""
+        """Designs started so far."""
 
     def known(self, digest: str) -> Any:
         """Return an answer; None if it is not there yet."""
         return self._known.get(digest)
 
     def want(self, digest: str, function: Callable[..., Any], *given: Any) -> None:
-        """Begin to compute an answer, and end what was being computed for another wish."""
+        """Start a computation, and stop that of another request."""
         if digest in self._known or (self._running and self._running[0] == digest):
             return
         self.drop()
@@ -124,14 +122,13 @@ class Answers:
         self._known[digest] = {"problem": str(error)} if error else task.result()
 
     def drop(self) -> None:
-        """End what is being computed."""
+        """Stop the running computation."""
         if self._running:
             self._running[1].cancel()
             self._running = None
 
     async def wait(self, digest: str, gone: Gone) -> Any:
-        """Return an answer when it is there; None if another is wanted by then, or who asked has
-        gone, so that nobody wants it."""
+        """Wait for a result; None if the request changed or the client disconnected."""
         self._waiting[digest] += 1
         try:
             while digest not in self._known:

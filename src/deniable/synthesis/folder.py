@@ -18,10 +18,12 @@ from deniable.estimate.inference import one_of
 from deniable.estimate.shares import Shares
 from deniable.estimate.source import Release
 from deniable.mechanism.privacy import finite_or_none
-from deniable.opened import Names, Plan, names_of, open_release
+from deniable.opened import Plan
+from deniable.opened import open as open_release
 from deniable.randomness import BitSource, SystemRandomness
 from deniable.release.record import verify
 from deniable.report.rendering import read, render
+from deniable.schema.names import names_of
 from deniable.statement.record import to_json
 from deniable.statement.stored import read_json
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
@@ -94,7 +96,7 @@ def synthesize(
     output: str | Path,
     plan: Plan | None = None,
     *,
-    of: Names = (),
+    of: Sequence[str] = (),
     tables: TablesModel | None = None,
     rows: Kind = "synthetic",
     copies: int = 20,
@@ -118,7 +120,7 @@ def synthesize(
         file_format: ``csv``, ``csv.gz`` or ``parquet``; by default as the release's rows are.
         overwrite: replace an older folder of copies.
         anyway: go on with a table that the mechanism cannot have released.
-        randomized: confirms that ``plan`` randomized the table, as of :func:`open_release`.
+        randomized: confirms that ``plan`` randomized the table, as of :func:`deniable.open`.
 
     Returns:
         What ``about.json`` has: files, model, the record's claim, every table of one and two.
@@ -136,7 +138,7 @@ def synthesize(
     """
     opened = open_release(released, plan, anyway=anyway, randomized=randomized)
     request = SynthesisRequest(
-        names_of(of, "of", opened.schema),
+        names_of(of, "of"),
         tables,
         rows,
         copies,

@@ -1,8 +1,8 @@
-"""Files and dataframes to batches of codes, and released codes back to tables.
+"""Files and dataframes to batches of codes, and released codes to tables.
 
-The only place that knows file formats and dataframe libraries. Data flows one way:
-:func:`open_table` yields batches of codes, something randomizes them, and a :class:`TableWriter`
-or :func:`~deniable.tables.frames.randomize_frame` makes the table that is released.
+The only room with file formats and dataframe libraries. :func:`open_table` yields batches of codes;
+after randomization a :class:`TableWriter` or :func:`~deniable.tables.frames.randomize_frame` makes
+the released table.
 """
 
 from deniable.tables.columns import Column, Forms, released_columns

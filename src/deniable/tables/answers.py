@@ -116,9 +116,7 @@ class Columns:
         """Write a file, complete or not at all; Parquet and Excel contain the caption."""
         kind = path.suffix.removeprefix(".").lower()
         if kind not in KINDS:
-            raise InputError(
-                f"{path}: results are written to a file ending in .csv, .parquet or .xlsx"
-            )
+            raise InputError(f"{path}: name the result .csv, .parquet or .xlsx")
         with atomic_output(path, overwrite=overwrite) as file:
             if kind == "xlsx":
                 _write_excel(file, self.table, caption)
@@ -160,7 +158,7 @@ def _write_excel(file: BinaryIO, table: pa.Table, caption: str) -> None:
         import xlsxwriter
     except ImportError:
         raise InputError(
-            "Excel files need the package xlsxwriter: pip install 'deniable[excel]'; or write .csv"
+            "Excel files need xlsxwriter: pip install 'deniable[excel]'; or write .csv"
         ) from None
     texts = [column for column in table.columns if pa.types.is_dictionary(column.type)]
     longest = (len(text) for column in texts for text in column.unique().to_pylist() if text)
@@ -170,11 +168,10 @@ def _write_excel(file: BinaryIO, table: pa.Table, caption: str) -> None:
         or max(longest, default=0) > _CELL_CHARACTERS
     ):
         raise InputError(
-            f"a sheet has at most {_SHEET_ROWS:,} rows, {_SHEET_COLUMNS:,} columns and "
-            f"{_CELL_CHARACTERS:,} characters in a cell, and the result has more; write .csv or "
-            ".parquet"
+            f"the result exceeds an Excel sheet ({_SHEET_ROWS:,} rows, {_SHEET_COLUMNS:,} columns, "
+            f"{_CELL_CHARACTERS:,} characters in a cell); write .csv or .parquet"
         )
-    # Text is text: no value becomes a formula, a link or a number on the way.
+    # Texts must not become formulas, links or numbers.
     options = {
         "strings_to_formulas": False,
         "strings_to_urls": False,

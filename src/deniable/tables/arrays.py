@@ -1,7 +1,6 @@
-"""Between numpy and pyarrow without ``pa.array``, ``pa.scalar`` and ``np.asarray``.
+"""Conversions between numpy and pyarrow without ``pa.array``, ``pa.scalar`` and ``np.asarray``.
 
-Those ask whether what they are given has to do with pandas, and for that import pandas where it is
-installed: a third of a second for every command, for nothing.
+These import pandas where it is installed, which costs every command a third of a second.
 """
 
 from collections.abc import Sequence
@@ -18,9 +17,9 @@ _NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 def numpy_type(kind: Any) -> np.dtype[Any]:
-    """Return the type in which numpy holds the numbers of a pyarrow type.
+    """Return the numpy type of a pyarrow type of numbers.
 
-    ``to_pandas_dtype`` would need pandas, in older versions of pyarrow.
+    ``to_pandas_dtype`` needs pandas in older versions of pyarrow.
 
     >>> numpy_type(pa.int8()), numpy_type(pa.float64()), numpy_type(pa.bool_())
     (dtype('int8'), dtype('float64'), dtype('bool'))
@@ -86,17 +85,17 @@ def text_scalar(text: str) -> Any:
 
 
 def plain_type(kind: Any) -> Any:
-    """Return what a pyarrow type holds, without the way in which runs of equal values are kept."""
+    """Return a pyarrow type without run-end encoding."""
     return plain_type(kind.value_type) if pa.types.is_run_end_encoded(kind) else kind
 
 
 def plain_array(column: Any) -> Any:
-    """Return a pyarrow array of :func:`plain_type`."""
+    """Return a pyarrow array without run-end encoding."""
     return pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
 
 
 def taken(column: Any, places: NDArray[Any]) -> Any:
-    """Return a pyarrow array at some places, shape (n,); of views, too, which have no kernel for
+    """Return the elements of a pyarrow array at some places, shape (n,); views have no kernel for
     it."""
     kind, rows = column.type, from_numpy(places)
     if pa.types.is_string_view(kind):
@@ -107,9 +106,9 @@ def taken(column: Any, places: NDArray[Any]) -> Any:
 
 
 def common_form(column: Any) -> Any:
-    """Return a pyarrow array in a form that every kernel knows.
+    """Return a pyarrow array in a form that every kernel supports.
 
-    String views and half floats have few kernels of their own, in older versions hardly any.
+    String views and half floats have few kernels, in older versions hardly any.
     """
     kind = column.type
     if pa.types.is_float16(kind):

@@ -1,7 +1,7 @@
-"""Rows and persons of many parts, sorted into buckets that fit into the memory one at a time.
+"""Rows and persons of many parts, sorted into buckets, each of which fits into memory.
 
-Both are kept in Parquet files, one of each part, whose row groups belong to one bucket each; to
-work on a bucket is to read its row groups in all files.
+Each part has a Parquet file, each of whose row groups belongs to one bucket; a bucket is read from
+its row groups in all files.
 """
 
 import json
@@ -19,17 +19,17 @@ from deniable.tables.encode import holds_bytes
 from deniable.tables.rows import concatenated
 
 PERSON_BUCKETS = 64
-"""A bucket is six bits of a hash; a billion persons are then some 16 million at a time."""
+"""Number of person buckets, six bits of a hash: 16 million persons in each of a billion."""
 
 _HELD_PERSONS = 1 << 22
-"""Persons counted before they are written away."""
+"""Number of persons counted before they are written."""
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, odd: the multiplier of Fibonacci hashing."""
 
 
 class _Buckets:
-    """A Parquet file under way, with the number of each row group's bucket."""
+    """Unfinished Parquet file, with the bucket of each row group."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -81,11 +81,8 @@ class Scatter:
     def write(
         self, codes: Sequence[NDArray[Any]], kept: Mapping[str, Any], places: NDArray[Any]
     ) -> None:
-        """Append a batch.
-
-        ``codes``: the released codes, one array of shape (n,) per attribute. ``places``: the bucket
-        of every row, shape (n,).
-        """
+        """Append a batch: ``codes``, one array of shape (n,) per attribute, and ``places``, the
+        bucket of every row, shape (n,)."""
         self._held.append((list(codes), dict(kept), places))
         self._rows += len(places)
         self.n_rows += len(places)
@@ -110,15 +107,15 @@ class Scatter:
         return pa.table([*map(from_numpy, codes), *kept.values()], names=names)
 
     def finish(self) -> None:
-        """Write what is held, and the end of the file."""
+        """Write the remaining rows and the end of the file."""
         if self._held:
             self._flush()
         self._file.finish(pa.schema([]))
 
 
 def gathered(paths: Sequence[Path], bucket: int) -> tuple[list[NDArray[Any]], dict[str, Any]]:
-    """Return a bucket's rows of all files: codes per attribute, and kept columns by name; no
-    columns if it has no rows."""
+    """Return a bucket's rows of all files: codes per attribute, and unchanged columns by name; both
+    empty without rows."""
     tables = [table for table in _bucket(paths, bucket) if table.num_rows]
     if not tables:
         return [], {}
@@ -165,14 +162,14 @@ class PersonTally:
         self._held, self._rows = [], 0
 
     def finish(self) -> None:
-        """Write what is held, and the end of the file."""
+        """Write the remaining counts and the end of the file."""
         if self._held:
             self._flush()
         self._file.finish(pa.schema([]))
 
 
 def most_rows(paths: Sequence[Path]) -> int:
-    """Return the most rows that one person has in all parts."""
+    """Return the largest number of rows of one person in all parts."""
     most = 0
     for bucket in range(PERSON_BUCKETS):
         tables = [table for table in _bucket(paths, bucket) if table.num_rows]

@@ -1,4 +1,4 @@
-"""Codebooks: what the values of columns are called, as files of surveys and of archives say it."""
+"""Codebooks: names of the values of columns, in the formats of surveys and archives."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from deniable.tables.encode import NUMBER
 
 @dataclass(frozen=True)
 class Entry:
-    """What a codebook says of one column."""
+    """A codebook's entry for one column."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Entry:
     ordered: bool = False
 
     def is_missing(self, value: str) -> bool:
-        """Return whether a value stands for a missing one.
+        """Return whether a value is a code for a missing value.
 
         >>> Entry(missing={"-9": "refused"}, missing_ranges=((90, 99),)).is_missing("97")
         True
@@ -42,7 +42,7 @@ class Entry:
         return any(low <= number <= high for low, high in self.missing_ranges)
 
     def names(self) -> dict[str, str]:
-        """Return what every value is called, also those that stand for a missing one."""
+        """Return the names of all values, codes for missing values included."""
         return {**self.labels, **self.missing}
 
 
@@ -52,7 +52,7 @@ _COLUMNS, _MORE = ("name", "value", "label"), ("question", "missing")
 
 
 def number_text(value: float) -> str:
-    """Return a number as a value is written: whole ones without a point.
+    """Return the text of a number, without a point if it is whole.
 
     >>> number_text(3.0), number_text(1.5)
     ('3', '1.5')
@@ -61,11 +61,11 @@ def number_text(value: float) -> str:
 
 
 def read_codebook(path: Path) -> dict[str, Entry]:
-    """Read a codebook that is kept apart from its table.
+    """Read a codebook from a file of its own.
 
-    A CSV file has the columns name, value and label, a row for each value of each column; besides,
-    if it has them, question (what people were asked) and missing (yes, where the value stands for a
-    missing one). A file that begins with ``<`` is a DDI-Codebook 2.5, as archives export it.
+    A CSV file has the columns name, value and label, one row per value of a column, and optionally
+    question (question text) and missing (yes: a code for a missing value). A file that begins with
+    ``<`` is read as DDI-Codebook 2.5, the export format of archives.
 
     >>> _ = Path("codebook.csv").write_text("name,value,label\\nsex,1,male\\nsex,2,female\\n")
     >>> read_codebook(Path("codebook.csv"))["sex"].labels
@@ -78,7 +78,7 @@ def read_codebook(path: Path) -> dict[str, Entry]:
     is_xml = content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<")
     found = _of_xml(content, path) if is_xml else _of_csv(content, path)
     if not found:
-        raise InputError(f"{path}: the codebook says nothing of any column")
+        raise InputError(f"{path}: the codebook has no entry for a column")
     return found
 
 
@@ -112,14 +112,14 @@ def _of_csv(content: bytes, path: Path) -> dict[str, Entry]:
             continue
         of_column = found.setdefault(name, _Names(name))
         if question and questions.setdefault(name, question) != question:
-            raise InputError(f"{place}: '{name}' has another question than in a row above")
+            raise InputError(f"{place}: '{name}' has a different question in a row above")
         missing = cells["missing"].lower()
         if missing not in _YES | _NO:
             raise InputError(f"{place}: missing is '{cells['missing']}'; it is yes, or empty")
         if value:
             of_column.add(value, cells["label"], place, missing=missing in _YES)
         elif cells["label"] or missing in _YES:
-            raise InputError(f"{place}: the row has no value")  # not one that only has the question
+            raise InputError(f"{place}: the row has no value")  # rows with a question only pass
     return {n: Entry(o.labels, o.missing, question=questions.get(n, "")) for n, o in found.items()}
 
 
@@ -138,8 +138,8 @@ class _Names:
         if (other := self._spelled.setdefault(plain, value)) != value or value in self.names:
             spelled = "" if other == value else f", first as '{other}'"
             raise InputError(
-                f"{place}: value '{value}' of '{self._column}' is there twice{spelled}; leave one "
-                "out"
+                f"{place}: value '{value}' of '{self._column}' is repeated{spelled}; remove one "
+                "of the rows"
             )
         named = self.labels if missing else self.names
         if label and label in named.values():
@@ -160,7 +160,7 @@ def _of_xml(content: bytes, path: Path) -> dict[str, Entry]:
     root = _parsed(content, path)
     if _tag(root) != "codeBook":
         raise InputError(
-            f"{path}: this XML is no DDI-Codebook, whose outermost element is codeBook"
+            f"{path}: this XML is not a DDI-Codebook; its outermost element must be codeBook"
         )
     found: dict[str, Entry] = {}
     for variable in root.iter():
@@ -230,24 +230,26 @@ def _text(element: Element, tag: str, place: str) -> str:
 
 
 def _only(texts: list[str], place: str, tag: str) -> str:
-    """Return the text of all elements of a kind that has one at most."""
+    """Return the text of an element that occurs at most once."""
     several = list(dict.fromkeys(filter(None, texts)))
     if len(several) > 1:
         raise InputError(
-            f"{place}: two elements {tag}, '{several[0]}' and '{several[1]}'; leave one of them"
+            f"{place}: two elements {tag}, '{several[0]}' and '{several[1]}'; remove one of them"
         )
     return several[0] if several else ""
 
 
 def _parsed(content: bytes, path: Path) -> Element:
-    """Return the outermost element of an XML file; entities of its own are refused, which could
-    read other files or grow without end."""
+    """Return the outermost element of an XML file; refuse entity declarations, which could read
+    other files or grow without limit."""
     builder = TreeBuilder()
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
 
     def refused(*_: object) -> None:
-        raise InputError(f"{path}: the XML declares entities, which are not read; export it anew")
+        raise InputError(
+            f"{path}: the XML declares entities, which are not read; export it without them"
+        )
 
     parser.EntityDeclHandler = refused
     parser.StartElementHandler = builder.start
@@ -257,4 +259,4 @@ def _parsed(content: bytes, path: Path) -> Element:
         parser.Parse(content, True)
         return builder.close()
     except (expat.ExpatError, ValueError, AssertionError):
-        raise InputError(f"{path}: the codebook is no well-formed XML; it may be damaged") from None
+        raise InputError(f"{path}: the codebook is not well-formed XML; export it again") from None

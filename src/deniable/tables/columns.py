@@ -1,4 +1,4 @@
-"""What a released table consists of: its columns, in order, and the types they keep."""
+"""Columns of a released table: order and types."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,12 +28,12 @@ class Column:
 
     @property
     def replaces(self) -> str:
-        """The column of the input whose place it takes."""
+        """The input column in whose place it is released."""
         return self.source or self.name
 
     def codes(self, arrays: Sequence[NDArray[Any]] | Mapping[int, NDArray[Any]]) -> NDArray[Any]:
-        """Return the codes that a randomized column shows, shape (n,); of an empty cell the number
-        of the labels."""
+        """Return the codes shown in a randomized column, shape (n,); an empty cell has the number
+        of labels."""
         assert self.position is not None
         codes = arrays[self.position]
         if self.stride is None:
@@ -46,7 +46,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Forms:
-    """The column of a release that holds the number of each row's form."""
+    """The column of a release with the number of each row's form."""
 
     column: str
     number: int
@@ -60,17 +60,16 @@ def released_columns(
     numeric: Iterable[str] = (),
     forms: Forms | None = None,
 ) -> tuple[Column, ...]:
-    """Lay out a release: the table's own order, without the columns that are dropped.
+    """Lay out a release: the table's column order, without dropped columns.
 
-    A randomized column keeps its type where every label can be written in it: whole numbers stay
-    whole numbers, true and false stay booleans, text stays text, categorical columns stay
-    categorical. Otherwise it becomes text. In a column of numbers or booleans the category for
-    missing values is a null again, unless it is a number itself.
+    A randomized column retains its type where the type can hold every label: whole numbers,
+    booleans, text and categorical columns. Otherwise it becomes text. In a column of numbers or
+    booleans the category for missing values is null again, unless it is a number itself.
 
-    A merged attribute whose released values are its categories comes out as the columns that it was
-    read from. Otherwise one column of text with its name stands in the place of the first of them.
+    A merged attribute whose released values are its categories becomes its input columns again.
+    Otherwise one text column of its name takes the place of the first of them.
 
-    ``numeric``: columns that come out as 64-bit floating-point numbers.
+    ``numeric``: columns released as 64-bit floating-point numbers.
     """
     numbers = set(numeric)
     kept = set(keep)
@@ -83,7 +82,7 @@ def released_columns(
             layout.append(Column(name, kind))
         elif name in randomized:
             column, missing = randomized[name]
-            # An answer that stands for several columns is in none of their types.
+            # Empty cells are null, so no label stands for a missing value.
             missing = None if forms is not None else missing
             own = pa.string() if column.source else _released_type(kind, column.labels, missing)
             layout.append(replace(column, kind=own))
@@ -101,8 +100,7 @@ def text_columns(
     keep: Sequence[str] = (),
     forms: Forms | None = None,
 ) -> tuple[Column, ...]:
-    """Lay out released rows whose table is not known: every column is text, in the schema's
-    order."""
+    """Lay out released rows of an unknown table: all columns text, in the schema's order."""
     names = [column.name for attribute in attributes for column in attribute.columns]
     text = [(name, pa.string()) for name in dict.fromkeys([*names, *keep])]
     return released_columns(text, attributes, keep, output_labels, forms=forms)
@@ -115,8 +113,8 @@ def _randomized_columns(
     *,
     empty: bool,
 ) -> dict[str, tuple[Column, str | None]]:
-    """Return, by the input's columns, those of the release, still without a type, and what their
-    missing values stand for."""
+    """Return the release's columns, without types, by input column, with the labels of missing
+    values."""
     columns: dict[str, tuple[Column, str | None]] = {}
     for i, attribute in enumerate(attributes):
         if attribute.name in kept:
@@ -156,7 +154,7 @@ def _released_type(kind: Any, labels: Sequence[str], missing: str | None) -> Any
 
 
 def label_values(labels: Sequence[str], kind: Any) -> list[str | int | bool | None]:
-    """Return what each code is written as in a column of a pyarrow type."""
+    """Return the value of each code in a column of a pyarrow type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_integer(kind):
@@ -176,7 +174,7 @@ class Decoder:
         self._is_text = isinstance(values[0], str)
         self._categorical = pa.types.is_dictionary(column.kind)
         value_type = column.kind.value_type if self._categorical else column.kind
-        # Views have no kernels of their own yet; they are made from the text at the end.
+        # Views have no kernels yet; they are cast from text at the end.
         self._values = from_values(
             values, pa.string() if pa.types.is_string_view(value_type) else value_type
         )
@@ -188,20 +186,20 @@ class Decoder:
 
     @property
     def cell_bytes(self) -> float:
-        """How many bytes a cell of what :meth:`dictionary` returns takes."""
+        """Bytes per cell of the result of :meth:`dictionary`."""
         kind = self.stored_type
         return float((kind.index_type if pa.types.is_dictionary(kind) else kind).bit_width / 8)
 
     @property
     def stored_type(self) -> Any:
-        """The type of what :meth:`dictionary` returns."""
+        """Type of the result of :meth:`dictionary`."""
         if not self._is_text and not self._categorical:
             return self.kind
         ordered = self._categorical and self.kind.ordered
         return pa.dictionary(self.index_type, self._values.type, ordered=ordered)
 
     def dictionary(self, codes: NDArray[Any]) -> Any:
-        """Return text as a dictionary array, which Parquet stores without looking at any row."""
+        """Return text as a dictionary array, which Parquet stores without reading rows."""
         if not self._is_text and not self._categorical:
             return self._values.take(self._places(codes))
         indices = self._places(codes.astype(self.index, copy=False))
@@ -209,11 +207,11 @@ class Decoder:
         return pa.DictionaryArray.from_arrays(indices, self._values, ordered=ordered)
 
     def _places(self, codes: NDArray[Any]) -> Any:
-        # Of an empty cell a null.
+        # Empty cells are null.
         return from_numpy(codes, self._empty)
 
     def decode(self, codes: NDArray[Any]) -> Any:
-        """Return a column of exactly the declared type."""
+        """Return a column of the declared type."""
         if self._categorical:
             return self.dictionary(codes)
         column = self._values.take(self._places(codes))

@@ -1,10 +1,9 @@
 """CSV rows to codes by look-up instead of parsing, where every column has few distinct texts.
 
-The distinct texts of a column are told apart by a few of their bytes, and the text found gives
-the length of the field, that is where the next one begins. So all rows of a block are decoded at
-once, column by column, with a few look-ups in numpy each. The other bytes are not looked at;
-instead the rows are written out again from the codes and compared with the block. A block that
-differs by a byte is left to the parser, which also says what is wrong. This saves a third of the
+A few bytes identify a text among the distinct texts of its column, and its length is the start of
+the next field. So all rows of a block are decoded together, column by column, with a few look-ups
+in numpy each. The other bytes are not read; instead the rows are rendered again from the codes and
+compared with the block. The parser takes a block that differs by a byte. This saves a third of the
 CPU from CSV to CSV (docs/decisions/0030-known-rows-are-not-parsed.md).
 """
 
@@ -22,14 +21,14 @@ from deniable.tables.columns import Column
 from deniable.tables.csv_text import TextOfColumns, content
 
 _MOST_TEXTS = 255
-"""Distinct texts of a column, at most: their codes take a byte."""
+"""Largest number of distinct texts of a column: a code is one byte."""
 
 _MOST_BYTES = 64
-"""Of a field, at most: the table by which texts are told apart is that wide."""
+"""Largest length of a field in bytes: the width of the identification table."""
 
 
 class KnownRows:
-    """The distinct texts of all columns of a table, and how they are written in its rows."""
+    """Distinct texts of all columns of a table, in their spelling in the file."""
 
     def __init__(
         self, rows: Any, lines: bytes, separator: str, before: "KnownRows | None" = None
@@ -54,9 +53,9 @@ class KnownRows:
             first = fields[column[0].as_py()]
             alone = {*'"\r\n', separator}  # in quotes only
             if not quoted and any(alone & {*(text or "")} for text in texts):
-                raise ValueError("a field is written otherwise")
+                raise ValueError("a field has another spelling")
             if not line.startswith(first, place):
-                raise ValueError("a field is written otherwise")
+                raise ValueError("a field has another spelling")
             place += len(first)
             self._texts.append(list(fields))
             self._columns.append(_KnownColumn(list(fields.values())))
@@ -70,8 +69,8 @@ class KnownRows:
         self._nulls = [texts.index(None) if None in texts else None for texts in self._texts]
 
     def batch(self, block: Any, names: Sequence[str], all_names: Sequence[str]) -> Any:
-        """Return the rows of a block as a record batch of dictionary arrays; None if one of them
-        has another text."""
+        """Return the rows of a block as a record batch of dictionary arrays; None if one has an
+        unknown text."""
         signs = np.frombuffer(block, dtype=np.uint8)
         place = np.flatnonzero(signs == ord("\n"))
         place[1:] = place[:-1] + 1
@@ -89,7 +88,7 @@ class KnownRows:
 
 
 class _KnownColumn:
-    """The distinct texts of one column."""
+    """Distinct texts of one column."""
 
     def __init__(self, fields: Sequence[bytes]) -> None:
         lengths = np.array([len(field) for field in fields])
@@ -99,25 +98,25 @@ class _KnownColumn:
         for row, field in enumerate(fields):
             signs[row, : len(field)] = list(field)
         self._places: list[tuple[int, NDArray[np.uint8]]] = []
-        told_apart = np.eye(len(fields), dtype=bool)
+        separated = np.eye(len(fields), dtype=bool)
         ranks = np.zeros((len(fields), 0), dtype=np.int64)
         sizes: list[int] = []
-        while not told_apart.all():
-            # Two fields are told apart where both have a byte, and not the same.
+        while not separated.all():
+            # Two fields differ at a place if both have a byte there and the bytes differ.
             first, second = signs[:, None], signs[None]
             apart = (first != second) & (first >= 0) & (second >= 0)
-            best = int((apart & ~told_apart[:, :, None]).sum(axis=(0, 1)).argmax())
-            told_apart |= apart[:, :, best]
+            best = int((apart & ~separated[:, :, None]).sum(axis=(0, 1)).argmax())
+            separated |= apart[:, :, best]
             kinds = np.unique(signs[signs[:, best] >= 0, best])
             steps = np.zeros(256, dtype=np.uint8)
             if math.prod(sizes) * len(kinds) > len(steps):
-                raise ValueError("no few bytes tell the texts apart")
+                raise ValueError("the texts differ in too many places")
             steps[kinds] = np.arange(len(kinds)) * math.prod(sizes)
             self._places.append((best, steps))
             rank = np.where(signs[:, best] < 0, -1, np.searchsorted(kinds, signs[:, best]))
             ranks = np.column_stack([ranks, rank])
             sizes.append(len(kinds))
-        # A byte behind the end of a short field may be anything, so that several table entries are
+        # A place may lie past the end of a short field and hold any byte: several table entries are
         # the short field's.
         found = np.array(list(product(*map(range, reversed(sizes)))), dtype=np.int64)[:, ::-1]
         fits = (found[:, None] == ranks) | (ranks < 0)
@@ -125,7 +124,7 @@ class _KnownColumn:
         self._length = lengths[self._code]
 
     def codes(self, signs: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return which text begins at each place, shape (n,), and move the places behind it."""
+        """Return the code of the text at each place, shape (n,), and advance the places past it."""
         found = np.zeros(len(place), dtype=np.uint8)
         for ahead, steps in self._places:
             found += steps.take(signs.take(place + ahead, mode="clip"))

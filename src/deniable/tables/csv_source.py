@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,26 +23,26 @@ from deniable.tables.csv_known import KnownRows
 from deniable.tables.encode import NUMBER
 
 BLOCK_BYTES = 1 << 21
-"""Read and parsed at a time; reading a pipe takes a few times that much memory."""
+"""Bytes read and parsed at a time; a pipe takes a few times that much memory."""
 
 _WIDE = 64
 _WIDE_CELLS, _WIDE_ROWS = 1 << 22, 3 << 10
-"""Tables of so many columns and more are parsed in larger blocks, of so many cells or rows,
-whichever is less: a column of a block costs the same few calls however few rows it has. At 3,000
-columns that halves the CPU from CSV to CSV."""
+"""Tables with at least ``_WIDE`` columns are parsed in larger blocks, of at most so many cells or
+rows: parsing a column of a block costs the same few calls for any number of rows. Halves the CPU
+from CSV to CSV at 3,000 columns."""
 
 _LESSONS = 8
-"""How often the distinct texts of a table are collected anew, where a block has others; after that
-the parser reads the rest."""
+"""How often the distinct texts of a table are collected again after an unknown one; then the parser
+reads the rest."""
 
 _HEADER_BYTES, _MOST_COLUMNS = 1 << 22, 1 << 17
-"""A longer header row, or one with more columns, is refused."""
+"""Limits of the header row: bytes, columns."""
 
 _MOST_BLOCK = 1 << 26
-"""A block of a table with many columns is not larger, nor is a row of it."""
+"""Limit of a block of a wide table, and of a row in it, in bytes."""
 
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
-"""The beginning of a file, from which the separator is found."""
+"""Bytes and rows at the beginning of a file from which the separator is detected."""
 
 _OTHER_KINDS = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
@@ -62,23 +62,18 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
 class CsvSource:
-    """A text table: fields between separators, quotes as in RFC 4180, mostly one header row.
+    """A text table: fields between separators, quotes as in RFC 4180, usually with a header row.
 
-    Every column is text. Blanks around a field do not count, but in columns that are kept. Only the
-    empty field, quoted or not, is missing: ``NA``, ``null`` and ``nan`` are texts like any others.
-    Blank lines are skipped, except in a table of one column, where such a line is a row whose value
-    is missing. Columns at the end without a name and without a value, as spreadsheets leave them,
-    are none; nor is a first column without a name, which holds the names or numbers of rows, as R
-    and pandas write them.
+    Every column is text. Blanks around a field are dropped except in unchanged columns. Only the
+    empty field, quoted or not, is missing: ``NA``, ``null`` and ``nan`` are texts. Blank lines are
+    skipped, except in a table of one column, where they are rows with a missing value. Two kinds of
+    unnamed columns are dropped: empty ones at the end, which spreadsheets leave, and a first one,
+    in which R and pandas write the names or numbers of rows.
 
-    Attributes:
-        names: the columns' names, in order.
-        separator: what stands between fields.
-        decimal: the decimal point of numbers.
-        encoding: the encoding of the text.
-        dates: the form of dates, besides 2025-12-31.
-        surely_named: whether the names are known to be no data.
+    ``surely_named``: whether the column names cannot be values of the first row.
     """
+
+    released_as: Literal["csv", "parquet"] = "csv"
 
     def __init__(
         self,
@@ -100,23 +95,23 @@ class CsvSource:
         with self._explained():
             stream = self._counted
             if stream.peek(2)[:2] == b"\x1f\x8b":
-                # The standard library reads files of several members, as parallel compressors make.
+                # gzip reads files of several members, which parallel compressors write.
                 stream = _Replayed(gzip.GzipFile(fileobj=io.BufferedReader(stream, BLOCK_BYTES)))
             self._refuse_other_kinds(stream.peek(4)[:4])
             encoding = file_format.encoding or _marked(stream.peek(4))
             if encoding == "utf-8-sig" and b"\0" in stream.peek(4)[:4]:
                 raise InputError(
-                    f"{table}: this looks like UTF-16 without a byte order mark; say with "
-                    "`schema.file.encoding` that it is utf-16-le, or save it as UTF-8"
+                    f"{table}: this looks like UTF-16 without a byte order mark; set "
+                    "`schema.file.encoding` to utf-16-le, or save it as UTF-8"
                 )
             self.encoding = "utf-8" if encoding == "utf-8-sig" else encoding
             self._text = _Utf8(stream, encoding)
             self._stream = _Replayed(self._text)
-            # Of a pipe no more than is there: it may hold a few rows and stay open.
+            # A pipe may hold a few rows and stay open: peek only at the available bytes.
             sample = self._stream.peek(_SAMPLE_BYTES if _seekable(file) else 1)
             first = self._stream.peek_record(_HEADER_BYTES).decode()
             excel = re.fullmatch(r"sep=(.)", first)
-            if excel:  # a line in front of the table
+            if excel:  # Excel's line before the header
                 file_format = FileFormat(separator=excel[1]).with_changes(file_format)
                 self._stream.take_record(_HEADER_BYTES)
                 first = self._stream.peek_record(_HEADER_BYTES).decode()
@@ -132,11 +127,11 @@ class CsvSource:
 
     @property
     def fraction(self) -> float | None:
-        """How much of the file has been read, from 0 to 1; None if its size is not known."""
+        """Fraction of the file that is read, from 0 to 1; None if its size is unknown."""
         return self._counted.bytes_read / self._size if self._size else None
 
     def column_types(self, columns: Sequence[str]) -> list[Any]:
-        """Return the type of some columns: text."""
+        """Return the type of each column: text."""
         return [pa.string()] * len(columns)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -158,7 +153,8 @@ class CsvSource:
                 return
             before = self._rows
             if self._stream.peek(3).startswith(codecs.BOM_UTF8):
-                # The parser drops one where it begins, which here belongs to the first field.
+                # The parser drops a byte order mark at its start; here it belongs to the first
+                # field.
                 self._stream.give_back(codecs.BOM_UTF8)
             lent: _Lent | None = _Lent(self._stream)
             released = weakref.ref(lent)
@@ -166,14 +162,14 @@ class CsvSource:
 
             def handed_on(batch: Any) -> Any:
                 nonlocal last
-                # Before the last batch comes all has been read; none other is held.
+                # When the last batch arrives all has been read; only that one is held.
                 last = batch if self._text.quotes % 2 else None
                 batch = _trimmed(batch, self._untouched) if self._text.blanks else batch
                 named = self._named(batch, unnamed)
                 self._rows += batch.num_rows
                 return named
 
-            # A thread of pyarrow's that still has the stream while Python ends aborts the process.
+            # A pyarrow thread that still holds the stream at exit aborts the process.
             try:
                 reader = pc_csv.open_csv(
                     pa.PythonFile(lent, mode="r"),
@@ -195,10 +191,10 @@ class CsvSource:
     def _options(
         self, names: Sequence[str], columns: Sequence[str], refuse: Callable[[Any], str]
     ) -> dict[str, Any]:
-        """Return how pyarrow is to parse these columns of a text with these names."""
+        """Return pyarrow's options to parse these columns of a text with these names."""
         return {
-            # A thread of ours reads ahead. With threads of pyarrow's the number of a ragged row
-            # would not be known.
+            # A thread here reads ahead. With pyarrow's own threads the number of a ragged row is
+            # lost.
             "read_options": pc_csv.ReadOptions(
                 use_threads=False, block_size=self._block_bytes, column_names=names
             ),
@@ -218,8 +214,8 @@ class CsvSource:
         }
 
     def _known_rows(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield batches of rows that are decoded by look-up (:mod:`deniable.tables.csv_known`), up
-        to the first block for which that cannot be done; the rest is still to be read."""
+        """Yield batches of rows decoded by look-up (:mod:`deniable.tables.csv_known`) up to the
+        first block for which that fails; the rest remains unread."""
         if self._unnamed or self._row_names or len(self.names) >= _WIDE:
             return
         block = bytearray(self._block_bytes)
@@ -243,8 +239,8 @@ class CsvSource:
         self._stream.give_back(bytes(held[:filled]))
 
     def _learned(self, lines: Any, known: KnownRows | None) -> KnownRows | None:
-        """Return the distinct texts in some lines, beside those known before; None if there are too
-        many, or the lines cannot be parsed by themselves."""
+        """Return the distinct texts of some lines and of ``known``; None if they are too many or
+        the lines cannot be parsed alone."""
         if self._text.blanks:
             return None
         options = self._options(self.names, self.names, lambda _row: "error")
@@ -255,7 +251,7 @@ class CsvSource:
             return None
 
     def _named(self, batch: Any, unnamed: Sequence[str]) -> Any:
-        """Return a batch without the columns that have no name, in which there is nothing."""
+        """Return a batch without its unnamed columns, which must be empty."""
         for place, name in enumerate(unnamed, len(self._row_names) + len(self.names) + 1):
             column = batch.column(name)
             if column.null_count < len(column):
@@ -281,9 +277,9 @@ class CsvSource:
                 raise InputError(f"{self.table}: this is {what}; export the table as CSV")
 
     def _separator(self, first: str, sample: bytes, expected: Collection[str]) -> str:
-        """Return the separator under which the first row has the names that are expected, and of
-        several the one that divides most of the first rows into as many fields as the header."""
-        # The last row of a sample may be cut off, and the last character too.
+        """Return the separator under which the first row has the expected names; of several, the
+        one under which most rows have as many fields as the header."""
+        # The last row, and the last character, of a sample may be incomplete.
         rows = sample.decode(errors="ignore")
         rows = rows[: max(rows.rfind("\n"), len(first))]
         names: dict[str, int] = {}
@@ -305,16 +301,16 @@ class CsvSource:
         if len(likely) > 1:
             candidates = " and ".join(SEPARATORS[s] for s in likely)
             raise InputError(
-                f"{self.table}: {candidates} both divide its rows alike; say with "
-                "`schema.file.separator` which one does"
+                f"{self.table}: {candidates} both fit as its separator; set "
+                "`schema.file.separator` to the right one"
             )
         return likely[0]
 
     def _is_divided_by_blanks(self, rows: str, expected: Collection[str]) -> bool:
-        """Whether single blanks divide rows of one field: as many words in each, and three or
-        more, or numbers in one column, or the names that are expected. Other rows with as many
-        words each are refused: columns, most likely, but nobody can tell. The first may have one
-        less, as R writes it: the rows' names have none."""
+        """Return whether single blanks separate rows without another separator: equal numbers of
+        words in all rows, and at least three, or numbers in a column, or the expected names. Other
+        rows of equal numbers of words are ambiguous and raise. The first row may have one word
+        less, as in R, where row names have no header."""
         (name,) = _split(rows, ",")[0]
         fields = _split(rows, " ")
         words = [sum(map(bool, row)) for row in fields]
@@ -333,9 +329,9 @@ class CsvSource:
             if single and (wide > 2 or numbers or set(fields[0]) <= set(expected)):
                 return True
             raise InputError(
-                f"{self.table}: every row has {wide} words and no separator; say "
-                "with `schema.file.separator` what divides it: ' ' if single blanks do (of "
-                "several, write the file with one), or , if it is one column"
+                f"{self.table}: every row has {wide} words and no separator; set "
+                "`schema.file.separator` to ' ' if single blanks separate them (replace several "
+                "by one), or to , if the table has one column"
             )
         return False
 
@@ -359,8 +355,8 @@ class CsvSource:
         if not file_format.has_header:
             if given and list(given) == [field.strip() for field in fields]:
                 raise InputError(
-                    f"{self.table}: the first row holds these names already; leave out "
-                    "`schema.file.columns`, or say `schema.file.header = True`"
+                    f"{self.table}: the first row already has these names; leave out "
+                    "`schema.file.columns`, or set `schema.file.header = True`"
                 )
             return given or tuple(f"column{i}" for i in range(1, len(fields) + 1))
         self._stream.take_record(_HEADER_BYTES)
@@ -372,8 +368,8 @@ class CsvSource:
                 self._row_names = ("\0rows",)
                 return names[1 : len(names) - self._unnamed]
             if self.separator in " \t" and not self._unnamed and file_format.header is None:
-                # A row of R's write.table has one field more than the first: its name. Between
-                # commas that may be a decimal comma as well.
+                # A row of R's write.table has one field more than the header: its name. Between
+                # commas that may also be a decimal comma.
                 row = self._stream.peek_record(_HEADER_BYTES).decode()
                 if row.strip() and len(_split(row, self.separator)[0]) == len(names) + 1:
                     self._row_names = ("\0rows",)
@@ -381,8 +377,7 @@ class CsvSource:
 
     @contextmanager
     def _explained(self, ragged: Sequence[Any] = ()) -> Iterator[None]:
-        """Turn what a parser raises into one sentence. Their own texts quote the row: never
-        shown."""
+        """Turn a parser's error into one sentence: its own text quotes the row."""
         try:
             yield
         except InputError:
@@ -429,13 +424,14 @@ class CsvSource:
 
 
 def _spans_lines(batch: Any) -> bool:
-    """Whether a field of the last row goes over the end of a line."""
+    """Return whether a field of the last row contains a line end."""
     row = batch.slice(batch.num_rows - 1)
     return any("\n" in (value or "") for column in row.columns for value in column.to_pylist())
 
 
 def _trimmed(batch: Any, untouched: Collection[str]) -> Any:
-    """Return a batch of texts, most without blanks at their ends; nothing but blanks is missing."""
+    """Return a batch of texts without blanks at their ends, except ``untouched``; blank texts are
+    null."""
 
     def trimmed(column: Any) -> Any:
         text = pc.ascii_trim(column, " \t")
@@ -447,7 +443,7 @@ def _trimmed(batch: Any, untouched: Collection[str]) -> Any:
 
 
 def _split(rows: str, separator: str) -> list[list[str]]:
-    """Return the fields of some rows; a quote that is never closed ends them."""
+    """Return the fields of some rows, up to an unclosed quote."""
     try:
         lines = [
             row for row in csv.reader(io.StringIO(rows, newline=""), delimiter=separator) if row
@@ -458,19 +454,19 @@ def _split(rows: str, separator: str) -> list[list[str]]:
 
 
 def _named_rows(rows: str) -> bool:
-    """Whether rows begin as R writes their names: in quotes, or as numbers."""
+    """Return whether rows begin with row names as written by R: in quotes, or numbers."""
     starts = [line.split(" ")[0] for line in rows.splitlines()[1:] if line.strip()]
     return all(start.startswith('"') or start.isdecimal() for start in starts)
 
 
 def _decimal_commas(rows: str, separator: str) -> bool:
-    """Whether every comma between two of these separators is a number's decimal point."""
+    """Return whether every comma within a field is a decimal point."""
     fields = {field.strip() for row in _split(rows, separator) for field in row}
     return all(_DECIMAL_COMMA.fullmatch(field) for field in fields if "," in field)
 
 
 def _marked(start: bytes) -> str:
-    """Return the encoding that a byte order mark names; without one UTF-8."""
+    """Return the encoding of a byte order mark; UTF-8 without one."""
     wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return "utf-16" if wide else "utf-8-sig"
 
@@ -487,11 +483,10 @@ def _size(file: BinaryIO) -> int | None:
 
 
 class _Utf8(io.RawIOBase):
-    """A text in any encoding, as UTF-8.
+    """A text in any encoding, converted to UTF-8.
 
-    Attributes:
-        blanks: whether there may be blanks at the ends of fields in what has been read.
-        quotes: how many have been read.
+    ``blanks``: whether fields that were read may have blanks at their ends; ``quotes``: quotes
+    read.
     """
 
     def __init__(self, file: Any, encoding: str) -> None:
@@ -499,7 +494,7 @@ class _Utf8(io.RawIOBase):
         self._file = file
         self._encoding = encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        # Of UTF-8 only the mark at the very beginning is no text.
+        # In UTF-8 only a mark at the very beginning is not text.
         self._as_is = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
         self._block = b""
         self._lines = 0
@@ -517,17 +512,17 @@ class _Utf8(io.RawIOBase):
         return self._decoded(self._file.read, size)
 
     def expect(self, separator: bytes, ahead: bytes) -> None:
-        """Look for blanks beside this separator from now on, and in what has been read ahead."""
+        """Detect blanks next to this separator from now on, and in the bytes read ahead."""
         self._separator = separator
         self.blanks = _has_outer_blanks(ahead, separator)
 
     def _decoded(self, read: Callable[[int], bytes], size: int) -> bytes:
         block = b""
-        while not block:  # half a letter gives no text yet
+        while not block:  # part of a character decodes to no text
             begins = not self._block
             self._block = read(size)
             if self._as_is:
-                # ASCII need not be looked at, unless half a letter is left over.
+                # ASCII needs no decoding, unless part of a character is pending.
                 if not self._block.isascii() or self._decoder.getstate()[0] or not self._block:
                     self._decoder.decode(self._block, final=not self._block)
                 block = self._block.removeprefix(codecs.BOM_UTF8) if begins else self._block
@@ -536,7 +531,7 @@ class _Utf8(io.RawIOBase):
                 block = (text.removeprefix("\ufeff") if begins else text).encode()
             if not self._block:
                 break
-        # Where there is no quote, `in` is much quicker than counting; where there are many, numpy.
+        # Without a quote, `in` is much faster than counting; with many, numpy is.
         signs = np.frombuffer(block, dtype=np.uint8)
         self._lines += int(np.count_nonzero(signs == _LINE_END))
         self.quotes += int(np.count_nonzero(signs == _QUOTE)) if b'"' in block else 0
@@ -545,18 +540,18 @@ class _Utf8(io.RawIOBase):
         return block
 
     def problem(self) -> str:
-        """Return what is wrong with the block that could not be decoded."""
+        """Return the fault of the block that could not be decoded."""
         first = self._lines + 1
         known = "UTF-8" if self._encoding == "utf-8-sig" else self._encoding
-        advice = "say with `schema.file.encoding` what it is, such as latin-1, or save it as UTF-8"
+        advice = "set `schema.file.encoding`, for example to latin-1, or save it as UTF-8"
         try:
             codecs.getincrementaldecoder(self._encoding)().decode(self._block, final=False)
         except UnicodeDecodeError as error:
             first += self._block[: error.start].count(b"\n")
-        except UnicodeError:  # of a text in two or four bytes that does not say in which order
+        except UnicodeError:  # UTF-16 or UTF-32 without a byte order
             return (
-                f": {known} text begins with a byte order mark, and this does not; say with "
-                f"`schema.file.encoding` that it is {known}-le or {known}-be, or save it as UTF-8"
+                f": {known} text needs a byte order mark, which is missing; set "
+                f"`schema.file.encoding` to {known}-le or {known}-be, or save it as UTF-8"
             )
         return f", line {first}: not {known} text; {advice}"
 
@@ -573,7 +568,7 @@ def _has_outer_blanks(block: bytes, separator: bytes) -> bool:
 
 
 class _Lent(io.RawIOBase):
-    """The stream as it is handed to pyarrow: collected as soon as no thread of pyarrow's has it."""
+    """The stream passed to pyarrow; collected once no pyarrow thread holds it."""
 
     def __init__(self, file: io.RawIOBase) -> None:
         super().__init__()
@@ -587,18 +582,18 @@ class _Lent(io.RawIOBase):
 
 
 def _wait_until_gone(thing: "weakref.ref[Any]", seconds: float = 1.0) -> None:
-    """Wait until an object has been collected, which mostly is so at once."""
+    """Wait until an object is collected, usually at once."""
     until = time.monotonic() + seconds
     while thing() is not None and time.monotonic() < until:
         time.sleep(0.001)
 
 
 class _TooLongError(Exception):
-    """A record goes beyond its limit."""
+    """A record exceeds its limit."""
 
 
 class _Replayed(io.RawIOBase):
-    """A stream that can be looked at before it is read, and counts what has been."""
+    """A stream with look-ahead that counts the bytes read."""
 
     def __init__(self, file: Any) -> None:
         super().__init__()
@@ -620,7 +615,7 @@ class _Replayed(io.RawIOBase):
         if size < 0:
             return got + self._more(self._file.read, -1)
         if len(got) < size:
-            # A block that is filled up spares the parser a tiny first batch.
+            # A full block spares the parser a tiny first batch.
             got += self._more(self._file.read, size - len(got))
         if len(got) > size:
             got, self._ahead = got[:size], got[size:]
@@ -638,13 +633,13 @@ class _Replayed(io.RawIOBase):
         return len(got)
 
     def give_back(self, taken: bytes) -> None:
-        """Let bytes that were read last be read again."""
+        """Return bytes to the stream."""
         self._ahead = taken + self._ahead
 
     def peek(self, size: int) -> bytes:
-        """Return the next bytes without consuming them; fewer only at the end."""
+        """Return the next bytes without consuming them, fewer only at the end."""
         while len(self._ahead) < size:
-            # A pipe may hold a few rows and stay open: do not wait for more than is needed.
+            # A pipe may hold a few rows and stay open: wait for no more than needed.
             got = self._more(self._read_some, 1 << 16)
             if not got:
                 break
@@ -652,7 +647,7 @@ class _Replayed(io.RawIOBase):
         return self._ahead
 
     def at_end(self, *, skip_blank: bool) -> bool:
-        """Return whether nothing, or nothing but blank lines, is left."""
+        """Return whether the stream is at its end, or only blank lines remain."""
         while self.peek(1):
             if skip_blank:
                 self._ahead = self._ahead.lstrip(b"\r\n")
@@ -661,14 +656,14 @@ class _Replayed(io.RawIOBase):
         return True
 
     def peek_record(self, limit: int) -> bytes:
-        """Return the bytes of the first CSV record that is not blank, without its line's end."""
+        """Return the bytes of the first non-blank CSV record, without its line end."""
         if self.at_end(skip_blank=True):
             return b""
         end = self._record(limit)  # reads on
         return self._ahead[:end]
 
     def take_record(self, limit: int) -> None:
-        """Consume the first CSV record that is not blank, with its line's end."""
+        """Consume the first non-blank CSV record with its line end."""
         end = self._record(limit)
         line_end = self._ahead[end : end + 1]
         self._ahead = self._ahead[end + 1 :]
@@ -676,7 +671,7 @@ class _Replayed(io.RawIOBase):
             self._ahead = self._ahead[1:]
 
     def _record(self, limit: int) -> int:
-        """Return where the record ends that begins here."""
+        """Return the end of the record that begins here."""
         searched, quoted = 0, False
         while True:
             for match in re.finditer(rb'["\r\n]', self._ahead[searched:]):

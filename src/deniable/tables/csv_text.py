@@ -1,9 +1,9 @@
-"""Codes to CSV text by look-up of whole runs of columns.
+"""Codes to CSV text by look-up of runs of columns.
 
-Neighbouring randomized columns are written together: their codes are combined into one number that
-looks up a ready piece of text, ``"yes,no,white,"``. Twelve small columns cost two look-ups a row
-instead of twelve, and the buffer into which the pieces are fetched is the text of the file. This
-saves 30 % of the CPU from CSV to CSV at twelve columns.
+The codes of neighbouring randomized columns are combined into one number, the index of a prepared
+piece of text, ``"yes,no,white,"``. Twelve small columns cost two look-ups a row instead of twelve,
+and the buffer of the fetched pieces is the text of the file. This saves 30 % of the CPU from CSV to
+CSV at twelve columns.
 """
 
 import csv
@@ -23,10 +23,10 @@ from deniable.tables.columns import Column, label_values
 from deniable.tables.encode import is_single_valued
 
 _PIECES = 4096
-"""At most this many ready pieces per group of columns: they should stay in the cache."""
+"""Largest number of prepared pieces per group of columns: they should fit into the cache."""
 
 _ALL_PIECES = 1 << 18
-"""At most about this many in all groups together; groups of columns alike share theirs."""
+"""Approximate largest number in all groups; identical groups of columns share theirs."""
 
 _EMPTY = text_scalar("")
 _QUOTE = text_scalar('"')
@@ -57,7 +57,7 @@ class _Group:
 
 
 class _Alike:
-    """Groups with the same fields, which share their pieces of text: those from `start` on."""
+    """Groups with equal fields, which share pieces of text: those from `start` on."""
 
     def __init__(self, start: int) -> None:
         self.start = start
@@ -65,7 +65,7 @@ class _Alike:
         self.groups: list[_Group] = []
 
     def combine(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return the place of each row's text within these texts, shape (groups, n)."""
+        """Return the index of each row's text among these texts, shape (groups, n)."""
         first, *others = zip(*(group.columns for group in self.groups), strict=True)
         combined = _stacked(first, codes, np.uint16 if others else None)
         for columns, fields in zip(others, self.groups[0].fields[1:], strict=True):
@@ -77,13 +77,13 @@ class _Alike:
 def _stacked(
     columns: Sequence[Column], codes: Sequence[NDArray[Any]], kind: type[np.uint16] | None
 ) -> NDArray[Any]:
-    """Return the codes of some columns, shape (columns, n), in one call however short they are."""
+    """Return the codes of some columns, shape (columns, n), in one call for any length."""
     arrays = [column.codes(codes) for column in columns]
     return np.concatenate(arrays, dtype=kind, casting="unsafe").reshape(len(arrays), -1)
 
 
 class TextOfColumns:
-    """Groups with no kept column between them; together they are the text of part of a row."""
+    """Groups without an unchanged column between them: the text of part of a row."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Column, tuple[str, ...]]] = []
@@ -111,7 +111,7 @@ class TextOfColumns:
         self._pieces = from_values(list(chain.from_iterable(pieces)), pa.string())
 
     def _grouped(self, most: int) -> list[_Group]:
-        """Return the columns in groups of at most so many pieces, or of one column."""
+        """Return the columns in groups of at most ``most`` pieces, or of one column."""
         groups: list[_Group] = []
         for column, fields in self._columns:
             if not groups or groups[-1].size * len(fields) > most:
@@ -122,7 +122,7 @@ class TextOfColumns:
     def pieces(self, codes: Sequence[NDArray[Any]]) -> Any:
         """Return the texts of all groups of the first row, then of the second, …
 
-        One look-up fetches all of them, so that they lie behind each other as in the file.
+        One look-up fetches all of them in the order of the file.
         """
         places = np.empty((len(codes[0]), self._width), dtype=np.int32)
         for alike in self._alike:
@@ -147,7 +147,7 @@ class CsvText:
     """Renders batches of a release as CSV text: UTF-8, ``\\n`` line ends, quotes where needed."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self._parts: list[Any] = []  # runs, names of kept columns, and separators
+        self._parts: list[Any] = []  # runs, names of unchanged columns, and separators
         texts: dict[Any, tuple[str, ...]] = {}
         for i, column in enumerate(columns):
             end = "," if i < len(columns) - 1 else "\n"
@@ -185,22 +185,22 @@ class CsvText:
 def _field(value: str | int | bool | None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    # The second field keeps the writer from quoting a lone empty one.
+    # The second field prevents quotes around a lone empty field.
     return "" if value is None else row_text([str(value), ""])[:-2]
 
 
 def check_has_text(column: Column) -> None:
-    """Stop if a column is of a type without text, such as a list."""
+    """Raise if a column's type has no text, such as a list."""
     kind = column.kind
     if not is_single_valued(kind):
         raise InputError(
-            f"column '{column.name}' of type {kind} cannot be written as CSV; write Parquet "
-            "instead, or drop the column"
+            f"column '{column.name}' of type {kind} cannot be written as CSV; write Parquet, or "
+            "drop the column"
         )
 
 
 def _quoted(column: Any) -> Any:
-    """Return a kept column as the text of CSV fields; a null is the empty field."""
+    """Return an unchanged column as the text of CSV fields; null is the empty field."""
     if column.type != pa.string():
         column = common_form(column).cast(pa.string())
     if column.null_count:
@@ -213,7 +213,7 @@ def _quoted(column: Any) -> Any:
 
 
 def content(texts: Any) -> memoryview:
-    """Return the characters of a string array, all values one after the other."""
+    """Return the characters of a string array, all values concatenated."""
     _, offsets, data = texts.buffers()
     if data is None or len(texts) == 0:
         return memoryview(b"")

@@ -1,4 +1,4 @@
-"""Dates as people write them. A form is how they write the last day of 2025: ``31.12.2025``."""
+"""Dates in text. A form is the last day of 2025 in their notation: ``31.12.2025``."""
 
 import math
 import re
@@ -16,13 +16,13 @@ from deniable.schema.file_format import DATE_FORM
 from deniable.tables.arrays import to_numpy
 
 ISO = "2025-12-31"
-"""The form of dates in schemas and in columns of dates, which is always understood."""
+"""The form of dates in schemas and date columns, accepted everywhere."""
 
 FORMS = (
     *(ISO, "31.12.2025", "31/12/2025", "12/31/2025", "31-12-2025", "12-31-2025"),
     *("2025/12/31", "2025.12.31"),
 )
-"""What is looked for in a file that does not say. Eight digits alone are a number."""
+"""Forms tried where none is declared. Eight digits alone are a number."""
 
 _PARTS = {"2025": "(?P<year>[0-9]{4})", "12": "(?P<month>%s)", "31": "(?P<day>%s)"}
 _TIME = "(?:[ T][0-9:.]*(?:Z|[+-][0-9:]+)?)?"
@@ -30,7 +30,7 @@ _TIME = "(?:[ T][0-9:.]*(?:Z|[+-][0-9:]+)?)?"
 
 def days_written(texts: Any, form: str = ISO) -> NDArray[np.float64]:
     """Return the days since 1970-01-01 of dates of a form, alone or before a time, shape (n,); NaN
-    for what is none.
+    for other texts.
 
     >>> days_written(pa.array(["1.2.1970", "1970-02-01", "30.2.1970"]), "31.12.2025").tolist()
     [31.0, nan, nan]
@@ -49,7 +49,7 @@ def days_written(texts: Any, form: str = ISO) -> NDArray[np.float64]:
 
 
 def is_written(text: str, form: str) -> bool:
-    """Return whether a text looks like a date of a form: tells most that is none at a glance.
+    """Return whether a text resembles a date of a form: a quick first test.
 
     >>> is_written("1.2.1970", "31.12.2025"), is_written("1970", "31.12.2025")
     (True, False)

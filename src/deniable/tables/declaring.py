@@ -1,4 +1,4 @@
-"""From a codebook to declarations of a schema: what is known of a column, and is not drafted."""
+"""Schema declarations from a codebook, instead of drafts."""
 
 import json
 import textwrap
@@ -9,16 +9,16 @@ from deniable.errors import InputError
 from deniable.tables.codebook import Entry
 
 _SHOWN = 5
-"""Values, and kinds of contradiction, that are shown at most of each."""
+"""Largest number of values, and of kinds of contradiction, shown."""
 
 _MOST_UNNAMED = 20
-"""A column of numbers with more values that its labels do not name is one of numbers, of which some
-are named."""
+"""Largest number of unlabelled values of a column of numbers that is still declared by its
+labels."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the rows of a table hold in a column."""
+    """Values in a column of a table."""
 
     values: Sequence[str] | None
     codes: tuple[str, ...]
@@ -26,15 +26,15 @@ class Seen:
     number: bool
 
     def unnamed(self, entry: Entry) -> list[str] | None:
-        """Return the values that a codebook does not name; None if there are too many."""
+        """Return the values without a label in a codebook; None if there are too many."""
         if self.values is None:
             return None
         return [value for value in self.values if value not in entry.labels]
 
 
 def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
-    """Return the declaration of a column whose values a codebook names; None if it names none, or
-    they are only the names of some numbers among many.
+    """Return the declaration of a column by its codebook labels; None if it has none, or only some
+    numbers among many have one.
 
     >>> seen = Seen(["1", "3"], (), empty=False, number=True)
     >>> print("\\n".join(declared_lines("sex", Entry({"1": "male", "2": "female"}), seen)))
@@ -88,7 +88,7 @@ def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
 
 
 def with_texts(name: str, lines: Sequence[str], entry: Entry) -> list[str]:
-    """Return a declaration with what people were asked put in, and what a missing value is called.
+    """Return a declaration with the question text and the label of its missing value added.
 
     >>> with_texts("sex", ["[[attribute]]", 'name = "sex"'], Entry(question="Your sex?"))
     ['[[attribute]]', 'name = "sex"', 'question = "Your sex?"']
@@ -115,7 +115,7 @@ def refuse_contradictions(
     *,
     show_values: bool,
 ) -> None:
-    """Stop if a table contradicts a codebook that is kept apart from it."""
+    """Raise if a table contradicts its separate codebook."""
     wrong = []
     if absent := [name for name in codebook if name not in found]:
         shown = ", ".join(f"'{name}'" for name in absent[:_SHOWN])
@@ -126,7 +126,7 @@ def refuse_contradictions(
             continue
         rows = found[name]
         if rows is None:
-            wrong.append(f"column '{name}' has thousands of values, and the codebook names a few")
+            wrong.append(f"column '{name}' has thousands of values, and the codebook lists a few")
             continue
         values = [value for value in rows if value not in entry.labels]
         if values:
@@ -147,13 +147,13 @@ def refuse_contradictions(
 
 
 def quoted(text: str) -> str:
-    """Return a text as TOML writes it."""
-    # JSON's escapes are TOML's, but for the ones JSON does not need: DEL must be written out.
+    """Return a text in TOML notation."""
+    # TOML needs JSON's escapes and one more: DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _in_order(values: Sequence[str]) -> list[str]:
-    """Return values by number, if all are numbers; else as they are."""
+    """Return values sorted as numbers if all are numbers, else unchanged."""
     try:
         return sorted(values, key=float)
     except ValueError:
@@ -177,5 +177,5 @@ def _table(key: str, values: Mapping[str, str]) -> list[str]:
     line = f"{key} = {{ {', '.join(cells)} }}"
     if len(line) <= 96:
         return [line]
-    # An inline table has one line in TOML 1.0; a table of its own would end the attribute.
+    # An inline table has one line in TOML 1.0; a separate table would end the attribute.
     return [f"labels.{cell}" for cell in cells]

@@ -1,4 +1,4 @@
-"""A first draft of a schema, read off a table: to be replaced by the public codebook."""
+"""Schema drafts from a table, to be replaced by the public codebook."""
 
 import json
 import math
@@ -46,19 +46,19 @@ from deniable.tables.rows import groups_of, says_whose_row
 from deniable.tables.survey_source import SurveySource
 
 WARNING = (
-    "WARNING: this draft was read off the data. Which categories occur, and where the bin edges "
-    "lie, is itself information about the people in the table, and a schema is published. Replace "
-    "every list of categories and every bin edge by the public codebook, and take drafted = true "
-    "away from what you have replaced, before you release anything"
+    "WARNING: this draft was read off the data. The categories that occur and the bin edges "
+    "are themselves information about the people in the table, and a schema is published. Replace "
+    "every list of categories and every bin edge by the public codebook, and remove drafted = true "
+    "from each replaced declaration, before you release anything"
 )
 OF_GENOTYPES = (
-    "The categories are the format's: how often a person has the first allele of the .bim file. "
-    "Whether genotypes are missing was read off the data; and if the .bim lists only variants that "
-    "were chosen by looking at these people, or the allele that is rarer among them first, it is "
-    "information about them, and is released as it is"
+    "The categories are those of the format: how often a person has the first allele of the .bim "
+    "file. Whether genotypes are missing was read off the data. If the variants in the .bim, or "
+    "the order of their alleles, were chosen from these people's genotypes, they are information "
+    "about these people and are released unprotected"
 )
 NOT_DECLARED = "Not declared: "
-"""How the line of a draft begins that names such columns."""
+"""Prefix of a draft's line that lists undeclared columns."""
 
 Coding = Literal["additive", "carrier"]
 _ALLELES = ('categories = ["0", "1", "2"]', "ordered = true", "scores = [0, 1, 2]")
@@ -69,16 +69,16 @@ _CARRIERS = (
     "scores = [0, 1]",
 )
 MOST_CATEGORIES = 50
-"""A column with more distinct values is left for a person to decide about."""
+"""A column with more distinct values is left to the steward."""
 
 MISSING_TEXTS = frozenset(
     {"?", ".", "-", "--", "n/a", "na", "nan", "null", "n.a.", "#n/a", "(null)"}
     | {"#null!", "#value!", "#div/0!", "#name?", "#num!", "#ref!", "#getting_data", "#spill!"}
 )
-"""What people write, in small letters, where a value is missing."""
+"""Texts for missing values, lower case."""
 
 MISSING_NUMBERS = (-9999, -999, -99, -9, -8, -1, 99, 999, 9999, 99999)
-"""What they write in columns of numbers; taken for that only far from all other numbers."""
+"""Numbers for missing values, if far from all other numbers."""
 
 _IDENTIFYING = re.compile(
     r"(^|[_. -])(id|ids|identifiers?|uuid|guid|key|nr|no|ssn|nhs|iban|passport|e-?mail|phone|"
@@ -88,24 +88,24 @@ _IDENTIFYING = re.compile(
     re.IGNORECASE,
 )
 _DISTINCT, _MOST_ROUNDED = 1 << 12, 1 << 16
-"""Distinct values of a column that are counted, and distinct numbers after rounding them: what a
-column takes in memory, whatever the number of rows."""
+"""Largest number of distinct values counted per column, and of distinct numbers after rounding: a
+bound on memory for any number of rows."""
 
 _MOST_CHARACTERS = 1 << 24
-"""Characters of a column's distinct values that are counted."""
+"""Largest number of characters in a column's counted distinct values."""
 
 _BINS = 5
-"""Bins of numbers and dates, with about as many rows each."""
+"""Bins of numbers and dates, of about equal numbers of rows."""
 
 _MOST_STEPS = 20
-"""Whole numbers whose range has at most so many values are proposed as ordered categories."""
+"""Whole numbers with at most so many values in their range are proposed as ordered categories."""
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 """Widths of bins, times a power of ten."""
 
 _MANY_ROWS = 1000
-"""Of so many rows on, numbers that all differ are taken for identifiers; of fewer only if they fill
-a third of their range."""
+"""From so many rows on, numbers that all differ count as identifiers; with fewer rows only if they
+fill a third of their range."""
 
 
 def draft_schema(
@@ -117,19 +117,19 @@ def draft_schema(
     coding: Coding | None = None,
     show_values: bool = False,
 ) -> str:
-    """Return a schema in TOML with every column of a table in it, read in one pass.
+    """Return a schema in TOML with every column of a table, read in one pass.
 
-    Columns with few distinct values become categories (whole numbers ordered, with scores; ordered
-    ones of Parquet and frames as their type declares them), those of numbers and dates with many
-    become bins with rounded edges, and identifiers and other texts are listed as comments to be
-    kept, declared or dropped. What was read off the data is marked
-    ``drafted``. What a codebook declares, or a survey file's labels, is taken from there and is not
-    marked, unless rows hold values that it does not name: these are added, and listed.
+    Columns with few distinct values become categories (whole numbers ordered, with scores; the
+    ordered types of Parquet and frames in their order), numbers and dates with many values become
+    bins with rounded edges, and identifiers and other texts are listed as comments, to be declared,
+    dropped or released unchanged. Declarations read off the data are marked ``drafted``; those of a
+    codebook or a survey file's labels are not, unless rows hold further values, which are added and
+    listed.
     """
     if is_fileset(source):
         return _draft_of_genotypes(source, progress, carrier=coding == "carrier")
     if coding is not None:
-        raise InputError(f"{source}: a coding is for the genotypes of a PLINK .bed; leave it out")
+        raise InputError(f"{source}: a coding needs the genotypes of a PLINK .bed; leave it out")
     return draft_with_reasons(source, file_format, progress, codebook, show_values=show_values)[0]
 
 
@@ -141,10 +141,10 @@ def draft_with_reasons(
     *,
     show_values: bool = False,
 ) -> tuple[str, dict[str, str]]:
-    """Return :func:`draft_schema` of a table that is no fileset, and for every column of the table,
-    in order, the reason why the draft does not declare it; empty if it does."""
+    """Return :func:`draft_schema` of a table other than a fileset, and per column of the table, in
+    order, the reason why the draft does not declare it, empty if it does."""
     if isinstance(source, str) and source == "-":
-        raise InputError("a schema is drafted from a file, which is read twice; save the input")
+        raise InputError("a draft reads its table twice; save standard input to a file")
     names = column_names(source, file_format)
     with open_table(source, [], names, file_format=file_format) as reader:
         text = reader.source if isinstance(reader.source, CsvSource) else None
@@ -163,7 +163,7 @@ def draft_with_reasons(
             n_rows += batch.n_rows
             progress(reader.fraction)
     if not n_rows:
-        raise InputError(f"{reader.table} has no rows; there is nothing to draft a schema from")
+        raise InputError(f"{reader.table} has no rows; a draft needs some")
     if not reader.source.surely_named:
         _refuse_names_among_values(reader.table, columns)
     _refuse_second_header(reader.table, columns)
@@ -206,7 +206,7 @@ def draft_with_reasons(
 
 
 def _reason(name: str, lines: Sequence[str]) -> str:
-    """Return the reason that the remark on a column begins with.
+    """Return the reason at the beginning of a column's remark.
 
     >>> _reason("id", ['# column "id" has fewer than two values: leave it out'])
     'has fewer than two values'
@@ -218,7 +218,7 @@ def _reason(name: str, lines: Sequence[str]) -> str:
 def _draft_of_genotypes(
     source: Any, progress: Callable[[float | None], None], *, carrier: bool
 ) -> str:
-    """Return a schema of all variants of a fileset, which share one declaration."""
+    """Return a schema of all variants of a fileset, with one declaration for all."""
     with open_table(source, [], other_columns="drop") as reader:
         fileset = reader.source
         assert isinstance(fileset, Fileset)
@@ -230,7 +230,7 @@ def _draft_of_genotypes(
     parts = ["# " + line for line in textwrap.wrap(OF_GENOTYPES, 96)]
     parts += [
         f"title = {quoted(as_text(Path(fileset.table).stem))}",
-        "# People are numbered in the release. To say who is who, which nothing protects:",
+        "# People are numbered in the release. To release their identifiers, unprotected:",
         '# keep = ["FID", "IID"]',
         "",
         "[[attribute]]",
@@ -254,7 +254,7 @@ def _is_date(name: str) -> bool:
 
 
 def _date_form(column: "_Column") -> str | None:
-    """Return the form of a column's dates if it has to be told."""
+    """Return the form of a column's dates if the schema must declare it."""
     (form,) = column.forms if len(column.forms) == 1 else (ISO,)
     return None if form == ISO or not _has_date_bins(column) else form
 
@@ -262,49 +262,48 @@ def _date_form(column: "_Column") -> str | None:
 def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> None:
     for place, (name, column) in enumerate(columns.items(), 1):
         if name in column.counts:
-            raise _looks_like_data(f"{table}: the name of column {place} is also a value in it")
+            raise _looks_like_data(f"{table}: the name of column {place} occurs as a value in it")
 
 
 def _refuse_second_header(table: str, columns: dict[str, "_Column"]) -> None:
-    """Stop if the first row holds texts in several columns of numbers or dates."""
+    """Raise if the first row holds texts in several columns of numbers or dates."""
     odd = [name for name, column in columns.items() if column.begins_with_text]
     if len(odd) > 1:
         raise InputError(
             f"{table}: data row 1 holds a text in '{odd[0]}' and '{odd[1]}', where all other rows "
-            "hold numbers or dates, as a second header row does; delete it, or correct the row"
+            "hold numbers or dates, like a second header row; delete it, or correct the row"
         )
 
 
 def _looks_like_data(why: str) -> InputError:
-    # Said is where, not what: it may be the first person's value.
+    # The name may be the first person's value: only its place is shown.
     return InputError(
-        f"{why}, so that the first row looks like data; say `schema.file.header = False` if it is "
-        "(and `schema.file.columns` what the columns are), or `schema.file.header = True` if it "
-        "does hold names"
+        f"{why}, so that the first row looks like data; set `schema.file.header = False` if it is "
+        "(and name the columns with `schema.file.columns`), or `schema.file.header = True` if it "
+        "holds names"
     )
 
 
 def _decimal(table: str, columns: dict[str, "_Column"]) -> str | None:
-    """Return the decimal point of a text file's numbers; None for the usual one."""
+    """Return the decimal point of a text file's numbers; None for a point."""
     commas = [name for name, column in columns.items() if column.is_number(",")]
     points = [name for name, column in columns.items() if column.point and column.is_number(".")]
     commas = [name for name in commas if columns[name].comma]
     if commas and points:
         raise InputError(
             f"{table}: '{commas[0]}' has numbers with a decimal comma and '{points[0]}' with a "
-            "point; say with `schema.file.decimal` which it is, and the other column is text"
+            "point; set `schema.file.decimal`; the other column is then text"
         )
     return "," if commas else None
 
 
 def _left_out(names: Sequence[str], constant: Sequence[str]) -> list[str]:
-    """Return what to do with the columns that a draft does not declare, among which some have one
-    value."""
+    """Return the draft's lines on undeclared columns, some of which have a single value."""
     if not names:
         return []
     lines = [f"# {NOT_DECLARED}{', '.join(map(quoted, names))}; release with --drop-other-columns"]
     if constant:
-        lines[0] += ", or keep those with one value, protected by nothing:"
+        lines[0] += ", or release those with one value unprotected:"
         lines.append(f"# keep = [{', '.join(map(quoted, constant))}]")
     return lines
 
@@ -325,14 +324,14 @@ def _file_table(file_format: FileFormat) -> list[str]:
 
 
 class _Column:
-    """What has been seen of a column, in memory that does not grow with the rows."""
+    """Summary of a column, in memory that does not depend on the number of rows."""
 
     def __init__(
         self, *, commas: bool, forms: Sequence[str] = (ISO,), known: Entry | None = None
     ) -> None:
         self.known = known
         self.counts: Counter[str] = Counter()
-        """Rows by value, while there are few values."""
+        """Rows by value, while the values are few."""
         self.many = False
         self._first = ""
         self._characters = 0
@@ -341,21 +340,21 @@ class _Column:
         self.single = True
         self.repeats = False
         self._orders: set[tuple[str, ...]] = set()
-        """The values in order, as the type of each batch declares them; () if one does not."""
+        """Orders of the values declared by the types of the batches; () for an unordered type."""
         self.codes: Counter[str] = Counter()
-        """Rows by text that stands for a missing value."""
+        """Rows by text for a missing value."""
         self.padded = False
-        """Whether a value begins with a zero that no number needs."""
+        """Whether a number has a needless leading zero."""
         self.point = self.comma = self.other = False
-        """Whether there are numbers with a point, with a comma, and what is no number."""
+        """Whether there are numbers with a point, with a comma, and other texts."""
         self._days: dict[str, Counter[float]] = {form: Counter() for form in forms}
-        """Rows by day, for every form in which all values are dates."""
+        """Rows by day, for every form that fits all values."""
         self._dated = False
         self.times = False
         """Whether all values are stored as moments in time."""
         self.fractions = False
         self.histogram: Counter[float] = Counter()
-        """Rows by number, or day; rounded once there are many."""
+        """Rows by number or day, rounded beyond a limit."""
         self._rounded = False
         self._unit = 0.0
         self._commas = commas
@@ -402,7 +401,7 @@ class _Column:
         return text.lower() in MISSING_TEXTS
 
     def seen(self) -> Seen:
-        """Return what rows hold, to be compared with a codebook."""
+        """Return the summary compared with a codebook."""
         values = None if self.many else sorted(self.counts, key=_natural)
         return Seen(values, tuple(self.codes), self.missing > 0, self.is_number("."))
 
@@ -454,22 +453,22 @@ class _Column:
                 self.histogram[number] += count
 
     def _round(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        # To three digits, and more finely where numbers are close together far from 0, as years
-        # and coordinates are.
+        # To three digits, and more finely for numbers close together far from 0, such as years and
+        # coordinates.
         digits = np.floor(np.log10(np.abs(np.where(numbers == 0, 1, numbers))))
         unit = np.minimum(10.0 ** (digits - 2), self._unit)
         return np.asarray(np.round(numbers / unit) * unit)
 
     def read_dates(self, form: str | None = None) -> None:
-        """Take the days as the column's numbers, if all values are dates: as 2025-12-31 if they can
-        be read so, else in this form if it fits, else in the first that does."""
+        """Take the days as the column's numbers if all values are dates: in ISO form if that fits,
+        else in this form if it fits, else in the first that fits."""
         if self.forms:
             chosen = form if form in self.forms and ISO not in self.forms else self.forms[0]
             self.histogram = self._days[chosen]
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The forms of dates that all values have; none if they are no dates."""
+        """Forms of dates that fit all values; empty if they are no dates."""
         return tuple(self._days) if self._dated else ()
 
     def is_number(self, decimal: str) -> bool:
@@ -479,7 +478,7 @@ class _Column:
 
     @property
     def begins_with_text(self) -> bool:
-        """Whether the first row holds a text, and all others numbers or dates."""
+        """Whether the first row holds a text and all others numbers or dates."""
         rest = [text for text in self.counts if text != self._first]
         return (
             self.counts[self._first] == 1
@@ -498,8 +497,8 @@ class _Column:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The categories in the order that the column's type declares, those of nobody too; none
-        if it declares none, or too many."""
+        """Return the categories in the order of the column's type, unused ones included; empty if
+        the type has no order or too many."""
         (order,) = self._orders if len(self._orders) == 1 else ((),)
         return order if len(order) <= MOST_CATEGORIES and set(order) >= set(self.counts) else ()
 
@@ -513,7 +512,7 @@ def _value_type(kind: Any) -> Any:
 
 
 def _declared(column: Any) -> tuple[str, ...]:
-    """Return the categories of an ordered type, but those that stand for a missing value."""
+    """Return the categories of an ordered type without those for missing values."""
     if not (pa.types.is_dictionary(column.type) and column.type.ordered):
         return ()
     texts = [
@@ -545,7 +544,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
             f"# column {quoted(name)} {why}:",
             *_whose_row(name, column),
             "# an identifier? Leave it out with --drop-other-columns;",
-            f"# or declare coarser categories; or keep = [{quoted(name)}], protected by nothing",
+            f"# or declare coarser categories; or keep = [{quoted(name)}], unprotected",
         ]
     if not column.many and len(column.counts) + bool(column.codes or column.missing) < 2:
         return [f"# column {quoted(name)} has fewer than two values: leave it out"]
@@ -559,10 +558,8 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         lines += [f"scores = [{', '.join(column.order)}]"] if number else []
     elif number and (steps := _whole_range(column, missing)):
         lines.append(f"categories = [{', '.join(quoted(str(step)) for step in steps)}]")
-        lines.append(
-            "# taken for a count or a scale: if they are codes of things without an order,"
-        )
-        lines.append("# whose mean means nothing, take these two lines away")
+        lines.append("# taken for a count or a scale: if they are codes of unordered categories,")
+        lines.append("# whose mean is meaningless, remove these two lines")
         lines += ["ordered = true", f"scores = [{', '.join(map(str, steps))}]"]
         codes += missing
     elif column.few and not ((number and len(column.histogram) > 1) or _has_date_bins(column)):
@@ -579,7 +576,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         return [
             f"# column {quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
             *_whose_row(name, column),
-            f"# Declare coarser categories; or keep = [{quoted(name)}], protected by nothing; or",
+            f"# Declare coarser categories; or keep = [{quoted(name)}], unprotected; or",
             "# leave it out with --drop-other-columns",
         ]
     lines.append("drafted = true")
@@ -587,48 +584,48 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         lines.append(f"missing = {quoted('category:' + codes[0])}")
         codes = codes[1:]
     elif codes or column.missing:
-        # An empty field is of no code: a code of the file may mean something else than "no answer".
+        # An empty field gets no code of the file, which may have another meaning.
         lines.append('missing = "category:NA"')
         codes = [code for code in codes if code != "NA"]
     if codes:
         if numbers := [code for code in codes if code in missing]:
             lines.append(
-                f"# {' and '.join(numbers)}: far from all other numbers, taken for missing like an "
-                "empty field"
+                f"# {' and '.join(numbers)}: far from all other numbers, taken for missing like "
+                "an empty field"
             )
         lines.append(f"missing_codes = [{', '.join(map(quoted, codes))}]")
     return lines
 
 
 def _whose_row(name: str, column: _Column) -> list[str]:
-    """Return what to do with a column that may say whose row it is, of persons with several."""
+    """Return the remark on a column that may identify persons with several rows."""
     if not (column.repeats and says_whose_row(name)):
         return []
     return [
-        "# its values repeat: if it says whose row it is, a person has several rows, and their ε",
-        f"# add up; then declare nothing here, and release with --person {quoted(name)}",
+        "# its values repeat: if it identifies persons with several rows, their ε adds up;",
+        f"# then declare nothing here, and release with --person {quoted(name)}",
     ]
 
 
 def _scores_to_fill_in(written: Sequence[str]) -> list[str]:
-    """Return a commented line of scores for bins; empty if no end is open."""
+    """Return a commented line of scores for bins; empty if no interval is unbounded."""
     if not {"inf", "-inf"} & set(written):
         return []
     return [
-        "# an interval has no end: without the publicly known mean in each no mean can be told:",
+        "# an interval is unbounded: a mean needs the publicly known mean of each interval:",
         f"# scores = [{', '.join('…' for _ in pairwise(written))}]",
     ]
 
 
 def _alike(values: Sequence[str]) -> list[str]:
-    """Return a remark on texts that differ by case, width or blanks only; empty if none do."""
+    """Return a remark on texts that differ only by case, width or blanks; empty without any."""
     together: dict[str, list[str]] = {}
     for value in values:
         plain = " ".join(unicodedata.normalize("NFKC", value).casefold().split())
         together.setdefault(plain, []).append(value)
     return [
-        f"# {' and '.join(map(quoted, same))} differ by case or blanks only: one answer? Then "
-        "write it one way in the table"
+        f"# {' and '.join(map(quoted, same))} differ by case or blanks only: one category? Then "
+        "use one spelling in the table"
         for same in together.values()
         if len(same) > 1
     ]
@@ -638,7 +635,7 @@ def _undated(name: str, column: _Column) -> list[str]:
     shown = " or ".join(column.forms)
     return [
         f"# column {quoted(name)} has dates, written as {shown} is:",
-        "# say with --dates how the dates of this file are written, one form for all its columns",
+        "# give the form of the file's dates with --dates, one for all its columns",
     ]
 
 
@@ -649,7 +646,7 @@ def _has_date_bins(column: _Column) -> bool:
 
 
 def _identifies(name: str, column: _Column, *, number: bool) -> str:
-    """Return why a column seems to say who somebody is; empty if it does not."""
+    """Return the reason why a column looks like an identifier; empty if it does not."""
     if column.few or column.is_date:
         return ""
     if not column.repeats and not (number and column.fractions):
@@ -665,7 +662,7 @@ def _identifies(name: str, column: _Column, *, number: bool) -> str:
 
 
 def _missing_numbers(column: _Column) -> list[str]:
-    """Return the numbers that seem to stand for a missing value: far from all others."""
+    """Return the numbers that look like codes for missing values: far from all others."""
     numbers = sorted(column.histogram)
     found = []
     while len(numbers) > 2:
@@ -680,7 +677,7 @@ def _missing_numbers(column: _Column) -> list[str]:
 
 
 def _stands_out(code: float, rest: float) -> bool:
-    # 99 beside 0 to 60 may be an age; beside 0 to 9 it stands for something else.
+    # 99 next to 0 to 60 may be an age; next to 0 to 9 it is a code.
     return (code >= 999 and code > 3 * rest) or code > 5 * rest
 
 
@@ -690,7 +687,7 @@ def _numbers(column: _Column, without: Sequence[str]) -> list[float]:
 
 
 def _whole_range(column: _Column, missing: Sequence[str]) -> list[int]:
-    """Return the whole numbers of a small range, also those that nobody has."""
+    """Return the whole numbers of a small range, unused ones included."""
     numbers = _numbers(column, missing)
     if column.fractions or column.many or not numbers:
         return []
@@ -701,10 +698,10 @@ def _whole_range(column: _Column, missing: Sequence[str]) -> list[int]:
 
 
 def _edges(column: _Column, missing: Sequence[str]) -> list[float]:
-    """Return rounded edges with about as many rows between them, open at the ends.
+    """Return rounded edges with about as many rows between them, unbounded at both ends.
 
-    The smallest and the largest value, which are somebody's, are never among them; an end at 0 is
-    closed where no number is below. Where most rows have a 0, it gets an interval of its own.
+    The smallest and the largest value belong to people and are never edges; the first interval
+    begins at 0 if no number is below 0. Where most rows have 0, it gets an interval of its own.
     """
     numbers = _numbers(column, missing)
     if column.is_date:
@@ -733,7 +730,7 @@ def _rounded_quantiles(column: _Column, numbers: Sequence[float]) -> set[float]:
     wanted = _quantiles(column, numbers)
     step = _round_step((wanted[-1] - wanted[0] or numbers[-1] - numbers[0] or 1.0) / (_BINS - 2))
     inner = {_rounded(number, step) for number in wanted}
-    if len(inner) < 3 < len(set(wanted)):  # one step is not for numbers of all sizes
+    if len(inner) < 3 < len(set(wanted)):  # the numbers span several orders of magnitude
         inner = {float(f"{number:.1g}") for number in wanted}
     return inner
 
@@ -743,20 +740,20 @@ def _rounded(number: float, step: float) -> float:
 
 
 def _between(numbers: Sequence[float]) -> float:
-    """Return a round number in the widest gap between these."""
+    """Return a round number in the widest gap between numbers."""
     low, high = max(pairwise(numbers), key=lambda pair: pair[1] - pair[0])
     step = _round_step((high - low) / 2)
     return round(math.floor(high / step) * step, 10)
 
 
 def _round_step(step: float) -> float:
-    """Return the nearest of 1, 2, 2.5, 5 times a power of ten."""
+    """Return the nearest 1, 2, 2.5 or 5 times a power of ten."""
     unit = 10.0 ** math.floor(math.log10(step))
     return unit * min(_ROUND, key=lambda factor: abs(factor - step / unit))
 
 
 def _round_date(day: float, spread: float) -> float:
-    """Return the beginning of a date's year, or of its decade, quarter or month."""
+    """Return the first day of a date's year, decade, quarter or month."""
     date = EPOCH + timedelta(days=day)
     if spread > 365 * 25:
         date = date.replace(year=date.year // 5 * 5, month=1, day=1)

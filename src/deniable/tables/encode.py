@@ -1,4 +1,4 @@
-"""Columns to codes: every way in which a file or a dataframe can spell a category."""
+"""Columns to codes, for all spellings of categories in files and dataframes."""
 
 import math
 import re
@@ -21,22 +21,21 @@ _MISSING = -2
 _OUTSIDE = -3
 _FRACTION = -4
 REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION)
-"""What a value is when it is no category; real codes are 0 … a−1."""
+"""Negative codes of values that are no category; the codes of categories are 0 … a−1."""
 
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-"""What a number looks like as text, with a decimal point."""
+"""Pattern of a number as text, with a decimal point."""
 
 
 class ColumnEncoder:
-    """Turns one column of a table, batch by batch, into an attribute's codes.
+    """Converts one column of a table, batch by batch, to an attribute's codes.
 
-    Text is matched exactly, but for blanks at its ends; integers, also where they are stored as
-    floating-point or decimal numbers or written like 3.0, by their decimal text; booleans by
-    ``true`` and ``false``, in any case (:func:`truth_values`); dates as ``2025-12-31``. With bins,
-    numbers and numeric text are put into [e₀, e₁), …, the last interval closed, and a text that is
-    already an interval's label is that interval. Missing are nulls, NaN and the empty text, which
-    can never be a category.
+    Text is compared exactly, without blanks at its ends; integers, also in floating-point or
+    decimal columns or in the form 3.0, by their decimal text; booleans by ``true`` and ``false`` in
+    any case (:func:`truth_values`); dates as ``2025-12-31``. With bins, numbers and numeric text go
+    to [e₀, e₁), …, the last interval closed, and an interval's label to that interval. Nulls, NaN
+    and the empty text are missing, and the empty text is never a category.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class ColumnEncoder:
         self._edges = None if attribute.bins is None else np.array(attribute.bins)
         missing = attribute.missing
         self._missing_code = _MISSING if missing is None else attribute.categories.index(missing)
-        # What stands for a missing value, beside the category that it becomes.
+        # Texts for a missing value besides its category.
         self._missing_texts = list(attribute.missing_codes)
         codes = [*([] if missing is None else [missing]), *self._missing_texts]
         if attribute.dates:
@@ -72,7 +71,7 @@ class ColumnEncoder:
 
     @property
     def declared(self) -> tuple[Any, ...]:
-        """What the codes of a value follow from, besides the type of the column."""
+        """The declarations on which codes depend, besides the column's type."""
         a = self.attribute
         return a.categories, a.bins, a.missing, a.missing_codes, a.dates
 
@@ -80,18 +79,18 @@ class ColumnEncoder:
         """Return the codes of a pyarrow array, shape (n,), in
         :func:`~deniable.laws.patterns.code_type`.
 
-        ``first_row``: number of its first row, counting data rows of the table from 1.
+        ``first_row``: number of its first row among the table's data rows, from 1.
         """
         codes = self.look(column)
-        # Codes of categories are never negative, so the smallest one tells whether all is well.
+        # Codes of categories are never negative: the minimum decides.
         if len(codes) and codes.min() < 0:
             row = int(np.argmax(codes < 0))
             raise self._refusal(int(codes[row]), first_row + row, column[row])
         return codes.astype(self._code_type, copy=False)
 
     def look(self, column: Any) -> NDArray[Any]:
-        """Return the codes of a pyarrow array, shape (n,); below 0, one of :data:`REASONS`, where a
-        value is no category."""
+        """Return the codes of a pyarrow array, shape (n,), negative (:data:`REASONS`) where a value
+        is no category."""
         if self.attribute.dates or not _is_plain(column.type):
             self._check_type(column.type)
         return self._codes(column)
@@ -123,7 +122,7 @@ class ColumnEncoder:
             value_codes = self._codes(values)
         if len(values) == 0:  # then every index is null
             return np.full(len(column), self._missing_code, dtype=np.int32)
-        # A dictionary may list values that no row has: only the rows decide.
+        # A dictionary may list values without rows: only the rows decide.
         codes: NDArray[Any] = value_codes.take(to_numpy(column.indices, null=0))
         if column.indices.null_count:
             absent = to_numpy(column.indices.is_null())
@@ -152,8 +151,8 @@ class ColumnEncoder:
         return codes
 
     def _spelled_otherwise(self, texts: Any) -> NDArray[Any]:
-        """Return the codes of texts with blanks around them, and of whole numbers with zeros behind
-        their decimal point, as programs write numbers where some are missing."""
+        """Return the codes of texts with blanks around them, and of whole numbers such as 3.0,
+        which programs write where some are missing."""
         texts = pc.utf8_trim(texts, BLANKS)
         if any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
             written = rf"^(-?[0-9]+){re.escape(self._decimal)}0+$"
@@ -165,7 +164,7 @@ class ColumnEncoder:
         return codes
 
     def _categories_as(self, kind: Any) -> tuple[Any, NDArray[np.int32]]:
-        """Return the categories that a column of this type can hold, and their codes."""
+        """Return the categories that this type can hold, and their codes."""
         if kind not in self._categories:
             names = (*self.attribute.categories, *self._missing_texts)
             codes: Sequence[int] = range(len(names))
@@ -188,7 +187,7 @@ class ColumnEncoder:
         return place if place < self.attribute.n_categories else self._missing_code
 
     def _whole_number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the codes of numbers of which the whole ones are categories."""
+        """Return the codes of numbers; only whole ones are categories."""
         whole = numbers == np.floor(numbers)
         small = whole & (np.abs(numbers) < 2.0**53)
         texts = from_numpy(np.where(small, numbers, 0.0).astype(np.int64))
@@ -196,12 +195,12 @@ class ColumnEncoder:
         codes[np.isnan(numbers)] = self._missing_code
         if (large := whole & ~small).any():
             distinct, places = np.unique(numbers[large], return_inverse=True)
-            written = [f"{number:.0f}" for number in distinct]  # of what is infinite, "inf"
+            written = [f"{number:.0f}" for number in distinct]  # "inf" for infinity
             codes[large] = self._category_codes(from_values(written, pa.string()))[places]
         return codes
 
     def _decimal_codes(self, column: Any) -> NDArray[Any]:
-        """Return the codes of decimal numbers of which the whole ones are categories."""
+        """Return the codes of decimal numbers; only whole ones are categories."""
         encoded = column.dictionary_encode()
         numbers = encoded.dictionary.to_pylist()
         whole = np.array([number == int(number) for number in numbers], dtype=bool)
@@ -216,8 +215,8 @@ class ColumnEncoder:
         codes = (np.searchsorted(edges, numbers, side="right") - 1).astype(np.int32)
         last = len(edges) - 2
         codes[numbers == edges[-1]] = last
-        # A NaN sorts behind every edge and is set to missing below.
-        # What is infinite is no number of anybody's, also where an interval has no end.
+        # A NaN sorts after every edge and is set to missing below. Infinity is no valid value, also
+        # of unbounded intervals.
         codes[(codes > last) | (codes < 0) | np.isinf(numbers)] = _OUTSIDE
         for number in self._missing_numbers:
             codes[numbers == number] = self._missing_code
@@ -225,7 +224,7 @@ class ColumnEncoder:
         return codes
 
     def _numeric_text_codes(self, values: Any) -> NDArray[Any]:
-        """Return the codes of distinct texts: interval labels, numbers, or neither."""
+        """Return the codes of distinct texts: interval labels, numbers, or other texts."""
         values = pc.utf8_trim(values, BLANKS)
         codes = self._category_codes(values)
         open_places = np.flatnonzero(codes == _UNKNOWN)
@@ -261,8 +260,8 @@ class ColumnEncoder:
             if self.attribute.missing or any(t is not None for t in truth_values(self._names())):
                 return
             raise InputError(
-                f"{where}: the column holds true and false, and no category is written so (also "
-                "True or TRUE); name the categories so, or convert the column to their texts"
+                f"{where}: the column holds true and false, and no category is true or false (or "
+                "True, TRUE); rename the categories, or convert the column to text"
             )
         if is_fractional(kind) and not self.attribute.dates:
             if self._edges is not None or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
@@ -285,8 +284,8 @@ class ColumnEncoder:
         )
 
     def problem(self, reason: int) -> str:
-        """Return what is wrong with values and how to mend it, with places for what they are
-        called, for "is" and for "lies"."""
+        """Return the fault of values and its fix, a format string with places for the values, "is"
+        and "lies"."""
         advice = "correct the table"
         if reason == _MISSING:
             return (
@@ -304,7 +303,7 @@ class ColumnEncoder:
             what = f"{{0}} {{1}} neither a date such as {form} nor the label of an interval"
             if not self._dates:
                 advice += (
-                    ", or say how dates are written: with `schema.file.dates`, or in the schema's "
+                    ", or give the form of dates with `schema.file.dates`, or in the schema's "
                     "[file]"
                 )
         elif self._edges is not None:
@@ -316,16 +315,16 @@ class ColumnEncoder:
 
 
 _TOGETHER_CELLS = 1 << 18
-"""Columns that are declared alike are encoded in one call, up to so many cells, which stay in the
-cache: at 300 columns that saves a fifth of the CPU from CSV to CSV, at 3,000 two fifths."""
+"""Columns with equal declarations are encoded in one call of up to so many cells, which stay in the
+cache: saves a fifth of the CPU from CSV to CSV at 300 columns, two fifths at 3,000."""
 
 _MANY_COLUMNS = 16
-"""Dictionary columns only if so many, or more, go into a call: to unify their dictionaries takes as
-long as a few calls."""
+"""Least number of dictionary columns in such a call: unifying their dictionaries takes as long as a
+few calls."""
 
 
 class ColumnsEncoder:
-    """Encodes the columns of a table, those that are declared alike in one call."""
+    """Encodes the columns of a table, those with equal declarations in one call."""
 
     def __init__(
         self, encoders: Mapping[str, ColumnEncoder], column_types: Mapping[str, Any]
@@ -334,15 +333,15 @@ class ColumnsEncoder:
         alike: dict[Any, list[str]] = {}
         for name, encoder in encoders.items():
             kind = column_types[name]
-            # A dictionary is its column's own, and views go together in newer versions only.
+            # Each dictionary belongs to its column; views combine in newer versions only.
             alone = pa.types.is_dictionary(kind) or pa.types.is_string_view(kind)
             own = name if alone else None
             alike.setdefault((encoder.declared, kind, own), []).append(name)
         self._alike = list(alike.values())
 
     def look(self, batch: Any) -> Iterator[tuple[list[str], NDArray[Any]]]:
-        """Yield names of columns and their codes, shape (columns, n); below 0, one of
-        :data:`REASONS`, where a value is no category."""
+        """Yield column names and their codes, shape (columns, n), negative (:data:`REASONS`) where
+        a value is no category."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         together = max(1, _TOGETHER_CELLS // max(1, batch.num_rows))
         for alike in self._alike:
@@ -358,7 +357,7 @@ class ColumnsEncoder:
 
 
 class AttributeEncoder:
-    """Turns the columns that an attribute stands in, batch by batch, into its codes."""
+    """Converts an attribute's columns, batch by batch, to its codes."""
 
     def __init__(
         self,
@@ -386,14 +385,14 @@ class AttributeEncoder:
     def encode(self, batch: Any, first_row: int = 1) -> NDArray[Any]:
         """Return the codes of a record batch, shape (n,), the last column fastest.
 
-        ``first_row``: number of its first row, counting data rows of the table from 1.
+        ``first_row``: number of its first row among the table's data rows, from 1.
         """
         return self.combined(
             [c.encode(batch.column(c.attribute.name), first_row) for c in self.columns]
         )
 
     def combined(self, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return the codes of the attribute from those of its columns, shapes (n,)."""
+        """Return the attribute's codes from those of its columns, shapes (n,)."""
         codes, *others = columns
         for encoder, column in zip(self.columns[1:], others, strict=True):
             codes = codes.astype(self._code_type, copy=False) * encoder.attribute.n_categories
@@ -402,14 +401,14 @@ class AttributeEncoder:
 
 
 def numbers_written(texts: Any, decimal: str) -> NDArray[np.float64]:
-    """Return the numbers that texts are, with a decimal point of this kind and maybe blanks around
-    them, shape (n,); NaN for what is none.
+    """Return the numbers in texts with this decimal point, blanks around them allowed, shape (n,);
+    NaN for other texts.
 
     >>> numbers_written(pa.array([" 1,5", "1.500", "many"]), ",").tolist()
     [1.5, nan, nan]
     """
     texts = pc.utf8_trim(texts, BLANKS)
-    # Where the comma is the decimal point, 1.500 is no number but may be 1500: not guessed at.
+    # With a decimal comma 1.500 is ambiguous (1500?) and no number.
     fits = pc.match_substring_regex(texts, NUMBER.replace(r"\.", re.escape(decimal)))
     fitting = pc.if_else(fits, texts, from_values([None], texts.type)[0])
     return numbers_in(pc.replace_substring(fitting, decimal, ".").cast(pa.float64()))
@@ -418,21 +417,21 @@ def numbers_written(texts: Any, decimal: str) -> NDArray[np.float64]:
 def days_of(column: Any) -> NDArray[np.float64]:
     """Return dates and times as whole days since 1970-01-01, shape (n,); a null is NaN."""
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        column = pc.local_timestamp(column)  # the date on the clock of where it was
+        column = pc.local_timestamp(column)  # the local date
     days = pc.floor_temporal(column, unit="day") if pa.types.is_timestamp(column.type) else column
     return numbers_in(days.cast(pa.date32()).cast(pa.int32()))
 
 
 def numbers_in(column: Any) -> NDArray[np.float64]:
     """Return a pyarrow array of numbers, shape (n,); a null is NaN."""
-    if pa.types.is_floating(column.type):  # not all versions of pyarrow can cast half floats
+    if pa.types.is_floating(column.type):  # some versions of pyarrow cannot cast half floats
         return to_numpy(column, null=math.nan).astype(np.float64, copy=False)
-    # Widening to 64-bit floats may round an integer beyond 2⁵³, where edges are rounded too.
+    # 64-bit floats may round integers beyond 2⁵³; edges are rounded alike.
     return to_numpy(column.cast(pa.float64(), safe=False), null=math.nan)
 
 
 def integer_fits(text: str, kind: Any) -> bool:
-    """Return whether a category is the decimal text of an integer of a pyarrow integer type."""
+    """Return whether a category is the decimal text of a value of a pyarrow integer type."""
     if not _DECIMAL_INTEGER.fullmatch(text):
         return False
     bits = int(kind.bit_width)
@@ -442,10 +441,10 @@ def integer_fits(text: str, kind: Any) -> bool:
 
 
 def truth_values(names: Sequence[str]) -> list[bool | None]:
-    """Return what each category is in a column of booleans; None if it is neither.
+    """Return the boolean of each category; None for other categories.
 
-    Case makes no difference, since programs write it differently, unless two categories differ in
-    nothing else: then only the one in lower case is meant.
+    Case is ignored, since programs differ, unless two categories differ by case only: then only the
+    lower-case one counts.
 
     >>> truth_values(["True", "FALSE", "unknown"]), truth_values(["True", "true", "no"])
     ([True, False, None], [None, True, None])
@@ -459,8 +458,8 @@ def truth_values(names: Sequence[str]) -> list[bool | None]:
 
 
 def _unfit(kind: Any, needs: str) -> str:
-    """Return why a column of a pyarrow type holds no categories, or no numbers or dates for bins,
-    and how to mend it."""
+    """Return the reason why a column of a pyarrow type fits no categories, or no bins, and the
+    fix."""
     types = pa.types
     held, advice = "values", f"convert it to {needs or 'text'}"
     if isinstance(kind, pa.BaseExtensionType):
@@ -470,7 +469,7 @@ def _unfit(kind: Any, needs: str) -> str:
     elif types.is_union(kind):
         held = "values of several types"
     elif types.is_nested(kind):
-        held, advice = "several values in a cell", "make a column of each"
+        held, advice = "several values in a cell", "make one column of each"
     elif types.is_time(kind):
         held = "times of day"
         advice += f", such as {'hours after midnight' if needs else '13:30:00'}"
@@ -485,19 +484,19 @@ def _unfit(kind: Any, needs: str) -> str:
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether a pyarrow type is one of texts."""
+    """Return whether a pyarrow type is a text type."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
 
 
 def is_fractional(kind: Any) -> bool:
-    """Return whether a pyarrow type is one of numbers that need not be whole."""
+    """Return whether a pyarrow type may hold fractions."""
     return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_single_valued(kind: Any) -> bool:
-    """Return whether a pyarrow type is one of single values that have a text."""
+    """Return whether a pyarrow type holds single values with a text."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return not (
         pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType) or holds_bytes(kind)
@@ -505,7 +504,7 @@ def is_single_valued(kind: Any) -> bool:
 
 
 def holds_bytes(kind: Any) -> bool:
-    """Return whether a pyarrow type is one of bytes that are no text."""
+    """Return whether a pyarrow type holds bytes that are not text."""
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)

@@ -1,4 +1,4 @@
-"""Which files a table consists of, and the units in which they can be worked on one by one."""
+"""Files of a table, and its units of work."""
 
 import glob
 import hashlib
@@ -12,25 +12,20 @@ import pyarrow as pa
 
 from deniable._checks import refuse_database
 from deniable.errors import InputError
-
-TABLES = (
-    *(".csv", ".csv.gz", ".parquet", ".sav", ".zsav", ".dta", ".sas7bdat", ".xpt"),
-    *(".xlsx", ".ods"),
-)
-"""How files in a folder end that hold tables."""
+from deniable.tables.formats import TABLE_ENDINGS
 
 UNIT_CELLS = 1 << 26
-"""Row groups of a Parquet file go together until they have so many cells: seconds of work."""
+"""Row groups of a Parquet file form a unit until they have so many cells: seconds of work."""
 
 _UNIT_ROWS = 1 << 17
-"""A unit has at least so many rows, unless its file has fewer."""
+"""Least number of rows of a unit, unless its file has fewer."""
 
 
 def files_of(source: Any) -> list[Path] | None:
-    """Return the files that a list, a folder or a pattern names; None if a source is none of these.
+    """Return the files of a list, a folder or a pattern; None for any other source.
 
-    Of a folder these are its tables, by name; what begins with a dot or an underscore is passed
-    over, as engines put such marks beside their parts.
+    A folder's tables are sorted by name; names that begin with a dot or an underscore are skipped:
+    engines put such marks next to their parts.
 
     >>> Path("b.csv").touch(), Path("a.csv").touch()
     (None, None)
@@ -43,9 +38,9 @@ def files_of(source: Any) -> list[Path] | None:
         if not all(isinstance(one, str | os.PathLike) for one in source):
             return None
         if not source:
-            raise InputError("no table is named; name at least one")
+            raise InputError("the list of tables is empty; name at least one")
         if len(source) > 1 and "-" in map(str, source):
-            raise InputError("standard input is no file among others; name it alone")
+            raise InputError("standard input cannot be combined with files; name it alone")
         named = [path for one in source for path in files_of(one) or [Path(one)]]
         _refuse_twice(named)
         return named
@@ -59,7 +54,7 @@ def files_of(source: Any) -> list[Path] | None:
         return None
     paths = [Path(name) for name in sorted(glob.glob(str(source), recursive=True))]  # noqa: PTH207 - absolute ones too
     if not (paths := [one for one in paths if one.is_file()]):
-        raise InputError(f"{source}: no file has such a name")
+        raise InputError(f"{source}: no file matches this pattern")
     _refuse_twice(paths)
     return paths
 
@@ -67,20 +62,22 @@ def files_of(source: Any) -> list[Path] | None:
 def _in_folder(folder: Path) -> list[Path]:
     if (folder / "study.json").is_file():
         raise InputError(
-            f"{folder}: this is a study, whose records are randomized already; deniable collect "
+            f"{folder}: this is a study, whose records are already randomized; deniable collect "
             "export makes a release of it"
         )
     try:
         entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
     except OSError as error:
         raise InputError(f"{folder}: the folder cannot be read ({error.strerror})") from None
-    other = [e.name for e in entries if not e.is_file() or not e.name.lower().endswith(TABLES)]
+    other = [
+        e.name for e in entries if not e.is_file() or not e.name.lower().endswith(TABLE_ENDINGS)
+    ]
     tables = [entry for entry in entries if entry.name not in other]
     if not tables:
-        raise InputError(f"{folder}: this is a folder without tables ({', '.join(TABLES)}) in it")
+        raise InputError(f"{folder}: this folder has no tables ({', '.join(TABLE_ENDINGS)})")
     if other:
         raise InputError(
-            f"{folder}: '{other[0]}' in it is no table; move it, or name the tables by a pattern "
+            f"{folder}: '{other[0]}' in it is no table; move it, or select the tables by a pattern "
             "such as 'FOLDER/*.parquet'"
         )
     _refuse_twice(tables)
@@ -93,7 +90,7 @@ def _refuse_twice(files: Sequence[Path]) -> None:
         try:
             status = path.stat()
         except OSError:
-            continue  # said when it is opened
+            continue  # opening it raises
         own = (status.st_dev, status.st_ino) if status.st_ino else path.absolute()
         if own in seen:
             raise InputError(
@@ -105,7 +102,7 @@ def _refuse_twice(files: Sequence[Path]) -> None:
 
 @dataclass(frozen=True)
 class Unit:
-    """Rows that are worked on together: a file, or some row groups of a Parquet file."""
+    """Rows processed together: a file, or some row groups of a Parquet file."""
 
     file: int
     first_group: int = 0
@@ -119,7 +116,7 @@ class Unit:
 
 
 def units_of(files: Sequence[Path]) -> list[Unit]:
-    """Return the units of some files, in order; a file that is not readable is one.
+    """Return the units of some files, in order; an unreadable file is one unit.
 
     >>> Path("one.csv").touch()
     >>> units_of([Path("one.csv")])
@@ -137,7 +134,7 @@ def _cut(number: int, path: Path) -> list[Unit]:
 
             metadata = pq.read_metadata(file)
     except (pa.ArrowException, OSError):
-        return [Unit(number)]  # said when it is opened
+        return [Unit(number)]  # opening it raises
     enough = max(_UNIT_ROWS, UNIT_CELLS // max(1, metadata.num_columns))
     units: list[Unit] = []
     first = rows = before = 0
@@ -155,7 +152,7 @@ def _cut(number: int, path: Path) -> list[Unit]:
 
 @dataclass(frozen=True)
 class Identity:
-    """By what a file is known again: whether it has changed since it was looked at."""
+    """Size, time of change and digest, by which a changed file is detected."""
 
     size: int
     changed: int
@@ -165,7 +162,7 @@ class Identity:
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: this is a folder, a pipe or a device, and no file")
+        raise InputError(f"{path}: this is a folder, a pipe or a device; name a file")
     try:
         with path.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
@@ -174,7 +171,7 @@ def digest_of(path: Path) -> str:
 
 
 def identity_of(path: Path) -> Identity:
-    """Return by what a file is known again."""
+    """Return a file's identity; the digest of a Parquet file covers its footer only."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())

@@ -1,4 +1,4 @@
-"""A first draft of a schema, read off a dataframe (`Schema.from_frame`)."""
+"""Schema drafts from a dataframe (`Schema.from_frame`)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from deniable.tables.frames import frame_can_be_read_again
 
 
 def draft_frame(frame: Any) -> tuple[str, list[str]]:
-    """Return the draft of a dataframe's schema in TOML, and the warnings that go with it."""
+    """Return a dataframe's schema draft in TOML, and its warnings."""
     if not frame_can_be_read_again(frame):
         raise InputError(
             "a schema is drafted from a dataframe (pandas, Polars, pyarrow); for a file: "
@@ -17,7 +17,7 @@ def draft_frame(frame: Any) -> tuple[str, list[str]]:
     text, reasons = draft_with_reasons(frame)
     left_out = "; ".join(f"'{name}' {reason}" for name, reason in reasons.items() if reason)
     if all(reasons.values()):
-        raise InputError(f"the table has no column that a draft declares: {left_out}")
+        raise InputError(f"the draft would declare no column of the table: {left_out}")
     read_off = "drafted = true" in text.splitlines()
     missing = [f"the draft leaves out columns: {left_out}"] if left_out else []
     return text, [*([WARNING] if read_off else []), *missing]

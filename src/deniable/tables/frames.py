@@ -1,9 +1,9 @@
-"""Dataframes and Arrow objects in memory: in, and the same kind out."""
+"""Dataframes and Arrow objects in memory: read, and released as the same kind."""
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -20,7 +20,7 @@ _TABLE = "the dataframe"
 def open_frame(
     data: Any, batch_rows: int, dates: str | None = None
 ) -> "FrameSource | StreamSource":
-    """Open a table that a library holds, or can fetch."""
+    """Open a table held, or fetched, by a library."""
     if isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     if _is_frame(data):
@@ -28,25 +28,25 @@ def open_frame(
     try:
         stream = _stream_of(data, batch_rows)
     except Exception as error:
-        # What a library raises while it looks for the rows; its text may show one of them.
+        # The library's error text may show a row.
         if isinstance(error, InputError):
             raise
         raise _not_fetched() from None
     if stream is None:
         raise InputError(
-            f"{type(data).__name__} is no table that can be read; give a path, a pandas, Polars or "
-            "pyarrow table, a DuckDB relation, or anything that hands out Arrow record batches"
+            f"{type(data).__name__} is no readable table; give a path, a pandas, Polars or "
+            "pyarrow table, a DuckDB relation, or another source of Arrow record batches"
         )
     return StreamSource(stream, batch_rows, dates)
 
 
 def frame_can_be_read_again(data: Any) -> bool:
-    """Return whether a table that is no file gives its rows each time it is opened."""
+    """Return whether a table in memory gives its rows each time it is opened."""
     return _is_frame(data) or _is_lazy(data) or hasattr(data, "scanner")
 
 
 def _stream_of(data: Any, batch_rows: int) -> Any:
-    """Return a reader of record batches; None if the object hands out none."""
+    """Return a reader of record batches; None if the object provides none."""
     if hasattr(data, "scanner"):  # a pyarrow dataset
         return data.scanner(batch_size=batch_rows).to_reader()
     if hasattr(data, "to_reader"):  # a scanner
@@ -71,8 +71,8 @@ def _is_lazy(data: Any) -> bool:
 
 def _not_fetched() -> InputError:
     return InputError(
-        "the table: its rows cannot be fetched to the end; the library that holds it says why when "
-        "it is asked for them"
+        "the table: fetching its rows failed; fetch them with the library that holds it to see "
+        "its error"
     )
 
 
@@ -82,6 +82,7 @@ class StreamSource:
     table = "the table"
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
     fraction = None
 
     def __init__(self, stream: Any, batch_rows: int, dates: str | None = None) -> None:
@@ -112,6 +113,7 @@ class FrameSource:
     table = _TABLE
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
 
     def __init__(self, data: Any, batch_rows: int, dates: str | None = None) -> None:
         self.dates = dates
@@ -145,7 +147,7 @@ class FrameSource:
             try:
                 array = None if _holds_objects(series) else series.to_arrow()
             except (pa.ArrowException, TypeError, ValueError, OverflowError):
-                array = None  # their texts show the value they stumble over
+                array = None  # the error text shows the value
             if array is None:
                 raise InputError(
                     f"{_TABLE}, column '{name}': {_of_types(series)}; convert the column to text"
@@ -157,7 +159,7 @@ class FrameSource:
 
 
 def _dense(series: Any) -> Any:
-    """Return a column whose values are all stored: those of pandas may be sparse."""
+    """Return a column in dense form; pandas columns may be sparse."""
     native = series.to_native()
     if type(getattr(native, "dtype", None)).__name__ != "SparseDtype":
         return series
@@ -165,12 +167,12 @@ def _dense(series: Any) -> Any:
 
 
 def _holds_objects(series: Any) -> bool:
-    """Return whether Polars would hand out addresses in place of values."""
+    """Return whether Polars would return addresses instead of values."""
     return bool(series.dtype == nw.Object and series.implementation.is_polars())
 
 
 def _of_types(series: Any) -> str:
-    """Return of which types the values of a column are that cannot be read, without a value."""
+    """Return a description of the types in an unreadable column, without values."""
     values = series.drop_nulls().to_native()
     if series.dtype == nw.Categorical:
         values = values.cat.categories
@@ -189,7 +191,7 @@ def _is_frame(data: Any) -> bool:
     except TypeError:
         return False
     except Exception as error:
-        # narwhals refuses duplicate names with an exception of its own.
+        # narwhals has its own exception for duplicate names.
         if "uplicate" in f"{type(error).__name__} {error}" or "unique" in str(error):
             _check_names(data)
         raise
@@ -210,7 +212,7 @@ def _check_names(data: Any) -> None:
 def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray[Any]]) -> Any:
     """Return a dataframe of the same kind with randomized columns put in.
 
-    A pandas index and kept columns stay as they are. A pandas column of plain numbers or booleans
+    A pandas index and unchanged columns are retained. A pandas column of plain numbers or booleans
     that now needs a null becomes ``Int64`` or ``boolean``.
 
     ``codes``: the released codes, one array of shape (n,) per attribute.
@@ -239,8 +241,8 @@ def released_frame(data: Any, columns: Sequence[Column], codes: Sequence[NDArray
 
 
 class EagerFrame(Protocol):
-    """What dataframes in memory have (pandas, Polars, pyarrow), and a lazy frame, a DuckDB relation
-    or a dataset, which come back as another kind, have not."""
+    """Interface of dataframes in memory (pandas, Polars, pyarrow). Lazy frames, DuckDB relations
+    and datasets lack it and come back as another kind."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -256,12 +258,12 @@ _MARK = "deniable_mechanism"
 """Key of a released frame's metadata: the digest of its mechanism."""
 
 _WITHOUT_METADATA: dict[int, tuple[Any, str]] = {}
-"""Marks of frames of kinds that have no metadata (Polars), by id, with a weak reference."""
+"""Marks of frames without metadata (Polars), by id, with a weak reference."""
 
 
 def marked(frame: Any, digest: str) -> Any:
-    """Return a released frame with the digest of its mechanism, in the metadata of pandas
-    (``attrs``) and pyarrow; of others it is remembered as long as the object exists."""
+    """Return a released frame with its mechanism's digest, in the metadata of pandas (``attrs``)
+    and pyarrow; for other kinds stored here while the object exists."""
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return frame.replace_schema_metadata({**(frame.schema.metadata or {}), _MARK: digest})
     if isinstance(getattr(frame, "attrs", None), dict):
@@ -275,8 +277,7 @@ def marked(frame: Any, digest: str) -> Any:
 
 
 def mark_of(frame: Any) -> str | None:
-    """Return the digest that :func:`marked` gave a frame, or a frame that it was made from; None if
-    it has none."""
+    """Return the digest that :func:`marked` set on a frame or its original; None without one."""
     if isinstance(frame, pa.Table | pa.RecordBatch):
         mark = (frame.schema.metadata or {}).get(_MARK.encode())
         return None if mark is None else mark.decode(errors="replace")
@@ -314,14 +315,14 @@ def _added_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
 
 
 def _with_empty(column: Column) -> list[Any]:
-    """Return what each code is written as, that of an empty cell last."""
+    """Return the value of each code, that of an empty cell last."""
     values = label_values(column.labels, column.kind)
     return values if column.empty is None else [*values, None]
 
 
 def _pandas_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
-    # The natural dtypes of pandas are more than narwhals' types tell apart (object or str, int64
-    # or Int64), so the column's own decides.
+    # pandas has more dtypes than narwhals distinguishes (object or str, int64 or Int64): the
+    # column's own decides.
     old = _dense(frame[column.replaces]).to_native()
     values = _with_empty(column)
     first = next(value for value in values if value is not None)
@@ -354,8 +355,8 @@ def randomize_frame(
 ) -> Any:
     """Randomize a dataframe and return one of the same kind.
 
-    What is fetched by record batches (a DuckDB relation, a dataset, a stream) comes back as a
-    pyarrow table, and a lazy Polars frame as one that is not: nothing that is released is lazy
+    A source of record batches (a DuckDB relation, a dataset, a stream) comes back as a pyarrow
+    table, and a lazy Polars frame as an eager one: releases are never lazy
     (docs/decisions/0019-parts-without-a-key.md).
     """
     if not (_is_frame(data) or isinstance(data, pa.RecordBatch)):
@@ -375,7 +376,7 @@ def _released_table(
     batches: Iterator[Any],
     randomize: Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]],
 ) -> Any:
-    """Return the release of a table that can only be fetched, as a pyarrow table."""
+    """Return the release of a source of record batches as a pyarrow table."""
     decoders = [None if c.position is None else Decoder(c) for c in columns]
     schema = pa.schema([(c.name, c.kind) for c in columns])
     released = []

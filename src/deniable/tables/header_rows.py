@@ -1,4 +1,4 @@
-"""Header rows below the first, which survey services export and which are nobody's answers."""
+"""Header rows below the first, as exported by survey services."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from deniable.tables.encode import is_text
 
 
 def refuse_header_rows(table: str, batch: Any) -> None:
-    """Stop if the first rows are further header rows of a survey service: Qualtrics exports three,
+    """Raise if the first rows are further header rows of a survey service: Qualtrics exports three,
     SurveyMonkey two."""
     first = {
         name: column.slice(0, 2).to_pylist()
@@ -36,5 +36,5 @@ def refuse_header_rows(table: str, batch: Any) -> None:
         which = "data row 1 is a header row" if rows == 1 else "data rows 1 and 2 are header rows"
         raise InputError(
             f"{table}: {which} of a {service} export, with the texts of questions or their "
-            "identifiers, and nobody's answers; delete all header rows but the first from the table"
+            "identifiers, not answers; delete all header rows but the first from the table"
         )

@@ -1,7 +1,7 @@
-"""Crafted or damaged files, read in a child process first, with a limit of memory and time.
+"""Damaged or malicious files, first read in a child process with limits of memory and time.
 
-The libraries for workbooks and SPSS files abort the process on some files, or allocate whatever
-these declare. The child runs this file as a script, which imports nothing of the package.
+The libraries for workbooks and SPSS files abort the process on some files, or allocate as much as
+these declare. The child runs this file as a script, which imports no module of the package.
 """
 
 import json
@@ -18,14 +18,14 @@ from xml.etree.ElementTree import ParseError, iterparse
 from zipfile import BadZipFile, ZipFile
 
 MEMORY, _SECONDS = 2 << 30, 600
-"""Bytes and seconds of CPU that a child may take, where the system has such limits."""
+"""Bytes and CPU seconds available to a child, where the system has such limits."""
 
 _ERROR = re.compile(rb"""\bt\s*=\s*["']e["']|value-type\s*=\s*["']error["']""")
-"""The attribute of a cell with an error value, in .xlsx and in .ods."""
+"""Attribute of a cell with an error value, in .xlsx and in .ods."""
 
 
 def tried(kind: str, table: str, *words: str) -> str | None:
-    """Return the child's output on reading a file; None if it died or reached a limit."""
+    """Return a child's output on reading a file; None if it died or reached a limit."""
     status = Path(table).stat()
     return _tried(kind, str(Path(table).absolute()), words, status.st_size, status.st_mtime_ns)
 
@@ -48,10 +48,9 @@ def _tried(kind: str, path: str, words: tuple[str, ...], _size: int, _changed: i
 
 
 def rows_of(sheet: Any, errors: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, list[Any]]]:
-    """Yield the rows of a sheet that are not empty, each with its number from 1; an empty cell is
-    None.
+    """Yield the non-empty rows of a sheet with their numbers from 1; empty cells are None.
 
-    ``errors``: these, by row and column from 1.
+    ``errors``: row and column, from 1, and text of each error value.
     """
     first = (sheet.start or (0, 0))[1] + 1
     of_row: dict[int, dict[int, str]] = {}
@@ -66,8 +65,8 @@ def rows_of(sheet: Any, errors: Sequence[tuple[int, int, str]]) -> Iterator[tupl
 
 
 def _workbook(path: str, sheet: str) -> str:
-    """Return the cells with error values as JSON: row and column from 1, and the error. Null if the
-    file is another kind of workbook, such as .xlsb."""
+    """Return the cells with error values as JSON: row and column from 1, and the error. Null for
+    other kinds of workbook, such as .xlsb."""
     import python_calamine
 
     try:

@@ -1,4 +1,4 @@
-"""Batches that a thread fetches while the caller works on the one before."""
+"""Batches fetched by a thread ahead of the caller."""
 
 import queue
 import threading
@@ -9,10 +9,10 @@ _T = TypeVar("_T")
 
 
 def read_ahead(items: Iterable[_T]) -> Generator[_T, None, None]:
-    """Yield the items while a thread already fetches the next one.
+    """Yield the items while a thread fetches the next one.
 
-    Parsing and the caller's work both leave the interpreter lock, so two cores share them. No item
-    is held here once it is handed on: at most two are in memory, one of them with the caller.
+    Parsing and the caller's work both release the interpreter lock, so they share two cores. At
+    most two items are in memory, one of them the caller's.
     """
     ready: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = queue.SimpleQueue()
     wanted = threading.Semaphore(1)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +16,22 @@ from deniable.tables.arrays import to_numpy
 from deniable.tables.encode import is_text
 
 _BUFFER, _LEAST_BUFFER, _BUFFERS = 1 << 20, 1 << 14, 1 << 24
-"""Bytes of a column that are read at a time, and about how many of all columns."""
+"""Bytes of a column read at a time, and approximate total of all columns."""
 
 _MOST_TEXT, _MOST_BATCH = 1 << 21, 1 << 26
-"""Bytes of a text, as of a CSV row, and of the texts of a batch; more are refused, or divided."""
+"""Largest text (as of a CSV row) and texts of a batch, in bytes; longer texts are refused, larger
+batches divided."""
 
 
 class ParquetSource:
-    """A Parquet file, read page by page: a row group need not fit into the memory.
+    """A Parquet file, read page by page: a row group need not fit into memory.
 
     A batch has at most about 64 MiB of text, and a text at most 2 MiB.
     """
 
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class ParquetSource:
             self._metadata = pq.read_metadata(pa.PythonFile(file, mode="r"))
             self._schema = self._metadata.schema.to_arrow_schema()
             self.names = tuple(self._schema.names)
-        except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last: of a name
+        except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last for a column name
             raise self._unreadable() from None
         metadata = self._metadata
         self._wanted = list(range(metadata.num_row_groups) if groups is None else groups)
@@ -59,7 +61,7 @@ class ParquetSource:
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read, from 0 to 1."""
+        """Fraction read, from 0 to 1."""
         return self._done / max(1, self._rows)
 
     def column_types(self, columns: Sequence[str]) -> list[Any]:
@@ -81,7 +83,7 @@ class ParquetSource:
             )
             for batch in batches:
                 yield from self._divided(batch, texts)
-                del batch  # holds none while the next is read
+                del batch  # frees it before the next is read
         except (pa.ArrowException, OSError):
             raise self._unreadable() from None
 
@@ -99,7 +101,7 @@ class ParquetSource:
         )
 
     def _rows_at_a_time(self, columns: Sequence[str]) -> int:
-        """Return how many rows are read at a time, going by their size in the file's metadata."""
+        """Return the number of rows read at a time, from their size in the file's metadata."""
         wanted, largest = set(columns), 0
         for group in map(self._metadata.row_group, self._wanted):
             held = map(group.column, range(group.num_columns))
@@ -108,8 +110,8 @@ class ParquetSource:
         return max(1, min(self._batch_rows, _MOST_BATCH // max(1, largest)))
 
     def _long_in_dictionaries(self, texts: Sequence[str]) -> list[str]:
-        """Return the columns of text of which a batch could be far larger than the file: a row
-        group stores a text once that many rows have. All others are read faster as text."""
+        """Return the text columns whose batches could be far larger than the file, since a row
+        group stores a text once for many rows. Others are faster to read as text."""
         long: set[str] = set()
         for group in self._wanted if texts else ():
             rest = [name for name in texts if name not in long]
@@ -122,7 +124,7 @@ class ParquetSource:
         return sorted(long)
 
     def _divided(self, batch: Any, texts: Sequence[str]) -> Iterator[Any]:
-        """Yield a batch in pieces, none of which has much more text than the bound."""
+        """Yield a batch in pieces, none with much more text than the bound."""
         sizes = np.zeros(batch.num_rows, dtype=np.int64)
         for name in texts:
             column = batch.column(name)
@@ -151,8 +153,8 @@ class ParquetSource:
 
 
 def has_further_metadata(path: Path, known: Collection[str] = ()) -> bool:
-    """Return whether a Parquet file holds key-value metadata besides the types of its columns and
-    known texts."""
+    """Return whether a Parquet file has key-value metadata besides its column types and known
+    texts."""
     try:
         about = pq.read_metadata(path)
         schema = about.schema.to_arrow_schema()
@@ -167,6 +169,6 @@ def has_further_metadata(path: Path, known: Collection[str] = ()) -> bool:
 
 
 def _lengths(texts: Any) -> NDArray[np.int64]:
-    """Return how many bytes each text has, shape (n,)."""
+    """Return the number of bytes of each text, shape (n,)."""
     texts = texts.cast(pa.large_string()) if pa.types.is_string_view(texts.type) else texts
     return to_numpy(pc.binary_length(texts), null=0).astype(np.int64)

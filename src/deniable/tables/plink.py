@@ -1,12 +1,12 @@
-"""Genotypes as PLINK 1 keeps them: a ``.bed`` file, with its ``.bim`` and its ``.fam``.
+"""Genotypes in PLINK 1 format: a ``.bed`` file with its ``.bim`` and ``.fam``.
 
-A column is a variant, under its id in the ``.bim`` file: a whole number 0, 1, 2, how often the
-person has the allele that stands first there (the fifth field), or missing. The fields of the
-``.fam`` file, which say who is who, are columns only for those who name them: :data:`PEOPLE`.
+A column is a variant, named by its id in the ``.bim`` file: 0, 1 or 2 copies of the first allele
+listed there (the fifth field), or missing. The fields of the ``.fam`` file, which identify people,
+are columns only if named: :data:`PEOPLE`.
 
 A genotype takes two bits, the first person's the lowest, and a variant a whole number of bytes:
 https://www.cog-genomics.org/plink/1.9/formats#bed. They are read and written here, faster than by
-the libraries for it: docs/decisions/0020-genotypes-attribute-by-attribute.md.
+existing libraries: docs/decisions/0020-genotypes-attribute-by-attribute.md.
 """
 
 import os
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -26,30 +26,31 @@ from deniable.tables.arrays import from_numpy, from_values
 from deniable.tables.columns import Column, label_values
 
 PEOPLE = ("FID", "IID", "PAT", "MAT", "SEX", "PHENO1")
-"""The fields of a person, by the names that PLINK 2 gives them."""
+"""A person's fields, by PLINK 2's names."""
 
 COMPANIONS = (".bim", ".fam")
-"""The files beside the genotypes."""
+"""Endings of the files that accompany the genotypes."""
 
 _UNKNOWN = {"PAT": "0", "MAT": "0", "SEX": "0", "PHENO1": "-9"}
-"""What PLINK reads as unknown, for the fields that a release says nothing of."""
+"""PLINK's values for unknown, in fields that a release lacks."""
 
 _MAGIC = b"\x6c\x1b\x01"
-"""A PLINK 1 .bed file with the genotypes variant by variant."""
+"""First bytes of a PLINK 1 .bed file with the genotypes variant by variant."""
 
 _ALLELES = np.array([2, -1, 1, 0], dtype=np.int8)
-"""The genotype that each pair of bits stands for: the number of first alleles; −1 if missing."""
+"""Number of first alleles of each pair of bits; −1 if missing."""
 
 _BITS_OF: dict[str | int | bool | None, int] = {2: 0, None: 1, 1: 2, 0: 3}
-"""The two bits of a number of alleles, and of a missing genotype: the inverse of ``_ALLELES``."""
+"""Pair of bits of each number of first alleles, and of a missing genotype: the inverse of
+``_ALLELES``."""
 
 MISSING_BITS = 1
 
 _BLOCK_BYTES = 1 << 20
-"""Of a ``.bim`` or ``.fam`` file that are read at a time."""
+"""Bytes of a ``.bim`` or ``.fam`` file read at a time."""
 
 _CELLS, _MOST_ROWS = 1 << 24, 1 << 16
-"""Genotypes, and people, of a record batch: 16 MB."""
+"""Largest numbers of genotypes (16 MB), and of people, in a record batch."""
 
 
 def is_fileset(source: object) -> bool:
@@ -58,16 +59,13 @@ def is_fileset(source: object) -> bool:
 
 
 class Fileset:
-    """A PLINK 1 fileset, by rows as any other table, or variant by variant.
-
-    Attributes:
-        n_rows: how many people.
-        variants: the ids of the variants, in order.
-    """
+    """A PLINK 1 fileset, read by rows like any table, or variant by variant; ``variants``: their
+    ids, in order."""
 
     decimal = "."
     dates: str | None = None
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "parquet"
 
     def __init__(self, file: BinaryIO, table: str, expected: Collection[str] = ()) -> None:
         self.table = table
@@ -88,7 +86,9 @@ class Fileset:
                 "every one its own, as plink2 --set-all-var-ids does"
             )
         if taken := [name for name in PEOPLE if name in self.variants]:
-            raise InputError(f"{self.bim}: a variant is called '{taken[0]}', as a field of people")
+            raise InputError(
+                f"{self.bim}: a variant has the name '{taken[0]}' of a field of people; rename it"
+            )
         asked = [name for name in PEOPLE if name in expected]
         self.people: dict[str, list[str]] = {name: [] for name in asked}
         self.n_rows = 0
@@ -98,7 +98,7 @@ class Fileset:
                 self.people[name] += _texts(fam, fields[PEOPLE.index(name)])
         if not self.n_rows or not self.variants:
             empty = self.bim if self.n_rows else fam
-            raise InputError(f"{empty} is empty; there is nothing to release")
+            raise InputError(f"{empty} is empty; name a fileset with people and variants")
         self.names = (*asked, *self.variants)
         self._places = {name: place for place, name in enumerate(self.variants)}
         self._width = -(-self.n_rows // 4)
@@ -106,17 +106,17 @@ class Fileset:
         if size != needed:
             raise InputError(
                 f"{table}: {len(self.variants):,} variants of {self.n_rows:,} people take "
-                f"{needed:,} bytes and the file has {size:,}; it is cut off, or the .bim or the "
-                ".fam beside it is another's"
+                f"{needed:,} bytes and the file has {size:,}; it is cut off, or its .bim or .fam "
+                "belongs to another file"
             )
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read by rows, from 0 to 1."""
+        """Fraction of the rows that is read, from 0 to 1."""
         return self._done / max(1, self.n_rows)
 
     def column_types(self, columns: Sequence[str]) -> list[Any]:
-        """Return the pyarrow types of some columns: small integers, and texts of people."""
+        """Return the pyarrow type of each column: small integers, or text for people's fields."""
         return [pa.string() if name in self.people else pa.int8() for name in columns]
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -141,7 +141,7 @@ class Fileset:
     def bits_found(self, name: str) -> NDArray[np.bool_]:
         """Return which of the four pairs of bits a variant has, shape (4,)."""
         packed = self._packed(name, 0, self.n_rows)
-        # The last byte may be filled up with zeros, which are nobody's genotypes.
+        # The last byte may be padded with zeros.
         held = np.bincount(packed[: self.n_rows // 4], minlength=256) @ _pairs_of_bytes()
         rest = unpacked(packed[-1:], np.arange(4, dtype=np.uint8), self.n_rows % 4)
         return held + np.bincount(rest, minlength=4) > 0
@@ -167,14 +167,14 @@ class Fileset:
 
 
 def genotype_values() -> Any:
-    """Return what the four pairs of bits stand for, a pyarrow array of shape (4,)."""
+    """Return the genotypes of the four pairs of bits, a pyarrow array of shape (4,)."""
     return from_numpy(_ALLELES, null=-1)
 
 
 def unpacked(
     packed: NDArray[np.uint8], code_of: NDArray[np.uint8], count: int
 ) -> NDArray[np.uint8]:
-    """Return one code for each of the first genotypes in some bytes, shape (count,).
+    """Return the codes of the first genotypes in some bytes, shape (count,).
 
     >>> unpacked(np.array([0b11_10_01_00], dtype=np.uint8), np.arange(4, dtype=np.uint8), 3)
     array([0, 1, 2], dtype=uint8)
@@ -185,7 +185,7 @@ def unpacked(
 
 @lru_cache(maxsize=64)
 def _four_codes(code_of: bytes) -> NDArray[np.uint32]:
-    """Return, by byte, the codes of its four genotypes beside each other, shape (256,)."""
+    """Return the codes of the four genotypes of each byte, shape (256,), one byte each."""
     shifts = np.array([0, 2, 4, 6])
     pairs = np.arange(256)[:, None] >> shifts & 3
     codes = np.frombuffer(code_of, dtype=np.uint8)[pairs]
@@ -194,13 +194,13 @@ def _four_codes(code_of: bytes) -> NDArray[np.uint32]:
 
 @lru_cache(maxsize=1)
 def _pairs_of_bytes() -> NDArray[np.int64]:
-    """Return how many of each pair of bits a byte has, shape (256, 4)."""
+    """Return the counts of each pair of bits in each byte, shape (256, 4)."""
     pairs = np.arange(256)[:, None] >> np.array([0, 2, 4, 6]) & 3
     return np.asarray((pairs[:, :, None] == np.arange(4)).sum(axis=1))
 
 
 def packed(bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return pairs of bits, shape (n,), four in a byte, the first the lowest; filled up with zeros.
+    """Return pairs of bits, shape (n,), four to a byte, the first the lowest, padded with zeros.
 
     >>> packed(np.array([0, 1, 2, 3, 1], dtype=np.uint8)).tolist()
     [228, 1]
@@ -214,7 +214,7 @@ def packed(bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def _what_it_is(start: bytes) -> str:
     if start[:2] == _MAGIC[:2] and start[2:] == b"\0":
-        return "its genotypes are stored person by person; have plink --make-bed write it anew"
+        return "its genotypes are stored person by person; convert it with plink --make-bed"
     return (
         "this is not a PLINK 1 .bed file, which begins with the bytes 6c 1b 01; convert .pgen or "
         ".vcf files with plink2 --make-bed"
@@ -232,13 +232,12 @@ def _fields(path: Path, what: str) -> Iterator[list[tuple[bytes, ...]]]:
                     number += 1
                     if len(found) != 6:
                         raise InputError(
-                            f"{path}, line {number}: {what} has six fields, and here are "
-                            f"{len(found)}"
+                            f"{path}, line {number}: {what} has six fields, not {len(found)}"
                         )
                 yield list(zip(*fields, strict=True))
     except FileNotFoundError:
         raise InputError(
-            f"{path}: there is no such file; a .bed file needs its .bim and its .fam beside it"
+            f"{path}: there is no such file; a .bed file needs its .bim and .fam next to it"
         ) from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
@@ -252,7 +251,7 @@ def _texts(path: Path, words: Sequence[bytes]) -> list[str]:
 
 
 def check_people(path: Path, columns: Collection[str]) -> None:
-    """Refuse a released fileset with something in its ``.fam`` file that no column stands for."""
+    """Raise if a released ``.fam`` file has data of no released column."""
     fam = path.with_suffix(".fam")
     row = 0
     for fields in _fields(fam, "a person"):
@@ -263,16 +262,16 @@ def check_people(path: Path, columns: Collection[str]) -> None:
             for name, word in unknown.items():
                 if name not in columns and people[name][place] != word.encode():
                     raise InputError(
-                        f"{fam}, line {row}: the record does not state that {name} is released, "
-                        "and there is something in it"
+                        f"{fam}, line {row}: the record does not list {name} among the released "
+                        "columns, and the field is not empty"
                     )
 
 
 class FilesetWriter:
-    """Writes a released fileset; its files appear when the block ends well, the ``.bed`` last.
+    """Writes a released fileset; its files appear at the end of the block, the ``.bed`` last.
 
-    Variants may be written in any order, each of them once. The lines of the ``.bim`` file are the
-    input's. People are numbered, and nothing else is said of them, unless it is in the columns.
+    Variants may be written in any order, each once. The lines of the ``.bim`` file are the input's.
+    People are numbered, without further fields unless these are columns.
     """
 
     def __init__(
@@ -293,8 +292,8 @@ class FilesetWriter:
         self._places: dict[str, int] = {}
         if any(column.added for column in columns):
             raise InputError(
-                f"{path}: rows with forms have empty cells, and a .bed file none; name the output "
-                ".parquet or .csv"
+                f"{path}: rows with forms have empty cells, which a .bed file cannot hold; name "
+                "the output .parquet or .csv"
             )
         for column in columns:
             if column.name in PEOPLE:
@@ -306,7 +305,7 @@ class FilesetWriter:
 
     def __enter__(self) -> "FilesetWriter":
         with ExitStack() as stack:
-            # The last to be opened is the first to get its name.
+            # Files get their names in reverse order of opening.
             self._bed = stack.enter_context(atomic_output(self._path, overwrite=self._overwrite))
             bim, fam = (self._path.with_suffix(suffix) for suffix in COMPANIONS)
             self._bim = stack.enter_context(atomic_output(bim, overwrite=self._overwrite))
@@ -321,18 +320,18 @@ class FilesetWriter:
     def write(self, column: Column, codes: Mapping[int, NDArray[Any]]) -> None:
         """Write a randomized column.
 
-        ``codes``: the released codes, by the number of the attribute, shape (n,).
+        ``codes``: the released codes by the attribute's number, shape (n,).
         """
         shown = column.codes(codes)
         if column.name in PEOPLE:
             labels = np.array(column.labels, dtype=object)
             self._people[column.name] = labels[shown].tolist()
         else:
-            # Fewer than four codes, so that they too take two bits.
+            # Fewer than four codes: two bits each.
             self._put(column.name, self._bytes[column.name].take(packed(shown)))
 
     def copy(self, column: Column, order: NDArray[np.intp] | None) -> None:
-        """Write a column that is released as it is, its rows in this order."""
+        """Write an unchanged column, its rows in this order."""
         if column.name in PEOPLE:
             words = self._source.people[column.name]
             self._people[column.name] = words if order is None else [words[i] for i in order]
@@ -345,7 +344,7 @@ class FilesetWriter:
         self._bed.write(content.data)
 
     def _finish(self) -> None:
-        self._bed.seek(0, os.SEEK_END)  # what lies behind is cut off
+        self._bed.seek(0, os.SEEK_END)  # truncates the rest
         with self._source.bim.open("rb") as lines:
             for name, line in zip(self._source.variants, lines, strict=True):
                 if name in self._places:
@@ -369,7 +368,7 @@ class FilesetWriter:
 
 
 def holds_genotypes(columns: Sequence[Column]) -> bool:
-    """Return whether a fileset can hold the values that these columns are released with."""
+    """Return whether a fileset can hold the released values of these columns."""
     return all(
         column.name in PEOPLE
         or column.position is None
@@ -379,7 +378,7 @@ def holds_genotypes(columns: Sequence[Column]) -> bool:
 
 
 def _bytes_of(column: Column) -> NDArray[np.uint8]:
-    """Return the byte for every four released codes, themselves packed, shape (256,)."""
+    """Return the byte of every four released codes, packed themselves, shape (256,)."""
     values = label_values(column.labels, column.kind)
     if any(value not in _BITS_OF for value in values):
         raise InputError(
@@ -394,6 +393,6 @@ def _bytes_of(column: Column) -> NDArray[np.uint8]:
 def _check_words(column: Column) -> None:
     if any(len(label.split()) != 1 for label in column.labels):
         raise InputError(
-            f"'{column.name}': a label with a blank cannot stand in a .fam file; name the output "
+            f"'{column.name}': a label with a blank does not fit into a .fam file; name the output "
             ".parquet or .csv"
         )

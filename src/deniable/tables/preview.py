@@ -1,4 +1,4 @@
-"""The first rows of a table, to check the options under which it is read."""
+"""Preview of a table, to check the options for reading it."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,12 +12,12 @@ from deniable.tables.reading import column_names, open_table
 from deniable.tables.sheet_source import is_workbook, sheet_names
 
 LIKELY_ENCODING = "windows-1252"
-"""Proposed, never taken, for a text that is not UTF-8."""
+"""Proposed, never applied, for text that is not UTF-8."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The first rows of a table, as they are read under some options."""
+    """First rows of a table, read with some options."""
 
     names: tuple[str, ...] = ()
     rows: tuple[tuple[str | None, ...], ...] = ()
@@ -32,7 +32,7 @@ class Preview:
 def preview(path: Path, file_format: FileFormat, most: int = 5) -> Preview:
     """Return the first rows of a table, or the reason why it cannot be read.
 
-    A text that is not UTF-8 is shown in :data:`LIKELY_ENCODING`, beside its problem.
+    Text that is not UTF-8 is shown in :data:`LIKELY_ENCODING`, with the problem.
     """
     sheets: tuple[str, ...] = ()
     try:

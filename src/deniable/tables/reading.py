@@ -1,15 +1,16 @@
-"""Any table to batches of codes, in memory that does not depend on the number of rows."""
+"""Tables of any format to batches of codes, in memory that does not depend on the number of
+rows."""
 
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,59 +25,30 @@ from deniable.tables.csv_source import CsvSource
 from deniable.tables.declaring import quoted
 from deniable.tables.encode import REASONS, AttributeEncoder, ColumnEncoder, ColumnsEncoder
 from deniable.tables.files import Unit, files_of
+from deniable.tables.formats import Opening, Source, open_source
 from deniable.tables.header_rows import refuse_header_rows
 from deniable.tables.look_ahead import read_ahead
 from deniable.tables.plink import PEOPLE, Fileset, genotype_values, is_fileset
-from deniable.tables.sheet_source import SHEET_FILES, SheetSource, is_workbook
-from deniable.tables.survey_source import (
-    SURVEY_FILES,
-    SurveySource,
-    is_encrypted,
-    survey_program,
-)
 
 BATCH_ROWS = 1 << 16
-"""Rows at a time from Parquet and dataframes, and where rows in random order are written."""
+"""Rows read at a time from Parquet and dataframes, and written at a time in random order."""
 
 _BATCH_CELLS, _LEAST_ROWS = 3 << 20, 1 << 9
-"""Fewer rows where they would be more cells than that."""
+"""Cells above which a batch has fewer rows, and the least number of rows."""
 
 AS_FOUND = FileFormat()
-"""Of a text file's form nothing is known."""
+"""No declared properties of a text file."""
 
 AS_RELEASED = FileFormat(separator=",", header=True)
-"""How a release is written, whatever the original table was like."""
-
-
-class Source(Protocol):
-    """A table of some kind.
-
-    Attributes:
-        table: its name, for messages.
-        names: its columns' names, in order.
-        decimal: the decimal point of numbers that are written as text.
-        dates: the form of dates that are written as text, besides 2025-12-31.
-        surely_named: whether the names are known to be names, and not the first person's values.
-    """
-
-    table: str
-    names: tuple[str, ...]
-    decimal: str
-    dates: str | None
-    surely_named: bool
-
-    @property
-    def fraction(self) -> float | None: ...
-    def column_types(self, columns: Sequence[str]) -> list[Any]: ...
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]: ...
+"""Format of every text release."""
 
 
 @dataclass(frozen=True)
 class Batch:
     """Some rows of a table.
 
-    ``codes``: one array of codes per attribute, in the order of the attributes, shape (n_rows,).
-    ``first_row``: number of the first one, counting the table's data rows from 1.
+    ``codes``: one array per attribute, in their order, shape (n_rows,). ``kept``: unchanged columns
+    by name. ``first_row``: number of the first row among the table's data rows, from 1.
     """
 
     codes: list[NDArray[Any]]
@@ -87,10 +59,8 @@ class Batch:
 
 @dataclass
 class Mismatch:
-    """How often values of a column do not fit in one way.
-
-    ``first_row``: the first row where it is so, counting from 1.
-    """
+    """Count of a column's values that do not fit for one reason; ``first_row`` is counted from
+    1."""
 
     first_row: int
     count: int
@@ -98,13 +68,10 @@ class Mismatch:
 
 
 class TableReader:
-    """A table opened for reading; made by :func:`open_table`. Iterate over it once.
+    """An open table, made by :func:`open_table`. Iterate over it once.
 
-    Attributes:
-        table: its name, for messages.
-        columns: name and pyarrow type of every column that is read, in the table's order.
-        decimal: the decimal point of numbers that are written as text.
-        source: where the rows come from.
+    ``columns``: name and pyarrow type of every column read, in the table's order. ``decimal``:
+    decimal point of numbers in text.
     """
 
     def __init__(
@@ -148,13 +115,13 @@ class TableReader:
 
     @property
     def fraction(self) -> float | None:
-        """How much of the table the caller has been given, from 0 to 1; None if its size is not
-        known. What is read ahead is not counted."""
+        """Fraction of the table passed to the caller, from 0 to 1, without the rows read ahead;
+        None if its size is unknown."""
         return self._fraction
 
     def _batches(self, columns: Sequence[str]) -> Generator[tuple[Any, float | None], None, None]:
-        """Yield record batches, each with the fraction of the table that ends with it; a thread
-        reads ahead by one."""
+        """Yield record batches, each with the fraction of the table up to its end; a thread reads
+        one ahead."""
 
         def ended(batch: Any) -> tuple[Any, float | None]:
             return batch, self.source.fraction
@@ -166,10 +133,7 @@ class TableReader:
         return {c.attribute.name: c for e in self._encoders for c in e.columns}
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield the table's rows.
-
-        A thread reads ahead by a batch or two while the caller works.
-        """
+        """Yield the table's rows; a thread reads a batch or two ahead."""
         names = [name for name, _ in self.columns]
         kinds = dict(self.columns)
         columns = ColumnsEncoder(self._column_encoders, kinds)
@@ -181,7 +145,7 @@ class TableReader:
                 codes = self._encoded(columns, batch, first_row)
                 kept = {name: _of_type(batch.column(name), kinds[name]) for name in self.keep}
                 n_rows = batch.num_rows
-                del batch  # what is not kept of it is not held while the caller works
+                del batch  # frees its other columns while the caller works
                 yield Batch(codes, kept, n_rows, first_row)
                 first_row += n_rows
 
@@ -189,8 +153,8 @@ class TableReader:
         """Return the codes of a record batch, one array of shape (n,) per attribute."""
         encoded: dict[str, NDArray[Any]] = {}
         for names, codes in columns.look(batch):
-            if codes.size and codes.min() < 0:  # those of categories never are
-                # The first that does not fit, in the attributes' order, is refused.
+            if codes.size and codes.min() < 0:  # codes of categories never are
+                # The first misfit in the attributes' order is reported.
                 return [encoder.encode(batch, first_row) for encoder in self._encoders]
             kind = code_type(columns.encoders[names[0]].attribute.n_categories)
             encoded.update(zip(names, codes.astype(kind, copy=False), strict=True))
@@ -218,10 +182,11 @@ class TableReader:
             codes = source.codes(name, np.where(code_of < 0, 255, code_of).astype(np.uint8))
             if code_of.min() >= 0 or codes.max() < 255:
                 return codes
-        return encoder.encode(source.column(name))  # which says what does not fit, and where
+        return encoder.encode(source.column(name))  # raises with the misfit's place
 
     def _codes_of_bits(self, encoder: ColumnEncoder) -> NDArray[Any]:
-        """Return the code of each pair of bits, shape (4,); variants declared alike share it."""
+        """Return the code of each pair of bits, shape (4,), shared by variants with equal
+        declarations."""
         if encoder.declared not in self._of_bits:
             self._of_bits[encoder.declared] = encoder.look(genotype_values())
         return self._of_bits[encoder.declared]
@@ -233,11 +198,11 @@ class TableReader:
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
         check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
-        """Read all rows and compare them with what is declared; return how many there are."""
+        """Read all rows and compare them with the declarations; return the number of rows."""
         columns = self._column_encoders
         names = [name for name, _ in self.columns]
         if isinstance(self.source, Fileset):
-            # What values a variant has is known without looking at the rows one by one.
+            # A variant's values are known without its rows.
             columns = {
                 name: encoder
                 for name, encoder in columns.items()
@@ -257,7 +222,7 @@ class TableReader:
                     refuse_header_rows(self.table, batch)
                 wrong: dict[str, NDArray[Any]] = {}
                 for alike, codes in together.look(batch):
-                    if codes.size and codes.min() < 0:  # those of categories never are
+                    if codes.size and codes.min() < 0:  # codes of categories never are
                         wrong.update(zip(alike, codes, strict=True))
                 for name in columns if wrong else ():
                     for reason in REASONS if name in wrong else ():
@@ -287,16 +252,15 @@ class TableReader:
         self.close()
 
     def close(self) -> None:
-        """Close the file, if this opened it."""
+        """Close the file if this object opened it."""
         if self._file is not None and self._file is not sys.stdin.buffer:
             self._file.close()
 
 
 class SeveralTables:
-    """Tables that are read one after the other as one; made by :func:`open_table`.
+    """Tables read one after the other as one; made by :func:`open_table`.
 
-    Attributes as of :class:`TableReader`; ``table`` is the one that is being read, and rows are
-    counted within it.
+    Attributes as of :class:`TableReader`; ``table`` is the current one, and rows are counted in it.
     """
 
     def __init__(self, files: Sequence[Path], open_one: Callable[[Path], TableReader]) -> None:
@@ -313,17 +277,17 @@ class SeveralTables:
 
     @property
     def table(self) -> str:
-        """The name of the table that is being read."""
+        """Name of the current table."""
         return self._current.table
 
     @property
     def source(self) -> Source:
-        """Where its rows come from."""
+        """Source of the current rows."""
         return self._current.source
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read, from 0 to 1; None if that is not known."""
+        """Fraction read, from 0 to 1."""
         own = self._current.fraction
         before = sum(self._sizes[: self._done])
         now = 0.0 if own is None else own * self._sizes[self._done]
@@ -350,7 +314,7 @@ class SeveralTables:
         tally: Mapping[str, Callable[[Any], None]] = MappingProxyType({}),
         check_kept: Callable[[str, dict[str, Any], int], None] | None = None,
     ) -> int:
-        """Compare all rows with what is declared; return how many there are."""
+        """Compare all rows with the declarations; return the number of rows."""
         return sum(
             r.look(filled, lambda _: progress(self.fraction), tally, check_kept)
             for r in self._each()
@@ -363,25 +327,25 @@ class SeveralTables:
         self.close()
 
     def close(self) -> None:
-        """Close the file that is open."""
+        """Close the current file."""
         self._current.close()
 
 
 def refuse_other_columns(
     columns: Sequence[tuple[str, Any]], reader: TableReader, first: Path | str
 ) -> None:
-    """Stop if a table has other columns than the first of several, or of other types."""
+    """Raise if a table's columns, or their types, differ from those of the first of several."""
     expected, kinds = dict(columns), dict(reader.columns)
     for name, kind in expected.items():
         if kinds[name] != kind:
             raise InputError(
-                f"{reader.table}: column '{name}' is of type {kinds[name]} here and of type {kind} "
-                f"in {first}; tables that go together have the same columns"
+                f"{reader.table}: column '{name}' has type {kinds[name]} here and type {kind} in "
+                f"{first}; tables of one release have the same columns"
             )
 
 
 Reader = TableReader | SeveralTables
-"""What :func:`open_table` returns."""
+"""Result of :func:`open_table`."""
 
 
 def open_table(
@@ -394,7 +358,7 @@ def open_table(
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
 ) -> Reader:
-    """Open a table and check its columns; nothing but the header is read yet."""
+    """Open a table and check its columns, reading only the header."""
     files = files_of(source)
 
     def one(path: Any) -> TableReader:
@@ -443,7 +407,6 @@ def open_unit(
             if is_fileset(source):
                 opened = Fileset(file, table, expected)
             else:
-                # Of these texts may come as codes with a dictionary, or by their labels.
                 encoded = [
                     column
                     for attribute in attributes
@@ -451,8 +414,8 @@ def open_unit(
                     if column.name not in keep
                 ]
                 groups = None if unit is None else unit.groups
-                opened = _opened(
-                    file, table, batch_rows, file_format, encoded, expected, keep, groups
+                opened = open_source(
+                    Opening(file, table, batch_rows, file_format, encoded, expected, keep, groups)
                 )
         before = 0 if unit is None else unit.rows_before
         return TableReader(opened, file, attributes, keep, other_columns, show_values, before)
@@ -460,48 +423,6 @@ def open_unit(
         if file is not None and file is not sys.stdin.buffer:
             file.close()
         raise
-
-
-def _opened(
-    file: BinaryIO,
-    table: str,
-    batch_rows: int,
-    file_format: FileFormat,
-    encoded: Sequence[Attribute],
-    expected: Collection[str],
-    keep: Collection[str],
-    groups: range | None,
-) -> Source:
-    """Return a table in an open file; what it begins with says of which kind."""
-    if _is_parquet(file, table):
-        from deniable.tables.parquet_source import ParquetSource
-
-        text = [column.name for column in encoded if column.bins is None]
-        return ParquetSource(file, table, batch_rows, text, groups, file_format.dates)
-    start = _start(file)
-    if (program := survey_program(start)) is not None:
-        declared = {column.name: column.names_of_categories() for column in encoded}
-        return SurveySource(table, program, file_format, declared)
-    if is_workbook(start):
-        # A draft, which declares nothing, shows the error values that it finds.
-        texts = dict.fromkeys(expected if encoded else (), ()) | {
-            column.name: (*column.categories, *column.missing_codes) for column in encoded
-        }
-        return SheetSource(file, table, batch_rows, file_format, texts)
-    if is_encrypted(start):
-        raise InputError(f"{table}: the file is encrypted; save it without a password")
-    if table.lower().endswith((*SURVEY_FILES, *SHEET_FILES)):
-        kind = Path(table).suffix
-        raise InputError(f"{table}: this is no {kind} file, whatever its name says, or is damaged")
-    return CsvSource(file, table, file_format, expected, keep)
-
-
-def _start(file: BinaryIO) -> bytes:
-    if not file.seekable():
-        return b""
-    start = file.read(64)
-    file.seek(0)
-    return start
 
 
 def column_names(
@@ -525,18 +446,6 @@ def _open_file(source: str | os.PathLike[str]) -> tuple[BinaryIO, str]:
         raise InputError(f"{path}: this is a folder; name a file in it") from None
     except OSError as error:
         raise InputError(f"{path}: the file cannot be read ({error.strerror})") from None
-
-
-def _is_parquet(file: BinaryIO, table: str) -> bool:
-    if not file.seekable():
-        return False
-    magic = file.read(4)
-    file.seek(0)
-    if magic == b"PAR1":
-        return True
-    if table.lower().endswith(".parquet"):
-        raise InputError(f"{table}: this is not a Parquet file, whatever its name says")
-    return False
 
 
 _SHOWN_VALUES = 5
@@ -572,7 +481,7 @@ def _mismatches(
     counted = "data rows are counted from 1" + (", without the header" if header else "")
     sentences = []
     for (name, reason), mismatch in mismatches.items():
-        problem = "{0} {1} empty; fill in whose row it is, or leave the row out"
+        problem = "{0} {1} empty; fill in the person, or leave the row out"
         if name in columns and reason:
             problem = columns[name].problem(reason)
         shown = ""
@@ -596,17 +505,15 @@ def _mismatches(
 
 
 def _of_type(column: Any, kind: Any) -> Any:
-    """Return a column in the type that it is declared to have: text may come as a dictionary."""
+    """Return a column in its declared type: text may come as a dictionary."""
     if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()  # which some types of text have no cast from
+        column = column.dictionary_decode()  # some text types have no cast
     return column if column.type == kind else column.cast(kind)
 
 
 def can_be_read_again(source: Any) -> bool:
-    """Return whether opening a table a second time gives its rows again.
-
-    An open file does if whoever reads it goes back to where it was.
-    """
+    """Return whether opening a table a second time gives its rows again; an open file does after a
+    return to its start."""
     if isinstance(source, str | os.PathLike):
         return source != "-" and (Path(source).is_file() or files_of(source) is not None)
     if isinstance(source, list | tuple):
@@ -620,7 +527,7 @@ def can_be_read_again(source: Any) -> bool:
 
 @contextmanager
 def as_it_was(source: Any) -> Iterator[None]:
-    """Go back in an open file to where it was."""
+    """Restore the position of an open file."""
     if not hasattr(source, "seek"):
         yield
         return
@@ -635,8 +542,8 @@ def as_it_was(source: Any) -> Iterator[None]:
 def read_twice(source: Any) -> Iterator[Any]:
     """Yield a source that gives its rows each time it is opened.
 
-    Standard input is copied to a temporary file that has no name in any folder, and is gone when
-    the process ends, however it ends; all else is handed on as it is.
+    Standard input is copied to an unnamed temporary file, which disappears with the process; other
+    sources are yielded unchanged.
     """
     if not isinstance(source, str) or source != "-":
         yield source
@@ -659,14 +566,14 @@ def _check_names(
     known = set(needed)
     unknown = [name for name in source.names if name not in known]
     missing = [name for name in needed if name not in present]
-    # Without a header row, what stands there are the values of the first person: not shown. Where
-    # all the schema's names are in it, it is no person's.
+    # Without a header row the first row holds a person's values, which are not shown, unless all
+    # the schema's names are in it.
     named = source.surely_named or show_values or bool(needed and not missing)
     if needed and len(missing) == len(needed):
         raise InputError(
             f"{source.table}: none of the schema's columns ({_listed(needed)}) is in it; it needs "
-            "a header row with these names, or say with `schema.file.header = False` and "
-            "`schema.file.columns` what its columns are"
+            "a header row with these names, or set `schema.file.header = False` and "
+            "`schema.file.columns` to its columns"
         )
     if "" in source.names:
         place = 1 + source.names.index("")
@@ -680,7 +587,7 @@ def _check_names(
             f"are called '{twice}'" if named else f"({places[0]} and {places[1]}) have one name"
         )
         hint = (
-            "" if named else (", or say `schema.file.header = False` if the first row holds data")
+            "" if named else (", or set `schema.file.header = False` if the first row holds data")
         )
         raise InputError(f"{source.table}: two columns {called}; rename one of them{hint}")
     if missing:
@@ -690,14 +597,14 @@ def _check_names(
         raise InputError(
             f"{source.table}: the schema neither declares nor keeps {_listed(unknown)}; such a "
             "column could identify people, so declare it, leave it out with `drop_other_columns`, "
-            "or keep it in the schema, where nothing protects it: "
+            "or release it unprotected with a line in the schema: "
             f"keep = [{', '.join(map(quoted, unknown))}]"
         )
 
 
 def _counted(known: int, unknown: int) -> str:
     return (
-        f"{known} of the schema's columns and {unknown} that the schema does not know "
+        f"{known} of the schema's columns and {unknown} that the schema lacks "
         "(`deniable share --show-values` names them)"
     )
 

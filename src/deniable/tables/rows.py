@@ -1,4 +1,4 @@
-"""Rows of the columns that pass through: whose they are, and all of them at once."""
+"""Persons of rows, and unchanged columns of all rows."""
 
 import re
 from collections import Counter
@@ -25,11 +25,11 @@ _OF_PERSONS = re.compile(
 )
 
 _MOST_PERSONS = 1 << 20
-"""Distinct values among which one that repeats is looked for."""
+"""Largest number of distinct values searched for repetition."""
 
 
 def says_whose_row(name: str) -> bool:
-    """Whether a column is named as columns are that say whose row it is.
+    """Return whether a column's name is that of a person identifier.
 
     >>> [name for name in ("id", "PatientID", "person", "wave", "income", "idea") if
     ...  says_whose_row(name)]
@@ -39,7 +39,7 @@ def says_whose_row(name: str) -> bool:
 
 
 class Repeats:
-    """Whether a value of a column repeats, among the first million different ones.
+    """Whether a value of a column repeats, among its first million distinct values.
 
     >>> repeats = Repeats()
     >>> repeats.add(pa.array([1, 2])); repeats.add(pa.array([3, 1]))
@@ -52,7 +52,7 @@ class Repeats:
         self._seen: Any = None
 
     def add(self, values: Any) -> None:
-        """Look at a batch of values, a pyarrow array without nulls."""
+        """Add a batch of values, a pyarrow array without nulls."""
         if self.found or (self._seen is not None and len(self._seen) >= _MOST_PERSONS):
             return
         values = common_form(_flat(values))
@@ -71,12 +71,11 @@ def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) 
 
 
 def refuse_nobody(persons: Any, table: str, first_row: int) -> None:
-    """Stop if a row belongs to nobody."""
+    """Raise if a row has no person."""
     if (empty := gaps_in(persons)).any():
         row = first_row + int(np.argmax(empty))
         raise InputError(
-            f"{table}, data row {row}: the column that says whose row it is, is empty; fill it in, "
-            "or leave the row out"
+            f"{table}, data row {row}: the person column is empty; fill it in, or leave the row out"
         )
 
 
@@ -92,11 +91,11 @@ def _flat(column: Any) -> Any:
 
 
 def groups_of(column: Any, table: str = "", name: str = "") -> tuple[NDArray[np.int64], list[str]]:
-    """Return which distinct value each row has, shape (n,), and those values as texts; a missing
-    value counts as the empty text."""
+    """Return the index of each row's distinct value, shape (n,), and those values as texts; a
+    missing value is the empty text."""
     column = common_form(_flat(column))
     if pa.types.is_dictionary(column.type):
-        # A dictionary may list a value twice, or one that no row has, and hold a null itself.
+        # A dictionary may list a value twice or without rows, and may contain a null.
         own, labels = groups_of(column.dictionary, table, name)
         if "" not in labels:
             labels = [*labels, ""]
@@ -118,11 +117,11 @@ def groups_of(column: Any, table: str = "", name: str = "") -> tuple[NDArray[np.
 
 
 NO_NUMBER = ("", "na", "n/a", "nan", "null", ".")
-"""How programs write an empty cell in a column of numbers; upper case too."""
+"""Texts of empty cells in columns of numbers, also in upper case."""
 
 
 def gaps_in(column: Any) -> NDArray[np.bool_]:
-    """Return which cells of a column are empty, shape (n,): nulls, NaN, texts of blanks only."""
+    """Return which cells of a column are empty, shape (n,): nulls, NaN and blank texts."""
     column = common_form(_flat(column))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -137,8 +136,8 @@ def gaps_in(column: Any) -> NDArray[np.bool_]:
 def numbers_and_gaps(
     column: Any, decimal: str = "."
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return a kept column as numbers, shape (n,), NaN where there is none; and which cells are
-    gaps: empty, or written as :data:`NO_NUMBER`.
+    """Return an unchanged column as numbers, shape (n,), NaN for other texts; and which cells are
+    gaps: empty or :data:`NO_NUMBER`.
 
     >>> numbers, gaps = numbers_and_gaps(pa.array(["1.5", "NA", "many", None]))
     >>> numbers.tolist(), gaps.tolist()
@@ -164,7 +163,7 @@ def numbers_and_gaps(
 def numbers_of(
     column: Any, name: str, table: str, first_row: int, decimal: str = "."
 ) -> NDArray[np.float64]:
-    """Return a kept column as numbers, shape (n,); their decimal point in texts is ``decimal``."""
+    """Return an unchanged column as numbers, shape (n,), with this decimal point in texts."""
     numbers, _ = numbers_and_gaps(column, decimal)
     if (lacking := ~np.isfinite(numbers)).any():
         row = first_row + int(np.argmax(lacking))

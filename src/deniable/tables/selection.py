@@ -1,4 +1,4 @@
-"""Which rows a question is about: conditions on kept columns, and gaps that are left out."""
+"""Selection of rows: conditions on unchanged columns, and gaps left out."""
 
 import re
 import warnings
@@ -24,7 +24,7 @@ _OPERATOR = re.compile("<=|>=|!=|==|=|<|>")
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a kept column."""
+    """A condition on an unchanged column."""
 
     column: str
     operator: str
@@ -36,11 +36,11 @@ class Condition:
 
 
 Where = Mapping[str, Any] | Sequence[str | Condition] | str | None
-"""Conditions as given: texts such as ``age>=18``, or by column a value or a list of values."""
+"""Conditions as given: texts such as ``age>=18``, or a value or list of values by column."""
 
 
 def conditions_of(where: Where, columns: Collection[str]) -> tuple[Condition, ...]:
-    """Return the conditions that rows have to fulfil.
+    """Return the conditions on rows.
 
     >>> [str(one) for one in conditions_of(["age >= 18", "town=A|B"], ("age", "town"))]
     ['age >= 18', 'town = A or B']
@@ -54,14 +54,14 @@ def conditions_of(where: Where, columns: Collection[str]) -> tuple[Condition, ..
         found = tuple(c if isinstance(c, Condition) else _read(c, columns) for c in given)
     except TypeError:
         raise InputError(
-            "where is a condition such as 'age>=18', a list of them, or a dictionary of values by "
-            "kept column, {'region': 'south'}"
+            "`where` is a condition such as 'age>=18', a list of them, or a dictionary of values "
+            "by column, {'region': 'south'}"
         ) from None
     columns_of_values = [each.column for each in found if each.operator == "="]
     for name in columns_of_values:
         if columns_of_values.count(name) > 1:
             raise InputError(
-                f"`where`: '{name}' is given twice; write several values with | between them"
+                f"`where`: '{name}' is given twice; give one condition with | between its values"
             )
     return found
 
@@ -99,10 +99,10 @@ def _day(text: str) -> float:
 def places_of(
     value: str, labels: Sequence[str], *, decimal: str = ".", single: bool = False
 ) -> NDArray[np.bool_]:
-    """Return which labels are a value, shape (labels,): the same text, number, day or truth value,
-    whatever blanks are around them.
+    """Return which labels equal a value, shape (labels,), as text, number, day or truth value,
+    without blanks around them.
 
-    ``single``: whether the column holds 32-bit floats, whose texts have digits that mean nothing.
+    ``single``: the column holds 32-bit floats, in whose texts the last digits are noise.
 
     >>> places_of("3", ["3.0", "30", "3"]).tolist(), places_of("True", ["true"]).tolist()
     ([True, False, True], [True])
@@ -125,7 +125,7 @@ def places_of(
 
 
 def value_among(value: str, labels: Sequence[str]) -> str | None:
-    """Return the label that is a value, or None."""
+    """Return the label that equals a value, or None."""
     if value in labels:
         return value
     places = np.flatnonzero(places_of(value, labels))
@@ -134,7 +134,7 @@ def value_among(value: str, labels: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows, and which people, an answer is about."""
+    """Rows and people of an estimate."""
 
     conditions: tuple[Condition, ...] = ()
     left_out: tuple[tuple[str, int], ...] = ()
@@ -142,11 +142,11 @@ class Selection:
 
     @property
     def group(self) -> tuple[tuple[str, str], ...]:
-        """The columns that have one value in all rows, with that value."""
+        """Columns with one value in all rows, with that value."""
         return tuple((c.column, c.values[0]) for c in self.conditions if _is_one_value(c))
 
     def text(self) -> str:
-        """Return it in sentences; empty if there is nothing to say beside :attr:`group`."""
+        """Return the selection in sentences, without :attr:`group`."""
         said = []
         if more := [str(c) for c in self.conditions if not _is_one_value(c)]:
             said.append(f"Only rows where {' and '.join(more)}.")
@@ -157,11 +157,11 @@ class Selection:
             ]
             said.append(f"Left out: {', '.join(parts)}.")
         if self.answered:
-            said.append(f"Only those who answered {', '.join(self.answered)}.")
+            said.append(f"Only respondents with an answer to {', '.join(self.answered)}.")
         return " ".join(said)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values of what there is: ``where``, ``left_out`` and ``answered``."""
+        """Return the non-empty of ``where``, ``left_out`` and ``answered`` as plain values."""
         plain: dict[str, Any] = {}
         if self.conditions:
             plain["where"] = [str(condition) for condition in self.conditions]
@@ -201,7 +201,7 @@ class Selector:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The kept columns that it looks at."""
+        """Unchanged columns that it reads."""
         conditions = (condition.column for condition in self._conditions)
         return tuple(dict.fromkeys([*conditions, *self._numbers, *self._texts]))
 
@@ -209,7 +209,7 @@ class Selector:
         self, batch: Batch, table: str, records: NDArray[np.float64] | None = None
     ) -> tuple[NDArray[np.bool_] | None, dict[str, NDArray[np.float64]]]:
         """Return which rows of a batch are selected, shape (n,), None for all; and the columns of
-        numbers, of which the selected rows count."""
+        numbers, valid in the selected rows."""
         if not self.columns:
             return None, {}
         chosen = np.ones(batch.n_rows, dtype=bool)
@@ -266,12 +266,12 @@ class Selector:
         return equal | gaps if empty else equal
 
     def selection(self) -> Selection:
-        """Return what was selected, once all rows were read."""
+        """Return the selection, after all rows are read."""
         for condition, value in sorted(self._unseen, key=str):
             text = f"no row has the value '{value}' in '{condition.column}'"
             if condition.operator == "=":
                 raise InputError(f"`where`: {text}")
-            warnings.warn(f"{text}, so the condition leaves nothing out", Notice, stacklevel=2)
+            warnings.warn(f"{text}, so the condition excludes no row", Notice, stacklevel=2)
         return Selection(
             self._conditions, tuple((name, round(n)) for name, n in self._left_out.items())
         )
@@ -281,7 +281,7 @@ _COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greate
 
 
 def _days(column: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return days since 1970-01-01, NaN where a cell holds no date, and which cells are gaps."""
+    """Return days since 1970-01-01, NaN in cells without a date, and which cells are gaps."""
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         return days_of(column), gaps_in(column)
     codes, labels = groups_of(column)

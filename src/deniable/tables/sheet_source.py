@@ -4,7 +4,7 @@ import datetime
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
 
@@ -15,32 +15,30 @@ from deniable.tables.encode import truth_values
 from deniable.tables.limited import MEMORY, rows_of, tried
 from deniable.tables.survey_source import need
 
-SHEET_FILES = (".xlsx", ".xlsm", ".ods")
-"""How workbooks end."""
-
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""How an encrypted workbook begins, and one of Excel before 2007."""
+"""First bytes of encrypted workbooks and of those before Excel 2007."""
 
 _FIRST_ROWS = 50
-"""The row with the columns' names is looked for among so many."""
+"""Number of rows searched for the header."""
 
 
 def is_workbook(start: bytes) -> bool:
-    """Return whether a file begins like a workbook."""
+    """Return whether these are a workbook's first bytes."""
     return start.startswith((b"PK\x03\x04", _OLE))
 
 
 class SheetSource:
-    """A sheet of a workbook, which is held in memory: one has a million rows at most, and one that
-    takes more than :data:`~deniable.tables.limited.MEMORY` is refused.
+    """A sheet of a workbook, held in memory: it has at most a million rows, and one beyond
+    :data:`~deniable.tables.limited.MEMORY` is refused.
 
-    The names stand in the first row that is filled as far as the sheet is wide; what is above, as
-    titles are, is left out, and told. Formulas come by the values that were stored with them.
-    Columns of whole numbers, numbers, booleans, dates and moments have these types; others are
-    text. An error value, such as #N/A, is the text of its name.
+    The header is the first row as wide as the sheet; rows above it, such as titles, are left out
+    with a notice. Formulas are read as their stored values. Columns of whole numbers, numbers,
+    booleans, dates and moments have these types; others are text. An error value, such as #N/A, is
+    the text of its name.
     """
 
     decimal = "."
+    released_as: Literal["csv", "parquet"] = "csv"
 
     def __init__(
         self,
@@ -67,10 +65,10 @@ class SheetSource:
             place = _header(rows)
             self.names = tuple(_text(cell) or "" for cell in rows[place])
             top = numbered[place][0]
-            if place and not _told(table, name, top):
+            if place and not _was_noticed(table, name, top):
                 notify(
-                    f"{table}, sheet '{name}': the columns' names are taken from row {top}; what "
-                    "is above it is left out",
+                    f"{table}, sheet '{name}': row {top} is taken as the header; the rows above it "
+                    "are left out",
                 )
             rows = rows[place + 1 :]
             errors = [error for error in errors if error[0] > top]
@@ -99,21 +97,21 @@ class SheetSource:
     def _rows(
         self, file: BinaryIO, sheet: str | None
     ) -> tuple[str, int, list[tuple[int, list[Any]]], list[tuple[int, int, str]]]:
-        """Return the sheet's name, the place of its first column, its rows by their numbers, and
-        its error values by row and column."""
+        """Return the sheet's name, the place of its first column, its numbered rows, and its error
+        values by row and column."""
         workbook, errors = _opened(file, self.table, sheet)
         names = list(workbook.sheet_names)
         if sheet is None:
             if len(names) != 1:
                 shown = ", ".join(f"'{name}'" for name in names)
                 raise InputError(
-                    f"{self.table}: the workbook has {len(names)} sheets, {shown}; say with "
-                    "`schema.file.sheet` which holds the table"
+                    f"{self.table}: the workbook has {len(names)} sheets, {shown}; set "
+                    "`schema.file.sheet` to that of the table"
                 )
             sheet = names[0]
         if sheet not in names:
             shown = ", ".join(f"'{name}'" for name in names)
-            raise InputError(f"{self.table}: there is no sheet '{sheet}'; there are {shown}")
+            raise InputError(f"{self.table}: there is no sheet '{sheet}'; its sheets are {shown}")
         try:
             cells = workbook.get_sheet_by_name(sheet)
             rows = list(rows_of(cells, errors))
@@ -125,7 +123,7 @@ class SheetSource:
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read, from 0 to 1."""
+        """Fraction read, from 0 to 1."""
         return self._done / max(1, self._n_rows)
 
     def column_types(self, columns: Sequence[str]) -> list[Any]:
@@ -141,15 +139,15 @@ class SheetSource:
             yield pa.RecordBatch.from_arrays(pieces, names=list(columns))
 
 
-_TOLD: set[tuple[str, str, int]] = set()
+_NOTICED: set[tuple[str, str, int]] = set()
 
 
-def _told(table: str, sheet: str, place: int) -> bool:
-    """Return whether it was said already where the names stand: a table is read more than once."""
+def _was_noticed(table: str, sheet: str, place: int) -> bool:
+    """Return whether the notice on the header was given: a table is read more than once."""
     key = (table, sheet, place)
-    if key in _TOLD:
+    if key in _NOTICED:
         return True
-    _TOLD.add(key)
+    _NOTICED.add(key)
     return False
 
 
@@ -168,7 +166,7 @@ def _opened(
     if file.read(8) == _OLE:
         raise _encrypted(table)
     file.seek(0)
-    if (told := tried("workbook", table, sheet or "")) is None:
+    if (tried_output := tried("workbook", table, sheet or "")) is None:
         raise InputError(
             f"{table}: the workbook cannot be read within {MEMORY >> 30} GiB of memory; "
             "it is damaged, or a cell far from the table makes the sheet huge: delete the rows "
@@ -180,10 +178,10 @@ def _opened(
         raise _encrypted(table) from None
     except Exception:
         raise InputError(
-            f"{table}: this is no Excel or OpenDocument workbook that can be read; it is "
-            "damaged, or another kind of file"
+            f"{table}: this is no readable Excel or OpenDocument workbook; it is damaged, or "
+            "another kind of file"
         ) from None
-    if (errors := json.loads(told)) is None:
+    if (errors := json.loads(tried_output)) is None:
         raise _encrypted(table)
     return workbook, errors
 
@@ -203,13 +201,13 @@ def _header(rows: Sequence[Sequence[Any]]) -> int:
 
 
 def _truth(texts: Collection[str]) -> dict[bool, str]:
-    """Return how true and false are written among texts beside them, as these are declared."""
+    """Return the texts of true and false in a column that also holds texts, as declared."""
     values = zip(truth_values(list(texts)), texts, strict=True)
     return {True: "true", False: "false"} | {v: text for v, text in values if v is not None}
 
 
 def _array(cells: Sequence[Any], truth: Mapping[bool, str]) -> Any:
-    """Return a column as a pyarrow array, of the narrowest type that all its cells have."""
+    """Return a column as a pyarrow array, of the narrowest type of all its cells."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {bool}:
         return pa.array(cells, pa.bool_())

@@ -1,10 +1,10 @@
-"""Files of SPSS, Stata and SAS as record batches, and the codebook that they hold."""
+"""SPSS, Stata and SAS files as record batches, and their codebooks."""
 
 import math
 import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,17 +15,14 @@ from deniable.schema import BLANKS, FileFormat
 from deniable.tables.codebook import Entry, number_text
 from deniable.tables.limited import tried
 
-SURVEY_FILES = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
-"""How such files end."""
-
 _CELLS, _MOST_ROWS, _ROW_BYTES = 1 << 21, 1 << 18, 1 << 26
-"""Cells, rows, and bytes of text, that are read at a time. A piece further back in the file takes
-longer, since all before it is passed over, and so pieces are large."""
+"""Cells, rows, and bytes of text read at a time: large pieces, as each costs a pass over all before
+it."""
 
 _SAS_MAGIC = bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")
 
 _UNIX_DAYS = {"spss": 141428, "other": 3653}
-"""Days from the first of 1970 back to 1582-10-14, and to 1960-01-01."""
+"""Days from 1582-10-14, and from 1960-01-01, to 1970-01-01."""
 
 _DATE = {
     "spss": re.compile(r"[AES]?DATE|JDATE"),
@@ -42,7 +39,7 @@ _MOMENT = {
 
 
 def survey_program(start: bytes) -> str | None:
-    """Return which program's file begins so: "spss", "stata", "sas", "xport", or None.
+    """Return the program with these first bytes: "spss", "stata", "sas", "xport", or None.
 
     >>> survey_program(b"$FL2@(#) SPSS DATA FILE".ljust(32))
     'spss'
@@ -63,12 +60,12 @@ def survey_program(start: bytes) -> str | None:
 
 
 def is_encrypted(start: bytes) -> bool:
-    """Return whether a file begins like one that SPSS has encrypted."""
+    """Return whether a file begins like an encrypted SPSS file."""
     return b"ENCRYPTED" in start[:24]
 
 
 def need(module: str, table: str, what: str) -> None:
-    """Stop if a library is missing that the extra `survey` has."""
+    """Raise if a library of the extra `survey` is missing."""
     if find_spec(module) is None:
         raise InputError(
             f"{table}: {what} are read by {module}, which is not installed; "
@@ -77,19 +74,18 @@ def need(module: str, table: str, what: str) -> None:
 
 
 class SurveySource:
-    """A file of SPSS (.sav, .zsav), Stata (.dta) or SAS (.sas7bdat, .xpt), read piece by piece.
+    """An SPSS (.sav, .zsav), Stata (.dta) or SAS (.sas7bdat, .xpt) file, read piece by piece.
 
-    Columns whose values have labels or codes for missing ones are texts: a number without a
-    needless point, ``.a`` for a tagged missing value. Other numbers are 64-bit floating-point
-    numbers, dates and moments have types of their own; what the file holds as missing is a null.
+    Columns with value labels or codes for missing values are text: a number without a needless
+    point, ``.a`` for a tagged missing value. Other numbers are 64-bit floating-point numbers, dates
+    and moments have types of their own; the file's missing values are nulls.
 
-    Attributes:
-        codebook: what the file says of its columns.
-        n_rows: how many rows; None if it does not say.
+    ``codebook``: the file's entries; ``n_rows``: None if the file does not state it.
     """
 
     decimal = "."
     surely_named = True
+    released_as: Literal["csv", "parquet"] = "csv"
 
     def __init__(
         self,
@@ -114,7 +110,7 @@ class SurveySource:
         self._options: dict[str, Any] = {
             "output_format": "dict",
             "encoding": file_format.encoding,
-            "disable_datetime_conversion": True,  # also of labelled and of missing values
+            "disable_datetime_conversion": True,  # also converts labelled and missing values
         }
         if program != "xport":
             self._options["user_missing"] = True
@@ -133,7 +129,7 @@ class SurveySource:
         self._undated: dict[str, Entry] = {}
         for name in self.names:
             if self._time(name) is not None:
-                # What stands for a missing date is none: such columns are dates and nulls.
+                # Codes for missing dates are ignored: such columns hold dates and nulls.
                 self._undated[name] = self.codebook[name]
                 self.codebook[name] = Entry(question=self.codebook[name].question)
         self._named = {
@@ -151,18 +147,18 @@ class SurveySource:
         except MemoryError:
             raise
         except Exception as error:
-            # The library's texts may show what it stumbles over.
+            # The library's text may show a value.
             if "convert" in str(error) or "ncoding" in str(error):
                 raise InputError(
-                    f"{self.table}: its texts are not in the encoding that the file says; say "
-                    "with `schema.file.encoding` in which, such as windows-1252"
+                    f"{self.table}: its texts are not in the encoding stated in the file; set "
+                    "`schema.file.encoding`, for example to windows-1252"
                 ) from None
             raise self._damaged() from None
 
     def _damaged(self) -> InputError:
         return InputError(
-            f"{self.table}: the file cannot be read to the end; it is damaged, or of a version "
-            "that is not known"
+            f"{self.table}: the file cannot be read to the end; it is damaged, or of an unknown "
+            "version"
         )
 
     def _entry(self, name: str, about: Any) -> Entry:
@@ -197,7 +193,7 @@ class SurveySource:
 
     @property
     def fraction(self) -> float | None:
-        """How much has been read, from 0 to 1."""
+        """Fraction read, from 0 to 1."""
         return None if self.n_rows is None else self._done / max(1, self.n_rows)
 
     def column_types(self, columns: Sequence[str]) -> list[Any]:
@@ -211,7 +207,7 @@ class SurveySource:
         return self._time(name) or pa.float64()
 
     def _time(self, name: str) -> Any:
-        """Return the type of a column of dates or moments; None of another."""
+        """Return the type of a column of dates or moments, else None."""
         if self._is_text(name):
             return None
         form = re.sub(r"[0-9.]+$", "", self._formats[name] or "")
@@ -244,8 +240,8 @@ class SurveySource:
             if count < limit:
                 if self.n_rows is not None:
                     raise InputError(
-                        f"{self.table}: the file has {self._done:,} of "
-                        f"{count_text(self.n_rows, 'row')} that it says it has; it is cut off"
+                        f"{self.table}: the file has {self._done:,} of the "
+                        f"{count_text(self.n_rows, 'row')} stated in it; it is cut off"
                     )
                 return
 
@@ -265,7 +261,7 @@ class SurveySource:
                 named = self._named[name]
                 texts = [text if text is None else named.get(text, text) for text in texts]
             return pa.array(texts, pa.string())
-        # A tagged missing value without a label is a letter: missing, as all others without one.
+        # A tagged missing value without a label is missing, as are all others without one.
         numbers = np.array(
             [math.nan if v is None or isinstance(v, str) else v for v in values], dtype=np.float64
         )
@@ -294,7 +290,7 @@ class SurveySource:
 
 
 def _number(value: Any) -> str | None:
-    """Return a value of a column of numbers as text; a tagged missing one as Stata writes it."""
+    """Return a value of a column of numbers as text; a tagged missing one in Stata's notation."""
     if isinstance(value, str):
         return f".{value}"
     if isinstance(value, float) and math.isnan(value):
@@ -303,7 +299,7 @@ def _number(value: Any) -> str | None:
 
 
 def _by_label(entry: Entry, categories: dict[str, str]) -> dict[str, str]:
-    """Return the category that each value stands for by its label, where it is none itself."""
+    """Return the category of each value whose label, but not the value itself, is one."""
     return {
         value: categories[label]
         for value, label in entry.names().items()

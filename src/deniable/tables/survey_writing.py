@@ -1,7 +1,5 @@
-"""Released rows as a file of SPSS or Stata, or as Parquet, with what their values are called.
-
-Made from the released file and the schema alone: nothing in it can depend on a true value.
-"""
+"""Released rows as an SPSS, Stata or Parquet file with labels, made from the released file and the
+schema alone."""
 
 import json
 import math
@@ -29,13 +27,13 @@ from deniable.tables.survey_source import SurveySource, need
 from deniable.tables.writing import TableWriter
 
 COPIES = ("sav", "dta", "parquet", "csv")
-"""The kinds of files that a release can be written as, beside its rows."""
+"""Formats of the copies of a release."""
 
-FILE_LABEL = "Randomized values: read record.json and report.html beside it"
-"""What such a file says of itself; SPSS has room for 64 bytes."""
+FILE_LABEL = "Randomized values: see record.json and report.html"
+"""Label of such files, at most 64 bytes in SPSS."""
 
 _NAMES = {
-    # What each program takes for a name, and how it is said.
+    # Pattern and description of a valid name.
     "sav": (
         r"(?!.*\.$)[^\W\d_][\w.@#$]{0,63}",
         "SPSS takes letters, digits, . _ @ # $, 64 bytes at most",
@@ -48,24 +46,23 @@ _RESERVED = {
             "float", "if", "in", "int", "long", "strL", "using", "with"},
 }  # fmt: skip
 _LABEL_BYTES = {"sav": 120, "dta": 32000}
-"""Room for what a value is called."""
+"""Largest label of a value, in bytes."""
 
 _TEXT_BYTES = 32767
-"""Room for a text in SPSS; Stata has room for any."""
+"""Largest text in SPSS, in bytes; Stata has no limit."""
 
 _MOST_COLUMNS = {"sav": 1 << 20, "dta": 32767}
 
 _FIRST_DAY = {"sav": -141427, "dta": -683003}
-"""1582-10-15 and 0100-01-01, the first days that the programs have, from 1970-01-01."""
+"""1582-10-15 and 0100-01-01, the programs' first days, in days from 1970-01-01."""
 
 _QUESTION_CHARACTERS = {"sav": 85, "dta": 80}
-"""Room for what people were asked: 256 bytes in SPSS, of three bytes each at most, and 80
-characters."""
+"""Largest question text in characters: SPSS has 256 bytes, up to three per character."""
 
 
 @dataclass(frozen=True)
 class Coded:
-    """How a randomized column is written."""
+    """Representation of a randomized column."""
 
     values: Mapping[str, float]
     labels: Mapping[float, str] = field(default_factory=dict)
@@ -74,8 +71,8 @@ class Coded:
 
 
 def coded(column: Column, attribute: Attribute | None, kind: str = "sav") -> Coded:
-    """Return how a randomized column is written: by its categories, if these are numbers; else by
-    numbers from 1, whose labels say which category they are.
+    """Return the representation of a randomized column: its categories if they are numbers, else
+    numbers from 1 with the categories as labels.
 
     >>> sex = Attribute("sex", ("f", "m"), labels={"f": "female"})
     >>> coded(Column("sex", pa.string(), 0, sex.categories), sex).labels
@@ -92,13 +89,13 @@ def coded(column: Column, attribute: Attribute | None, kind: str = "sav") -> Cod
         values = {text: float(text) for text in texts if text != missing or _is_number(text)}
         labels = {v: names[text] for text, v in values.items() if names[text] != text}
         if missing is not None and missing in texts and missing not in values:
-            # A number that nobody has stands for it.
+            # A number outside the categories codes it.
             values[missing] = 1.0 + max(0, *map(math.ceil, values.values()))
             labels[values[missing]] = names[missing]
     else:
         start = 0
         while {str(start + place) for place in range(1, len(texts) + 1)} & set(texts):
-            start += 1000  # so that no number is mistaken for another category
+            start += 1000  # no number equals another category
         values = {text: float(start + place) for place, text in enumerate(texts, start=1)}
         labels = {value: names[text] for text, value in values.items()}
     stands = values.get(missing) if missing is not None else None
@@ -111,7 +108,7 @@ def coded(column: Column, attribute: Attribute | None, kind: str = "sav") -> Cod
 
 
 def _names(texts: Sequence[str], attribute: Attribute | None) -> dict[str, str]:
-    """Return what each text is called: the readable name where it says which category is meant."""
+    """Return a label per text: the readable name where it is unique."""
     if attribute is None:
         return {text: text for text in texts}
     count = Counter(attribute.label(text) for text in texts)
@@ -130,7 +127,7 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schema) -> None:
-    """Stop before anything is drawn if a release cannot be written as files of these kinds."""
+    """Raise, before any draw, if a release cannot be written in these formats."""
     for kind in kinds:
         if kind not in COPIES:
             raise InputError(f"a release is written as {', '.join(COPIES)}, not as '{kind}'")
@@ -158,7 +155,7 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
             if (other := seen.setdefault(own, column.name)) != column.name:
                 raise InputError(
                     f"columns '{other}' and '{column.name}' have one name in a .{kind} file, which "
-                    f"does not tell upper from lower case; rename one in the table, or {leave_out}"
+                    f"ignores case; rename one in the table, or {leave_out}"
                 )
             if (
                 not re.fullmatch(pattern, column.name)
@@ -166,7 +163,7 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
                 or (kind == "sav" and len(column.name.encode()) > 64)
             ):
                 raise InputError(
-                    f"column '{column.name}' has a name that no .{kind} file can have ({rule}); "
+                    f"column '{column.name}' has no valid name for a .{kind} file ({rule}); "
                     f"rename it in the table, or {leave_out}"
                 )
             if column.position is None:
@@ -183,7 +180,7 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
                         f"the {_LABEL_BYTES[kind]} bytes that a .{kind} file has for it; give it "
                         f"another label in the schema, or {leave_out}"
                     )
-        # What else the library refuses, it refuses of no rows too.
+        # The library checks the rest on an empty table.
         with TemporaryDirectory() as folder:
             how = _codings(columns, schema, kind)
             nothing = {
@@ -193,7 +190,7 @@ def refuse_copies(kinds: Sequence[str], columns: Sequence[Column], schema: Schem
 
 
 def _is_written(kind: Any) -> bool:
-    """Return whether kept values of a pyarrow type can be written to a survey file: single values,
+    """Return whether unchanged values of a pyarrow type fit into a survey file: single values
     without durations and time zones."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     zoned = pa.types.is_timestamp(kind) and kind.tz is not None
@@ -203,7 +200,7 @@ def _is_written(kind: Any) -> bool:
 def refuse_values(
     kinds: Sequence[str], table: str, kept: Mapping[str, Any], first_row: int
 ) -> None:
-    """Stop before a row is seen if kept values are none that files of these kinds can hold."""
+    """Raise, before any draw, if unchanged values do not fit into these formats."""
     for kind in set(kinds) & set(_NAMES):
         for name, column in kept.items():
             values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -217,7 +214,7 @@ def refuse_values(
 
 
 def _wrong_values(kind: str, values: Any) -> list[tuple[Any, str]]:
-    """Return which values a file of a kind cannot hold, shape (n,), and what they are."""
+    """Return, per fault, which values a format cannot hold, shape (n,), and the fault."""
     of = values.type
     if is_text(of):
         found = [(pc.match_substring(values, "\0"), "a text with a NUL")]
@@ -249,7 +246,7 @@ def _codings(columns: Sequence[Column], schema: Schema, kind: str) -> dict[str, 
 
 
 def _attribute(column: Column, schema: Schema) -> Attribute | None:
-    """Return the attribute that a column shows; None if its texts are no categories."""
+    """Return the attribute of a column; None if its texts are no categories."""
     with suppress(InputError):
         variable = schema.variable(column.name)
         attribute = variable.attribute
@@ -265,10 +262,8 @@ def _backend() -> Literal["pandas", "polars"] | None:
 
 
 def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Schema) -> None:
-    """Write a release's rows once more, as the kind of file that the target's name says.
-
-    Of a .sav or .dta file all rows are held in memory, at 4 to 8 bytes a cell.
-    """
+    """Write a copy of a release's rows in the format of the target's name; .sav and .dta hold all
+    rows in memory, at 4 to 8 bytes a cell."""
     kind = target.suffix[1:]
     names = [column.name for column in columns]
     with open_table(rows, [], names, file_format=AS_RELEASED) as reader:
@@ -292,10 +287,9 @@ def write_copy(rows: Path, target: Path, columns: Sequence[Column], schema: Sche
 
 
 def holds_rows(copy: Path, rows: Path, columns: Sequence[Column], schema: Schema) -> bool | None:
-    """Return whether a file as :func:`write_copy` makes them holds a release's rows: the same
-    columns, in every cell the same value, and in SPSS's and Stata's files values of the same names;
-    None where they cannot be compared, for want of a library or of a common type. Memory is
-    bounded."""
+    """Return whether a copy made by :func:`write_copy` holds a release's rows: equal columns and
+    values, and in SPSS and Stata files equal labels; None if a library or a common type for the
+    comparison is missing. Memory is bounded."""
     kind, names = copy.suffix[1:], [column.name for column in columns]
     if kind in _NAMES and find_spec("pyreadstat") is None:
         return None
@@ -330,7 +324,7 @@ def holds_rows(copy: Path, rows: Path, columns: Sequence[Column], schema: Schema
 
 
 def _in_step(first: Iterator[Any], second: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the same rows of two sequences of tables; None in place of rows that one lacks."""
+    """Yield equal numbers of rows of two sequences of tables; None in place of missing rows."""
     own, other = next(first, None), next(second, None)
     while own is not None and other is not None:
         count = min(own.num_rows, other.num_rows)
@@ -342,18 +336,18 @@ def _in_step(first: Iterator[Any], second: Iterator[Any]) -> Iterator[tuple[Any,
 
 
 def _are_alike(first: Any, second: Any) -> bool:
-    """Return whether two columns hold the same values, each in a type of its own file."""
+    """Return whether two columns, of types of their own files, hold the same values."""
     first, second = _bare(first), _bare(second)
     if first.type != second.type:
         if any(getattr(array.type, "tz", None) for array in (first, second)):
-            raise pa.ArrowNotImplementedError("which clock a file without time zones shows")
+            raise pa.ArrowNotImplementedError("time zones cannot be compared")
         texts = [pa.types.is_string(array.type) for array in (first, second)]
         number = not any(pa.types.is_temporal(array.type) for array in (first, second))
         common = pa.float64() if number else pa.timestamp("us")
         if any(texts):
             common = (second if texts[0] else first).type
         first, second = _bare(first.cast(common)), _bare(second.cast(common))
-    if pa.types.is_timestamp(first.type):  # Stata keeps thousandths of a second
+    if pa.types.is_timestamp(first.type):  # Stata stores milliseconds
         moments = [
             array.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) for array in (first, second)
         ]
@@ -363,8 +357,8 @@ def _are_alike(first: Any, second: Any) -> bool:
 
 
 def _bare(array: Any) -> Any:
-    """Return a column without categories, with nulls for what is missing or an empty text, and
-    without blanks at the ends of texts, which SPSS adds and readers of CSV take away."""
+    """Return a column without categories, with nulls for missing values and empty texts, and
+    without blanks at the ends of texts, which SPSS adds and CSV readers remove."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_floating(array.type):
@@ -386,7 +380,7 @@ def _write_text(target: Path, kinds: Mapping[str, Any], batches: Any) -> None:
 def _write_parquet(
     target: Path, kinds: Mapping[str, Any], batches: Any, columns: Sequence[Column], schema: Schema
 ) -> None:
-    """Write Parquet; the texts of questions and labels are metadata of its columns."""
+    """Write Parquet with question texts and labels in its columns' metadata."""
     import pyarrow.parquet as pq
 
     fields = [
@@ -412,12 +406,12 @@ def _about(column: Column, schema: Schema) -> dict[str, str]:
 
 
 def metadata_texts(columns: Sequence[Column], schema: Schema) -> set[str]:
-    """Return the texts in the metadata of a copy in Parquet."""
+    """Return the metadata texts of a Parquet copy."""
     return {FILE_LABEL}.union(*(_about(column, schema).values() for column in columns))
 
 
 def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
-    """Return a column as the numbers, texts, dates or moments that are written."""
+    """Return a column as the numbers, texts, dates or moments written."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if how is None:
@@ -430,8 +424,8 @@ def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
             return array.cast(pa.float64() if number else pa.large_string())
         except pa.ArrowInvalid:
             raise InputError(
-                "a kept column has whole numbers beyond 2^53, which no .sav or .dta file can hold; "
-                "make it text, or leave out `also` sav and dta"
+                "an unchanged column has whole numbers beyond 2^53, which no .sav or .dta file can "
+                "hold; make it text, or leave out `also` sav and dta"
             ) from None
     texts = array.cast(pa.string())
     places = pc.index_in(texts, value_set=pa.array(list(how.values), pa.string()))
@@ -442,8 +436,8 @@ def _plain(array: Any, kind: Any, how: Coded | None) -> Any:
 
 
 def _as_numbers(column: Any) -> Any:
-    """Return a column of text as numbers, if all its texts are: those of CSV files have no type.
-    Texts with a needless zero, such as postcodes, and of more than 15 characters are no numbers."""
+    """Return a column of text as numbers if all its texts are numbers, as in CSV, without needless
+    zeros (postcodes) and of at most 15 characters."""
     number = pc.match_substring_regex(column, r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$")
     wrong = pc.invert(pc.and_(number, pc.less_equal(pc.binary_length(column), 15)))
     if column.null_count == len(column) or pc.any(wrong).as_py():
@@ -494,8 +488,8 @@ def _write_survey(
             row_compress=True,
             note=[
                 "The values are randomized: deniable has drawn them, and no cell is a true value",
-                "unless codebook.csv beside this file says so. record.json there says how, and",
-                "deniable estimate reads it to give shares and tables with their errors.",
+                "unless codebook.csv lists its column as unchanged. record.json has the law,",
+                "from which deniable estimate computes shares and tables with their errors.",
             ],
             missing_ranges={n: list(c.missing) for n, c in how.items() if c.missing},
             variable_measure={

@@ -1,4 +1,4 @@
-"""Tables whose rows are chosen, for a program that is audited."""
+"""Tables with chosen rows, for the audit of a program."""
 
 import io
 import math
@@ -15,9 +15,9 @@ from deniable.schema.attribute import edge_text
 
 
 def trial_table(schema: Schema, codes: Sequence[NDArray[Any]]) -> Any:
-    """Return a pyarrow table of texts whose rows have these codes, as a true table would.
+    """Return a pyarrow table of texts whose rows have these codes, like a true table.
 
-    An interval is a number in it, a missing value is missing, a column that is only kept is 0.
+    Intervals are numbers, missing values null, and an unchanged column 0.
 
     ``codes``: one array per attribute, shape (n,).
 
@@ -56,7 +56,7 @@ def _true_text(attribute: Attribute, code: int) -> str | None:
 
 
 def csv_bytes(table: Any) -> bytes:
-    """Return a pyarrow table as CSV with a header; a missing value is empty."""
+    """Return a pyarrow table as CSV with a header; missing values are empty."""
     text = io.BytesIO()
     options = pyarrow.csv.WriteOptions(quoting_style="needed")
     pyarrow.csv.write_csv(table, text, options)

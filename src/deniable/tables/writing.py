@@ -19,11 +19,11 @@ from deniable.tables.columns import Column, Decoder
 from deniable.tables.csv_text import CsvText, row_text
 
 FORMATS = ("csv", "csv.gz", "parquet")
-"""The formats of tables, as the names of files end."""
+"""Table formats, by the endings of file names."""
 
 _ROW_GROUP_ROWS = 1 << 19
 _ROW_GROUP_BYTES = 1 << 25
-"""A Parquet row group is written when it has either."""
+"""Limits at which a Parquet row group is written."""
 
 
 class _Sink(Protocol):
@@ -33,7 +33,7 @@ class _Sink(Protocol):
 
 
 class TableWriter:
-    """Writes a released table batch by batch; the file appears when the block ends well."""
+    """Writes a released table batch by batch; the file appears at the end of the block."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class TableWriter:
         if kind == "parquet":
             return _ParquetSink(file, self.columns)
         if kind == "csv.gz":
-            # Neither the time nor the temporary name belongs into the file.
+            # Neither the time nor the temporary name may be stored in the file.
             packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
             return _CsvSink(stack.enter_context(packed), self.columns, text)
         return _CsvSink(file, self.columns, text)
@@ -106,7 +106,7 @@ class TableWriter:
             return
         if error[1] is not None:
             self._sink.abandon()
-            # The stack must see what went wrong, so that it drops the unfinished file.
+            # The stack must see the exception to drop the unfinished file.
             self._stack.__exit__(*error)
             return
         with self._stack:
@@ -118,18 +118,18 @@ class TableWriter:
 
 
 _DICTIONARY_BYTES = 1 << 20
-"""Up to here a column's texts stand once in a row group, and its cells are numbers of bits."""
+"""Up to this size a column's texts are stored once per row group, and its cells as bit indices."""
 
 
 def largest_size(columns: Sequence[Column], kind: str, n_rows: int) -> int:
-    """Return how many bytes the randomized columns can take in a file, whatever is drawn."""
+    """Return the largest size in bytes of the randomized columns in a file, for any draws."""
     of_row, once = 1.0, 1 << 16
     for column in columns:
         if column.position is None:
             continue
         longest = max(len(label.encode()) for label in column.labels) + 1
         if kind != "parquet":
-            of_row += 2 * longest + 3  # every character a quote, and quotes around them
+            of_row += 2 * longest + 3  # every character an escaped quote, in quotes
             continue
         texts = sum(len(label.encode()) + 4 for label in column.labels)
         of_row += len(column.labels).bit_length() / 8 + 0.25
@@ -150,7 +150,7 @@ def table_format(path: Path) -> str:
 
 @lru_cache(maxsize=1)
 def _text_of(columns: tuple[Column, ...]) -> CsvText:
-    """Return what writes these columns; parts of a release have the same."""
+    """Return the writer of these columns, shared by the parts of a release."""
     return CsvText(columns)
 
 
@@ -176,12 +176,11 @@ class _CsvSink:
 
 
 class _ParquetSink:
-    """Writes row groups of a bounded size.
+    """Writes row groups of bounded size.
 
-    Text goes to the writer as codes with a dictionary, which is how Parquet stores it anyway. The
-    file must nevertheless say that the column is text, not categorical; so the Arrow schema that
-    readers restore types from is the declared one, put in by hand. Metadata of the input is not
-    copied: it may describe the true table.
+    Text goes to the writer as codes with a dictionary, as Parquet stores it. The file must still
+    declare the column as text, so the declared Arrow schema is written to its metadata. Metadata of
+    the input is not copied: it may describe the true table.
     """
 
     def __init__(self, file: BinaryIO, columns: Sequence[Column]) -> None:
@@ -202,7 +201,7 @@ class _ParquetSink:
         )
         self._row_bytes = sum(d.cell_bytes for d in self._decoders if d is not None)
         self._most = max(1, min(_ROW_GROUP_ROWS, int(_ROW_GROUP_BYTES / max(self._row_bytes, 1))))
-        # Filled anew for every row group; what is not filled takes no memory.
+        # Reused for every row group; unfilled rows take no memory.
         self._codes = [None if d is None else np.empty(self._most, d.index) for d in self._decoders]
         self._start_group()
 
@@ -250,8 +249,7 @@ class _ParquetSink:
         self._writer.close()
 
     def abandon(self) -> None:
-        # A writer that is dropped open would write its footer when it is collected, which by then
-        # is into a closed file.
+        # An unfinished writer would write its footer when collected, into a closed file.
         with suppress(Exception):
             self._writer.close()
         self._writer.is_open = False

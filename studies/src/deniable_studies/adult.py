@@ -2,7 +2,7 @@
 
 Lines without a header, values between ", ", a missing value as "?", and in ``adult.test`` a full
 stop after the last value. The domains below are those of the repository's description
-(``adult.names``), so that nothing about them is read from the people.
+(``adult.names``), independent of the data.
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,10 +60,10 @@ DOMAINS: dict[str, tuple[str, ...]] = {
     ),
     "income": ("<=50K", ">50K"),
 }  # fmt: skip
-"""The nine categorical columns that say who somebody is, and their categories.
+"""The nine categorical columns and their categories.
 
-Nobody who never worked has an occupation in the files, so that among complete cases the working
-class "Never-worked" does not occur; it is left out.
+People of the working class "Never-worked" have no occupation in the files, so complete cases do not
+contain it; it is left out.
 """
 
 CATEGORICAL = tuple(DOMAINS)
@@ -160,14 +160,14 @@ def _lines(file: Path) -> Iterable[list[str]]:
         if len(fields) != len(COLUMNS):
             raise InputError(
                 f"{file}, line {number}: it has {len(fields)} values and not {len(COLUMNS)}; give "
-                f"{_TRAINING} as it is in the UCI repository"
+                f"{_TRAINING} unchanged from the UCI repository"
             )
         fields[-1] = fields[-1].removesuffix(".")
         for name, value in zip(COLUMNS, fields, strict=True):
             if not (value in known[name] if name in known else value.isdecimal()):
                 raise InputError(
                     f"{file}, line {number}, {name}: this is no value of the Adult data; give "
-                    f"{_TRAINING} as it is in the UCI repository"
+                    f"{_TRAINING} unchanged from the UCI repository"
                 )
         if fields[COLUMNS.index("workclass")] == "Never-worked":
             fields[COLUMNS.index("occupation")] = _MISSING

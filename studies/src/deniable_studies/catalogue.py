@@ -1,4 +1,4 @@
-"""Which studies there are, in the order in which all of them are run."""
+"""All studies, in the order of a run of all."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def find(name: str) -> Study[Any]:
     """Return a study by its name.
 
     Raises:
-        InputError: if there is none of that name.
+        InputError: if no study has the name.
     """
     for study in STUDIES:
         if study.name == name:

@@ -1,4 +1,4 @@
-"""Drawing for the studies: the same look for the same method in every figure."""
+"""Plots of the studies: the same style for the same method in every figure."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STYLES: dict[str, MethodStyle] = {
     **{name: method.style for name, method in MATRIX_METHODS.items()},
     **{spec.name: MethodStyle(spec.label, *spec.style) for spec in METHODS.values()},
-    # what is studied of a method of this project, and what others offer
+    # variants of this project's methods, and published alternatives
     "heuristic": MethodStyle("heuristic, at the levels it achieves", BLUE, "^", "--"),
     "heuristic-requested": MethodStyle("heuristic, at the levels requested", SKY, "v", ":"),
     "rsfd": MethodStyle("RS+FD", LIGHT_GREY, "X", ":"),
@@ -40,7 +40,7 @@ STYLES: dict[str, MethodStyle] = {
     "limit": MethodStyle("no mechanism is above", "#000000", "", ":"),
     "spl": MethodStyle("SPL", LIGHT_GREY, "x", ":"),
 }
-"""The look of every method: of designs, of single attributes, and of what others offer."""
+"""Style of every method: of designs, of single attributes, and of published alternatives."""
 
 BAND = 0.18
 """Opacity of an interval drawn as a band."""
@@ -80,7 +80,7 @@ def plot_method(
         high: upper ends.
         label: for the legend; by default the method's own. A label that begins with "_" is not
             listed.
-        markers: about so many markers along the curve.
+        markers: approximate number of markers along the curve.
         more: passed on to ``plot``.
     """
     style = STYLES[method]

@@ -53,7 +53,7 @@ def write_study(
 
 
 def verdicts_to_plain(study: Study[Any], findings: Findings, setting: Setting) -> dict[str, Any]:
-    """Return a study's verdicts as they stand in ``verdicts.json``."""
+    """Return a study's verdicts as in ``verdicts.json``."""
     return {
         "study": study.name,
         "quick": setting.quick,
@@ -102,7 +102,7 @@ def write_index(
 def collection_to_plain(
     plain: Sequence[dict[str, Any]], skipped: Sequence[tuple[Study[Any], str]]
 ) -> dict[str, Any]:
-    """Return the verdicts of several studies as they stand in ``verdicts.json``."""
+    """Return the verdicts of several studies as in ``verdicts.json``."""
     return {
         "studies": list(plain),
         "skipped": [{"study": study.name, "why": why} for study, why in skipped],

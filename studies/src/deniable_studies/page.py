@@ -1,4 +1,4 @@
-"""A study's page: each claim beside what came out, the figures, the numbers. One HTML file."""
+"""A study's page: claims with results, figures, numbers. One HTML file."""
 
 import base64
 import math
@@ -19,7 +19,7 @@ def study_page(
 
     Args:
         study: which.
-        findings: what it found.
+        findings: its results.
         images: each figure as PNG, by its name.
         quick: whether it was a quick run.
         seed: the seed of the run.

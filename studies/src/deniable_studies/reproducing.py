@@ -1,4 +1,4 @@
-"""What ``deniable reproduce`` needs of the studies, under one name for its entry point."""
+"""Entry point of ``deniable reproduce``: the names it uses."""
 
 from deniable_studies import catalogue, folder
 from deniable_studies.study import Setting

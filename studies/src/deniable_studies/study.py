@@ -1,8 +1,7 @@
-"""What a study is: numbers that are measured once, and what is judged, drawn and listed from them.
+"""Studies: numbers measured once; claims, figures and tables computed from them.
 
-A study draws nothing on a screen and writes no file: ``deniable_studies.folder`` does. Verdicts are
-computed from its numbers by rules that stand beside the claims in its TOML and were written down
-before the result was seen.
+A study writes no file: ``deniable_studies.folder`` does. Verdicts follow from the numbers by the
+rules in the study's TOML, which were fixed before the results were seen.
 """
 
 import csv
@@ -32,7 +31,7 @@ N = TypeVar("N")
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """Verdict on a claim."""
 
     REPRODUCED = "reproduced"
     PARTLY = "partly reproduced"
@@ -42,24 +41,23 @@ class Verdict(StrEnum):
 
     @property
     def short(self) -> str:
-        """What heads its column of counts."""
+        """Header of its column of counts."""
         return {"partly reproduced": "partly", "not reproduced": "not"}.get(self, str(self))
 
 
 class Judged(NamedTuple):
-    """What a judge returns: ``(found, fully, partly)`` and, where needed, more.
+    """Result of a judge: ``(found, fully, partly)`` and, where needed, more.
 
-    Nothing is reproduced by a rule that nothing could have broken, nor by draws too few to tell.
+    A claim without a testable case, or with too few draws to decide, is not reproduced.
 
     Args:
-        found: what came out, with its numbers.
+        found: the result, with its numbers.
         fully: whether the claim holds by its rule.
         partly: whether it holds in part by its rule.
         why: the name of the reason, where the claim's text has several.
-        values: what its rule and its reasons are filled with.
-        tested: whether there was anything that the claim is about; a rule that holds of no case at
-            all is not tested.
-        decided: whether so many draws can tell whether it holds.
+        values: for the placeholders of its rule and reasons.
+        tested: whether the run had a case of the claim.
+        decided: whether the draws suffice for a decision.
     """
 
     found: str
@@ -72,7 +70,7 @@ class Judged(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """The strongest that holds, if it was tested and can be told."""
+        """The strongest that holds, if tested and decided."""
         if not self.tested:
             return Verdict.UNTESTED
         if not self.decided:
@@ -84,7 +82,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that is said, and what came out; see :class:`~deniable_studies.text.ClaimText`."""
+    """A claim with its result; see :class:`~deniable_studies.text.ClaimText`."""
 
     statement: str
     source: str
@@ -102,9 +100,9 @@ def make_claim(text: ClaimText, judged: Judged) -> Claim:
     """Return a claim with its verdict, its rule and its reason filled in."""
     why = ""
     if judged.verdict is Verdict.UNTESTED:
-        why = "There was no case that the claim is about."
+        why = "The run had no case of the claim."
     elif judged.verdict is Verdict.UNDECIDED:
-        why = "So many draws cannot tell; more of them can."
+        why = "The draws are too few for a decision."
     elif text.always or not judged.fully:
         why = text.why if isinstance(text.why, str) else text.why[judged.why]
     rule, why = (words.format(**judged.values) for words in (text.rule, why))
@@ -152,7 +150,7 @@ class Figure:
 
     Args:
         name: the files' name without extension.
-        caption: what is shown.
+        caption: below the figure.
         draw: draws into an empty figure of matplotlib with constrained layout; see
             :mod:`deniable_studies.drawing` for how methods look.
         size: width and height in inches.
@@ -166,7 +164,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study found, in the order of its page."""
+    """Results of a study, in the order of its page."""
 
     claims: Sequence[Claim]
     figures: Sequence[Figure]
@@ -189,9 +187,9 @@ class Setting:
 
     Args:
         quick: fewer draws and smaller sizes, a few seconds; the page says so.
-        seed: of everything that is random in the study. Nothing here is a release.
+        seed: of all random numbers of the study, which releases no data.
         adult: the file ``adult.data`` of the UCI repository, or the folder that holds it.
-        advance: told the fraction of the work that is done, 0 to 1.
+        advance: called with the completed fraction of the work, 0 to 1.
     """
 
     quick: bool = False
@@ -232,15 +230,15 @@ def _nothing(_numbers: object) -> Values:
 
 @dataclass(frozen=True)
 class Study(Generic[N]):
-    """A study: its text, and what makes the text's claims, figures and tables of its numbers.
+    """A study: its text, and functions from its numbers to claims, figures and tables.
 
     Args:
-        text: all that it says.
-        measure: does the work; returns its numbers.
+        text: its words.
+        measure: computes its numbers.
         judges: of every claim, by the claim's id.
         figures: draw into an empty figure, by the figure's name.
         tables: return the rows, by the table's name.
-        values: returns what captions, choices and remarks are filled with.
+        values: returns the placeholders of captions, choices and remarks.
 
     Raises:
         ValueError: if claims and judges, or the names of figures or tables, are not the same.
@@ -254,14 +252,14 @@ class Study(Generic[N]):
     values: Callable[[N], Values] = _nothing
 
     def __post_init__(self) -> None:
-        for what, stated, made in (
+        for kind, stated, made in (
             ("claim", [claim.id for claim in self.text.claim], self.judges),
             ("figure", self.text.figure, self.figures),
             ("table", self.text.table, self.tables),
         ):
             if sorted(stated) != sorted(made):
                 apart = ", ".join(sorted(set(stated) ^ set(made))) or "one of them twice"
-                raise ValueError(f"{self.name}: text and code differ in a {what}: {apart}")
+                raise ValueError(f"{self.name}: text and code differ in a {kind}: {apart}")
 
     @property
     def name(self) -> str:
@@ -307,5 +305,5 @@ class Study(Generic[N]):
         )
 
     def claim(self, name: str, judged: Judged) -> Claim:
-        """Return one claim with what its judge says."""
+        """Return one claim with its judge's result."""
         return make_claim(next(claim for claim in self.text.claim if claim.id == name), judged)

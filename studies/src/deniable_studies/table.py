@@ -1,13 +1,15 @@
-"""Write the verdicts into a page of the documentation: ``python -m deniable_studies.table``.
+"""Verdicts of the studies in the documentation: ``python -m deniable_studies.table``.
 
-What stands between the two markers of the page is replaced; everything else stays as it is. Runs
-are read from the ``verdicts.json`` of folders that ``deniable reproduce`` made. Of a study that is
-in none of them the page keeps its verdicts.
+Writes every claim with its verdict into ``verdicts.csv`` next to a page, and between the page's two
+markers the counts per study and the claims that were not reproduced. Runs are read from the
+``verdicts.json`` of folders that ``deniable reproduce`` wrote; studies without one keep their rows
+of ``verdicts.csv``.
 """
 
 import argparse
+import csv
+import io
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,17 +21,15 @@ from deniable_studies.text import Text
 BEGIN = "<!-- The verdicts: written by python -m deniable_studies.table, not by hand. -->"
 END = "<!-- The end of the verdicts. -->"
 FULL_ONLY = "in full only"
+FILE = "verdicts.csv"
+COLUMNS = ("study", "form", "seed", "claim", "source", "verdict")
 
 Run = Mapping[str, Any]
-"""A study's verdicts, as they stand in its ``verdicts.json``."""
+"""A study's verdicts, as in its ``verdicts.json``."""
 
 
 def read_runs(folders: Sequence[Path]) -> dict[str, Run]:
-    """Return the runs in folders of one study or of all, by study; of two the later one.
-
-    Args:
-        folders: made by ``deniable reproduce``.
-    """
+    """Return the runs in folders of ``deniable reproduce`` by study; the last one counts."""
     runs: dict[str, Run] = {}
     for folder in folders:
         plain = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
@@ -37,28 +37,24 @@ def read_runs(folders: Sequence[Path]) -> dict[str, Run]:
     return runs
 
 
-def runs_on(page: str) -> dict[str, Run]:
-    """Return the runs that a page tells of, by study."""
-    said, *studies = page.partition(BEGIN)[2].partition(END)[0].split("\n### ")
-    head = re.search(r"seed (\d+)\.(?: Quick ones.*: (.*)\.)?", said)
-    if head is None:
-        return {}
-    quick = (head[2] or "").split(", ")
+def runs_in(path: Path) -> dict[str, Run]:
+    """Return the runs in a ``verdicts.csv`` by study; empty if the file does not exist."""
     runs: dict[str, Run] = {}
-    for study in studies:
-        name, *lines = study.splitlines()
-        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("|")][2:]
-        cells = [[cell.strip().replace("\\|", "|") for cell in row] for row in rows]
-        claims = [{"statement": c[0], "verdict": c[2]} for c in cells if c[2] != FULL_ONLY]
-        runs[name] = {"quick": name in quick, "seed": int(head[1]), "claims": claims}
+    if not path.exists():
+        return runs
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            quick, seed = row["form"] == "quick", int(row["seed"])
+            run = runs.setdefault(row["study"], {"quick": quick, "seed": seed, "claims": []})
+            if row["verdict"] != FULL_ONLY:
+                run["claims"].append({"statement": row["claim"], "verdict": row["verdict"]})
     return runs
 
 
 def verdicts_of(text: Text, run: Run) -> dict[str, str]:
     """Return a run's verdicts by statement, in the order of the text.
 
-    Raises:
-        ValueError: if the run is of other claims than the text has.
+    Raises ValueError if the claims of run and text differ.
     """
     verdicts = {claim["statement"]: str(claim["verdict"]) for claim in run["claims"]}
     stated = [claim.statement for claim in text.claim if not (claim.full_only and run["quick"])]
@@ -67,34 +63,45 @@ def verdicts_of(text: Text, run: Run) -> dict[str, str]:
     return {claim.statement: verdicts.get(claim.statement, FULL_ONLY) for claim in text.claim}
 
 
-def table_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
-    """Return the tables: how many claims of every study got which verdict, then each of them.
+def csv_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
+    """Return ``verdicts.csv``: a row per claim.
 
-    Args:
-        texts: of the studies.
-        runs: one of each of them.
-
-    Raises:
-        ValueError: if a study was not run, or a run is of other claims than its text has.
+    Raises ValueError if a study has no run, or a run of other claims than its text.
     """
     if missing := [text.name for text in texts if text.name not in runs]:
         raise ValueError(f"no run of {', '.join(missing)}")
+    rows = io.StringIO()
+    writer = csv.writer(rows, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for text in texts:
+        run = runs[text.name]
+        verdicts = verdicts_of(text, run)
+        form = "quick" if run["quick"] else "full"
+        for claim in text.claim:
+            verdict = verdicts[claim.statement]
+            writer.writerow((text.name, form, run["seed"], claim.statement, claim.source, verdict))
+    return rows.getvalue()
+
+
+def table_text(texts: Sequence[Text], runs: Mapping[str, Run]) -> str:
+    """Return a table of counts per study, and one of the claims that were not reproduced."""
     quick = [text.name for text in texts if runs[text.name]["quick"]]
     seeds = sorted({runs[text.name]["seed"] for text in texts})
-    said = f"{'Full runs' if not quick else 'Runs'}, seed {', '.join(map(str, seeds))}."
+    head = f"{'Full runs' if not quick else 'Runs'}, seed {', '.join(map(str, seeds))}."
     if quick:
-        said += f" Quick ones, whose verdicts can differ from the full ones: {', '.join(quick)}."
-    lines = [said, "", *_head("study", "what", *(v.short for v in Verdict))]
-    details = []
+        head += f" Quick ones, whose verdicts can differ from the full ones: {', '.join(quick)}."
+    lines = [head, "", *_head("study", "subject", *(v.short for v in Verdict))]
+    failed = []
     for text in texts:
         verdicts = verdicts_of(text, runs[text.name])
         counts = [str(list(verdicts.values()).count(verdict)) for verdict in Verdict]
-        lines.append(_row(f"[`{text.name}`](#{text.name})", text.title, *counts))
-        details += ["", f"### {text.name}", "", *_head("claim", "where", "verdict")]
-        details += [
-            _row(claim.statement, claim.source, verdicts[claim.statement]) for claim in text.claim
+        lines.append(_row(f"`{text.name}`", text.title, *counts))
+        failed += [
+            _row(f"`{text.name}`", statement, verdict)
+            for statement, verdict in verdicts.items()
+            if verdict != Verdict.REPRODUCED
         ]
-    return "\n".join([*lines, *details])
+    return "\n".join([*lines, "", *_head("study", "claim", "verdict"), *failed])
 
 
 def _head(*cells: str) -> list[str]:
@@ -108,8 +115,7 @@ def _row(*cells: str) -> str:
 def replaced(page: str, table: str) -> str:
     """Return a page with another text between its markers.
 
-    Raises:
-        ValueError: if it does not have each of them once.
+    Raises ValueError unless the page has each marker once.
     """
     if page.count(BEGIN) != 1 or page.count(END) != 1:
         raise ValueError("the page needs each of the two markers once")
@@ -118,17 +124,22 @@ def replaced(page: str, table: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read folders and write a page."""
+    """Read folders; write ``verdicts.csv`` and the page."""
     parser = argparse.ArgumentParser(prog="python -m deniable_studies.table", description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, help="of runs; of two the later counts")
+    parser.add_argument(
+        "folders", nargs="+", type=Path, help="folders of runs; the last run of a study counts"
+    )
     parser.add_argument("page", type=Path, help="such as docs/studies.md")
     given = parser.parse_args(arguments)
     try:
-        page = given.page.read_text(encoding="utf-8")
-        runs = runs_on(page) | read_runs(given.folders)
-        page = replaced(page, table_text([study.text for study in STUDIES], runs))
+        verdicts = given.page.with_name(FILE)
+        runs = runs_in(verdicts) | read_runs(given.folders)
+        texts = [study.text for study in STUDIES]
+        rows = csv_text(texts, runs)
+        page = replaced(given.page.read_text(encoding="utf-8"), table_text(texts, runs))
     except (OSError, ValueError) as error:
         parser.error(str(error))
+    verdicts.write_text(rows, encoding="utf-8")
     given.page.write_text(page, encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
-"""What a study says: read from the TOML beside it, in which numbers are left open.
+"""Words of a study, read from its TOML, with placeholders for numbers.
 
-Sentences are filled as by ``str.format``: ``{n_draws:,}`` is a value that the run computes. The
-statements of claims have nothing to fill: they were written before anything was computed.
+Placeholders are those of ``str.format``: ``{n_draws:,}`` is a value that the run computes.
+Statements of claims have none: they were written before the run.
 """
 
 from importlib.resources import files
@@ -14,9 +14,9 @@ class ClaimText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Args:
         id: the name of its judge.
-        statement: what the paper (or, beyond the papers, this project) says, near its own words.
+        statement: of the paper (or, beyond the papers, of this project), near its own words.
         source: where, such as "Yamamoto and Shibuya, section V-A, Figure 1".
-        rule: what counts as reproduced, and what as partly; fixed before the result was seen.
+        rule: criteria for reproduced and partly; fixed before the result was seen.
         why: the reason, where the claim does not hold in full; or several, by a name that the
             judge gives.
         always: whether the reason is given where the claim holds, too.
@@ -33,10 +33,10 @@ class ClaimText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FigureText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A figure's caption (axes with units, number of draws, what an interval covers), and its size.
+    """A figure's caption (axes with units, number of draws, level of intervals), and its size.
 
     Args:
-        caption: what is shown.
+        caption: below the figure.
         size: width and height in inches.
     """
 
@@ -48,7 +48,7 @@ class TableText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table's caption and columns.
 
     Args:
-        caption: one sentence: what a row is, units, number of draws.
+        caption: one sentence: meaning of a row, units, number of draws.
         columns: names in snake_case, with the unit if there is one: ``epsilon_nats``.
         measured: whether it holds times, which differ from run to run. Every other table is the
             same, byte for byte, for the same seed on the same machine.
@@ -60,7 +60,7 @@ class TableText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Text(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that a study says.
+    """All words of a study.
 
     Args:
         name: as typed after ``deniable reproduce``.
@@ -68,10 +68,9 @@ class Text(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         source: the paper and the table or figures, or "beyond the papers".
         question: one or two sentences.
         seconds: about how long it runs in full, measured on two cores.
-        choices: what the source leaves open (a discretisation, a range, a seed) and what was
-            chosen, one sentence each; one that turns out empty is left out.
-        remarks: what else a reader has to know: errors of the source, what a guarantee does not
-            cover.
+        choices: one sentence for each choice that the source leaves open (a discretisation, a
+            range, a seed); empty ones are left out.
+        remarks: errors of the source, limits of a guarantee.
         claim: in the order of the page.
         figure: by the name of its file, in the order of the page.
         table: by the name of its file; every number in a figure is in one of them.

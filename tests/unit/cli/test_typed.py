@@ -45,8 +45,10 @@ def sources() -> Iterator[Path]:
 
 
 def options(known: set[str]) -> set[str]:
-    for name in ("share", "estimate", "design", "plan", "pram", "model", "test"):
-        arguments = app[name].assemble_argument_collection()
+    estimate = app["estimate"]
+    commands = [app[name] for name in ("share", "estimate", "design", "plan", "pram")]
+    for command in [*commands, *(estimate[name] for name in estimate if name[0] != "-")]:
+        arguments = command.assemble_argument_collection()
         known |= {option for argument in arguments for option in argument.names}
     return known
 
@@ -60,6 +62,8 @@ def test_what_is_marked_is_there_in_python_and_on_the_command_line() -> None:
         if inspect.isfunction(function := getattr(deniable, name))
         for argument in inspect.signature(function).parameters
     }
+    for kind in (deniable.Shares, deniable.Comparison, deniable.Trend, deniable.ModelQuery):
+        arguments |= {field.name for field in dataclasses.fields(kind)}
     arguments |= {f"schema.file.{field.name}" for field in dataclasses.fields(FileFormat)}
     in_python = {name.split(" ")[0] for name in marked if not name.startswith("deniable ")}
     assert in_python <= arguments
@@ -88,7 +92,7 @@ def test_python_and_the_command_line_tell_the_same_fault_each_in_its_words(
     table.write_text("a;b,c\n1;2,3\n4;5,6\n")
     schema = deniable.Schema((deniable.Attribute("x", ("1", "2")),))
     plan = deniable.design(schema, epsilon=1)
-    with pytest.raises(deniable.InputError, match=r"say with `schema\.file\.separator` which"):
+    with pytest.raises(deniable.InputError, match=r"set `schema\.file\.separator` to"):
         deniable.share(table, plan, tmp_path / "r")
     schema_file = tmp_path / "s.toml"
     schema_file.write_text('[[attribute]]\nname = "x"\ncategories = ["1", "2"]\n')
@@ -97,7 +101,7 @@ def test_python_and_the_command_line_tell_the_same_fault_each_in_its_words(
     words = ["share", str(table), "--schema", str(schema_file), "--epsilon", "1"]
     with pytest.raises(SystemExit):
         main([*words, "--output", str(tmp_path / "r")])
-    assert "say with --separator which" in capsys.readouterr().err
+    assert "set --separator to" in capsys.readouterr().err
 
 
 def test_a_missing_category_is_said_as_a_schemas_file_has_it() -> None:

@@ -125,7 +125,7 @@ def test_a_changed_weight_is_refused(name: str) -> None:
     """Weights add up, or the keep probabilities they give are stated."""
     record = vectors.record_of(LAWS[name])
     law = record["blocks"][0]["law"]
-    for key in ("keep_weights", "weights", "change_weights"):
+    for key in ("keep_weights", "weights", "change_weights", "densities"):
         if key in law:
             line = law[key][0] if isinstance(law[key][0], list) else law[key]
             line[0] = f"{int(line[0], 16) ^ (1 << max(int(line[0], 16).bit_length() - 3, 0)):x}"

@@ -5,8 +5,9 @@ import base64
 import numpy as np
 import pytest
 
-from deniable.collect.gates import check_gates, gate_values, gates_of
+from deniable.collect.gates import MOST_WORDS, check_gates, gate_values, gates_of
 from deniable.errors import InputError
+from deniable.laws import ScoreTable
 from unit.collect.vectors import laws
 
 LAWS = laws()
@@ -49,3 +50,14 @@ def test_a_table_of_what_is_no_number_is_refused() -> None:
     law = LAWS["vote"]
     with pytest.raises(InputError, match="not that of its law"):
         check_gates(law, [text(np.full(len(gate_values(gates_of(law)[0])), np.nan))])
+
+
+def test_scores_too_large_for_a_page_are_refused() -> None:
+    sizes, costs = tuple(range(2, 202)), (14,) * 200
+    densities = [1.0] * (14 * 200 + 1)
+    law = ScoreTable.from_densities(sizes, costs, densities)
+    assert law.words > MOST_WORDS
+    with pytest.raises(InputError, match="a browser cannot hold the scores of this law"):
+        gates_of(law)
+    small = ScoreTable.from_densities(sizes[:100], costs[:100], densities[:1401])
+    assert gates_of(small) == []

@@ -66,7 +66,7 @@ def test_a_study_counts_once_however_often_it_is_exported(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="under population 'pupils', not 'staff'"):
         remembered_study(folder.study, Population(population.ledger, "staff"))
     inside = Population(Ledger(tmp_path / "third"), "pupils")
-    with pytest.raises(InputError, match="never stands in"):
+    with pytest.raises(InputError, match="lies in the folder of a release"):
         export(folder, tmp_path / "third", SystemRandomness(), population=inside)
 
 

@@ -136,6 +136,21 @@ DEFECTS = {
         "this.dither[i] > 0 && !changed && choose",
         "ramp",
     ),
+    "the score falls by the number of changes": (
+        "score -= cost * changes",
+        "score -= changes",
+        "scores of kinds",
+    ),
+    "as many are kept as should change": (
+        "[BigInt(among - changes), BigInt(changes)]",
+        "[BigInt(changes), BigInt(among - changes)]",
+        "scores of kinds",
+    ),
+    "sets of changes are counted once": (
+        "ways * BigInt(members.length - n + 1)",
+        "ways * 1n",
+        "scores of kinds",
+    ),
     "what is replaced is drawn only if it is used": (
         "choose(retention[i], 1 - retention[i], source) ? shift : anything",
         "choose(1 - retention[i], retention[i], source) ? anything : shift",

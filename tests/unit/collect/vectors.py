@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ from deniable.laws import (
     MatrixChannel,
     PatternTable,
     ProductLaw,
+    ScoreTable,
     SingleChangeMixture,
     VoteBlend,
 )
 from deniable.laws.law import Sampler
+from deniable.laws.score import ScoreSampler
 from deniable.laws.votes.sampling import VoteSampler
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
@@ -54,6 +56,12 @@ def laws() -> dict[str, Law]:
         "pattern table": PatternTable((2, 3), 6, (1, 50, 12, 1)),
         "pattern table, wide": PatternTable((2, 3), 130, ((1 << 130) - 7, 1, 3, 3)),
         "pattern table, direct": PatternTable((2,) * 13, 16, (8,) * 8192),
+        "scores": ScoreTable((2, 2, 3), (1, 1, 2), (40, 5, 6, 1, 7)),
+        "scores, wide": ScoreTable((2, 3), (3, 1), (1 << 90, 5, 0, 9, 1)),
+        "scores, direct": ScoreTable((2,) * 13, (1,) * 13, tuple(range(14, 0, -1))),
+        "scores of kinds": ScoreTable(
+            (2, 3, 2, 5) * 5, (1, 2, 1, 5) * 5, tuple(3 << (45 - s) for s in range(46))
+        ),
         "single change": SingleChangeMixture(n, 4, 5, 6, (2, 0, 3)),
         "single change, zero weights": SingleChangeMixture(n, 70, (1 << 70) - 1, 0, (0, 0, 1)),
         "joint": JointLaw(n, 3, 5),
@@ -137,8 +145,16 @@ class GivenBits:
 
 
 def boundaries(law: Law) -> Iterator[int]:
-    """Words at which a choice of a law of votes is not yet decided, and their neighbours."""
+    """Words at which a choice of a law of votes or scores is not yet decided, and neighbours."""
     sampler = law.sampler()
+    if isinstance(sampler, ScoreSampler):
+        for t, floors in enumerate(sampler._floors):
+            for s in range(0, floors.shape[1], 5):
+                *edges, total = accumulate(sampler._weights(t, s))
+                for edge in edges if total else ():
+                    first, rest = divmod(min(edge << 16, (total << 16) - 1), total)
+                    word = (rest << 48) // total << 16
+                    yield from (first << 48, word, word ^ 1 << 16)
     if not isinstance(sampler, VoteSampler):
         return
     found = [choice for choice in sampler._retained if choice is not None]

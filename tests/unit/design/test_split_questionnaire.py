@@ -125,7 +125,7 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "2x"}),
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "1.5e"}),
         ("multiple of each attribute's own ε", {"epsilon": 1, "given_rest": "0.5e"}),
-        ("told how much pairs count", {"epsilon": 1, "method": "forms", "pair_floor": 0.5}),
+        ("takes the weight of pairs instead", {"epsilon": 1, "method": "forms", "pair_floor": 0.5}),
         ("are for method forms", {"epsilon": 1, "pairs": 0.5}),
         ("has a column 'region'", {"epsilon": 1, "method": "forms", "form_column": "region"}),
         ("no protected attribute", {"epsilon": 1, "method": "forms", "importance": {"age": 2.0}}),
@@ -135,7 +135,7 @@ def test_what_is_not_for_forms_is_refused(words: str, request_: dict) -> None:
     with pytest.raises(InputError, match=words):
         design(SCHEMA, **request_)
     ratio = Schema((Attribute("a", ("x", "y"), ratio=2.0), Attribute("b", ("x", "y"))))
-    with pytest.raises(InputError, match="divides nothing in ratios"):
+    with pytest.raises(InputError, match="takes no ratios"):
         design(ratio, epsilon=1, method="forms")
 
 
@@ -193,7 +193,7 @@ def test_a_release_in_a_file_comes_back(ending: str, tmp_path: Path) -> None:
             {k: v or None for k, v in row.items()} | {"form": int(row["form"])} for row in frame
         ]
     check(frame, released_laws(PLAN))
-    found = deniable.estimate(tmp_path / "release", of=["sex", "blood"])
+    found = deniable.open(tmp_path / "release").shares(["sex", "blood"])[0]
     assert found.n_records == 300
     assert found.values.sum() == pytest.approx(1)
 
@@ -211,7 +211,7 @@ def test_a_release_of_a_frame_is_a_frame_of_its_kind() -> None:
     arrow = deniable.randomize(pyarrow.Table.from_pandas(people()), PLAN)
     check(arrow.to_pylist(), law)
     for each in (released, polar, arrow):
-        assert deniable.estimate(each, PLAN, of=["children"]).n_records == 300
+        assert deniable.open(each, PLAN).shares("children")[0].n_records == 300
 
 
 def test_rows_that_are_not_of_the_release_are_refused() -> None:
@@ -219,7 +219,7 @@ def test_rows_that_are_not_of_the_release_are_refused() -> None:
 
     def refused(words: str, change: pandas.DataFrame) -> None:
         with pytest.raises(InputError, match=words):
-            deniable.estimate(change, PLAN, of=["sex", "children"])
+            deniable.open(change, PLAN).shares(["sex", "children"])[0]
 
     refused("no column 'form'", released.drop(columns="form"))
     refused("data row 1: column 'form' holds no form", released.assign(form=99))
@@ -244,7 +244,7 @@ def test_sets_reach_the_figures_that_were_computed_for_them(epsilon: float, reac
     assert shares is not None
     assert shares / 45222 == pytest.approx(reached, rel=0.01)
     assert plan.epsilon <= epsilon
-    assert "name a set of so many of their categories" in plan.notes[0]
+    assert "name a set of the given number of categories" in plan.notes[0]
 
 
 BROAD_SCHEMA = Schema(
@@ -283,7 +283,7 @@ def test_sets_are_named_where_they_gain_and_never_if_so_wished() -> None:
     assert not released_laws(design(BROAD_SCHEMA, epsilon=5, method="forms", pairs=0.0)).sets
     with pytest.raises(InputError, match="auto or never, not 'always'"):
         design(BROAD_SCHEMA, epsilon=1, method="forms", broad="always")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="answers that name sets are for method forms"):
+    with pytest.raises(InputError, match="form_column and broad are for method forms"):
         design(BROAD_SCHEMA, epsilon=1, broad="never")
 
 
@@ -309,10 +309,10 @@ def test_a_release_with_sets_comes_back(kind: str, tmp_path: Path) -> None:
         kinds = {"polars": polars.from_pandas, "arrow": pyarrow.Table.from_pandas}
         released = deniable.randomize(kinds.get(kind, lambda same: same)(frame), BROAD)
     plan = None if isinstance(released, Path) else BROAD
-    found = deniable.estimate(released, plan, of=["place", "sex"])
+    found = deniable.open(released, plan).shares(["place", "sex"])[0]
     assert found.n_records == 400
     assert found.values.sum() == pytest.approx(1)
-    em = deniable.estimate(released, plan, of=["grade"], method="em")
+    em = deniable.open(released, plan).shares("grade", method="em")[0]
     assert em.values.min() >= 0
     assert em.values.sum() == pytest.approx(1)
 
@@ -323,7 +323,7 @@ def test_a_category_where_a_set_is_named_is_refused() -> None:
     broad = [1 in dict(forms[number - 1].sets) for number in released["form"]]
     wrong = released.assign(grade=released["grade"].where(~np.array(broad), "3"))
     with pytest.raises(InputError, match=r"data row \d+, column 'grade'.*set of categories"):
-        deniable.estimate(wrong, BROAD, of=["grade"])
+        deniable.open(wrong, BROAD).shares("grade")[0]
 
 
 def test_help_and_docstring_say_from_what_gain_on_answers_name_sets() -> None:

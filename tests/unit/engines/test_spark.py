@@ -167,7 +167,7 @@ def test_true_rows_go_with_the_job_that_needs_them(people, tmp_path, monkeypatch
     ):
         spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
     monkeypatch.undo()
-    with pytest.raises(InputError, match="was begun and is not finished"):
+    with pytest.raises(InputError, match="an unfinished release exists"):
         spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
     assert len(list((job / "source").glob("*.csv"))) == 3
     shutil.rmtree(people)
@@ -188,7 +188,7 @@ def test_true_rows_of_a_driver_that_died_are_cleared_by_the_next_run(
     with pytest.raises(InputError, match="another process is making this release"):
         spark.share_frame(Frame(people), DESIGN, tmp_path / "release")
     held.release()
-    with pytest.warns(Notice, match=r"a run that was killed had left .*\.release\.job"):
+    with pytest.warns(Notice, match=r"a killed run had left .*\.release\.job"):
         deniable.share(people / "people-0.csv", DESIGN, tmp_path / "release")
     assert names(tmp_path) == ["people", "release"]
 

@@ -166,7 +166,7 @@ def test_an_engine_asks_as_share_does(tmp_path, monkeypatch):
         shared(DESIGN, "second", seed=1)
     monkeypatch.delenv("DENIABLE_LEDGER")
     with pytest.raises(
-        InputError, match="`population` is for a ledger; name its file with `ledger`"
+        InputError, match="`population` needs a ledger; name its file with `ledger`"
     ):
         shared(DESIGN, "second", population="us")
     write_parts(tmp_path / "nobody", (0, 0))

@@ -1,5 +1,6 @@
 """A new kind of question is one class: here, how much commoner one category is than another."""
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deniable.cli import queries
 from deniable.estimate.inference import Inference, Value
 from deniable.estimate.question import Question, one_or_groups
 from deniable.estimate.source import open_release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
+from deniable.opened import OpenedRelease
 from unit.estimate.releases import by_town, mechanism, table
 
 
@@ -39,6 +42,15 @@ def test_a_question_of_ten_lines_is_asked_of_a_release() -> None:
     seen = (released.count("no") - released.count("yes")) / 400
     assert lead.estimate == pytest.approx(seen / attenuation, rel=1e-9)
     assert question.to_plain([lead]) == {"lead": lead.estimate, "error": lead.standard_error}
+
+
+def test_its_command_is_made_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(queries.QUERIES, "lead", ("", "Lead of a category.", "release --of age"))
+    monkeypatch.setattr(queries, "_kind", lambda _: Lead)
+    taken = inspect.signature(queries._command("lead")).parameters
+    assert {"of", "by", "weights", "level", "rows", "output", "as_json"} <= taken.keys()
+    assert not {"pairs", "wide", "plot", "where", "answered"} & taken.keys()
+    assert OpenedRelease(open_release(table(), by_town())).query(Lead("smokes"))
 
 
 def test_it_knows_groups_selections_weights_and_strata_without_a_line_more() -> None:

@@ -116,14 +116,14 @@ def test_the_estimates_stand_beside_their_leverage_and_strata_count_by_their_row
 def test_under_forms_the_answer_has_both_kinds_of_liars() -> None:
     plan = deniable.design(Schema.anonymous((3, 4)), epsilon=2, method="forms")
     table = pa.table({"a1": ["0", "1"] * 500, "a2": ["1", "3"] * 500})
-    found = deniable.leverage(deniable.randomize(table, plan), plan, of="a1")
+    found = deniable.open(deniable.randomize(table, plan), plan).leverage("a1")[0]
     assert found.table()[0]["moved_chosen"] > found.table()[0]["moved"]
     assert "can choose a form" in found.remarks()[0]
 
 
 def test_questions_that_leverage_does_not_answer_are_refused() -> None:
     release = open_release(table_of(releases.rows()), Strata.one(releases.mechanism()))
-    with pytest.raises(InputError, match="leave weights out"):
+    with pytest.raises(InputError, match="takes no weights"):
         Leverage(("smokes",), weights="weight")
     with pytest.raises(InputError, match="within subgroups of 'sex', an attribute"):
         Leverage(("smokes",), by=("sex",)).ask(release)

@@ -291,9 +291,11 @@ def test_attributes_without_scores_or_order_and_bad_requests_are_refused() -> No
         Mean(("sex",), scores=[1.0, float("nan")]).answer(sex)
     with pytest.raises(InputError, match="'sex' has no order"):
         Quantile(("sex",)).answer(sex)
-    for probability in (0.0, 1.0, 50.0, "0.5"):
+    for probability in (0.0, 1.0, 50.0):
         with pytest.raises(InputError, match="between 0 and 1"):
-            Quantile(("degree",), probability=probability).answer(degree)  # type: ignore[arg-type]
+            Quantile(("degree",), probability=probability).answer(degree)
+    with pytest.raises(InputError, match="probability is a number, not str"):
+        Quantile(("degree",), probability="0.5")  # type: ignore[arg-type]
 
 
 def test_people_without_a_value_are_counted_and_named_where_they_are_left_out() -> None:

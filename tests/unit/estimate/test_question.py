@@ -127,7 +127,7 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(ask: Any, message: str)
 
 
 def test_a_table_has_no_axis_for_a_kept_column_that_is_not_declared() -> None:
-    with pytest.raises(InputError, match=r"for one group of rows at a time with where=\{'"):
-        deniable.estimate(table(), mechanism(), of=["smokes"], by=["town"])
-    selected = deniable.estimate(table(), mechanism(), of=["smokes"], where={"town": "a"})
+    groups = deniable.open(table(), mechanism()).shares("smokes", by=["town"])
+    assert [each.attributes for each in groups] == [("smokes",)] * len(groups)
+    selected = deniable.open(table(), mechanism()).shares("smokes", where={"town": "a"})[0]
     assert selected.group == (("town", "a"),)

@@ -72,7 +72,7 @@ def test_without_randomization_it_is_the_test_of_cochran_and_armitage(declared: 
     attributes = (SNP, STATUS, other) if declared else (SNP, other)
     schema = Schema(attributes, keep=("rs1", "status"))
     plan = deniable.design(schema, epsilon=1)
-    more = {} if declared else {"compared": ("case", "control")}
+    more = {} if declared else {"compare": ("case", "control")}
     found = asked({**rows, "x": 1 * (rows["rs2"] > 0)}, Strata.one(plan.mechanism), **more)
     (test,) = found.tests
     table = counted(rows["rs1"], rows["status"], (0, 1, 2))  # type: ignore[arg-type]
@@ -96,10 +96,10 @@ def test_missing_values_and_a_third_status_are_left_out() -> None:
     table = {"rs1": genotypes, "status": status, "x": 1 * (rows["rs2"] > 0)}
     with pytest.raises(InputError, match="'status' has 3 values; name two to `compare`"):
         asked(table, strata)
-    (test,) = asked(table, strata, compared=("case", "control")).tests
+    (test,) = asked(table, strata, compare=("case", "control")).tests
     expected = armitage(counted(genotypes, status, ("0", "1", "2")), np.arange(3))
     assert test.z == pytest.approx(expected, rel=1e-10)
-    (test,) = asked(table, strata, compared=("case", "control"), scores=(0, 1, 2, 5)).tests
+    (test,) = asked(table, strata, compare=("case", "control"), scores=(0, 1, 2, 5)).tests
     expected = armitage(counted(genotypes, status, ("0", "1", "2", "NA")), np.array([0, 1, 2, 5]))
     assert test.z == pytest.approx(expected, rel=1e-10)
 
@@ -114,7 +114,7 @@ def test_with_the_status_kept_it_is_that_of_the_released_genotypes(method: str) 
     ).to_pydict()
     shown = {name: np.array(column) for name, column in released.items()}
     strata = Strata.one(plan.mechanism)
-    found = asked(shown, strata, of=(), compared=("case", "control"))
+    found = asked(shown, strata, of=(), compare=("case", "control"))
     for test in found.tests:
         table = counted(shown[test.attribute], shown["status"], ("0", "1", "2"))
         assert test.z == pytest.approx(armitage(table, np.arange(3)), rel=1e-9)
@@ -158,7 +158,7 @@ def test_expected_counts_give_the_true_difference_and_none_where_there_is_none(n
     mechanism = LAWS[name]
     names = ("a1", "a2")
     scores = (0.0, 2.0, 3.0)[: mechanism.schema.n_categories[0]]
-    question = Trend(("a1",), status="a2", scores=scores, compared=("1", "0"))
+    question = Trend(("a1",), status="a2", scores=scores, compare=("1", "0"))
     (apart,) = question.answer(at_expectation(mechanism, names, 0.0))
     assert abs(apart.tests[0].z) < 0.01
     (found,) = question.answer(at_expectation(mechanism, names, 0.5))
@@ -177,7 +177,7 @@ def test_the_statistic_and_the_error_are_those_of_dense_matrices(name: str) -> N
     random = np.random.default_rng(2)
     observed = random.multinomial(n, forward @ table.ravel()).astype(float)
     counts = Counts.of(mechanism, observed.reshape(3, 2))
-    question = Trend(("a1",), status="a2", scores=(0, 2, 3), compared=("0", "1"))
+    question = Trend(("a1",), status="a2", scores=(0, 2, 3), compare=("0", "1"))
     (found,) = question.answer(counts)
     theta, inverse = observed / n, np.linalg.inv(forward)
 
@@ -227,7 +227,7 @@ def test_under_forms_a_kept_status_compares_within_forms() -> None:
     table = pa.table({name: column.astype(str) for name, column in rows.items()})
     answers = deniable.randomize(table, plan)
     released = {k: np.array(v) for k, v in answers.to_pydict().items()}
-    question = Trend(("rs2",), status="status", compared=("case", "control"))
+    question = Trend(("rs2",), status="status", compare=("case", "control"))
     (answer,) = question.ask(open_release(answers, Strata.one(plan.mechanism)))
     (found,) = answer.tests
     form = plan.mechanism.form_column
@@ -263,8 +263,8 @@ def test_what_cannot_be_tested_is_said() -> None:
     refused("'sex' is the status and forms the groups too", status="sex", by=("sex",))
     refused("within subgroups of 'age', which is randomized", status="sex", by=("age",))
     refused("'age' has bins and no scores", of=("age",), status="sex")
-    refused("'sex' has no value 'x' to compare", status="sex", compared=("f", "x"))
-    refused("two different values", status="sex", compared=("f", "f"))
+    refused("'sex' has no value 'x' to compare", status="sex", compare=("f", "x"))
+    refused("two different values", status="sex", compare=("f", "f"))
     refused("'age' has 3 values", status="age")
     refused("no attribute 'nothing'", status="nothing")
     town = Strata(releases.by_town().mechanisms, "town")

@@ -107,8 +107,8 @@ def change(file: Path, key: str, value: object, place: int | None = None) -> Non
         ("mse", None, "mse is stated as None"),
         ("matrix", None, "and its matrix gives None"),
         ("method", "wizard", "there is no such method"),
-        ("certificate", None, "nothing proves the bound"),
-        ("lower_bound", 1e-9, "proves something else"),
+        ("certificate", None, "has no proof of the bound"),
+        ("lower_bound", 1e-9, "its bound differs from the one in"),
     ],
 )  # fmt: skip
 def test_a_row_that_states_what_its_matrix_and_proof_do_not_give_is_refused(
@@ -166,7 +166,7 @@ def test_a_bound_beyond_sixteen_categories_is_not_called_exact(
     )  # fmt: skip
     stored.check(bound_only)
     monkeypatch.setattr(folder.StoredFrontier, "_check_bound", lambda *_: None)
-    with pytest.raises(InputError, match="so many categories is not exact"):
+    with pytest.raises(InputError, match="bound is not exact for this number of categories"):
         replace(stored, prior=many).check(bound_only)
 
 

@@ -65,6 +65,6 @@ def test_a_form_asks_each_attribute_once_in_order(asked: tuple[int, ...]) -> Non
 
 
 def test_a_table_by_the_number_of_changes_is_for_one_draw_alone() -> None:
-    table = CountTable.from_densities((3, 3), [3.0, 1.0, 1.0])
+    table = CountTable.of_counts((3, 3), [3.0, 1.0, 1.0])
     with pytest.raises(InputError, match="one draw alone"):
         Form((3, 3, 3), (0,), table, (Draw((1, 2), 1),))

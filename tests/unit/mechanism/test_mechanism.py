@@ -53,7 +53,7 @@ def test_a_law_for_other_numbers_of_categories_is_refused_by_name() -> None:
 def test_exactly_the_kept_attributes_are_released_as_they_are(
     schema: Schema, blocks: tuple[Block, ...]
 ) -> None:
-    with pytest.raises(InputError, match="exactly the attributes that the schema keeps"):
+    with pytest.raises(InputError, match="exactly the columns under keep"):
         Mechanism(schema, blocks)
 
 
@@ -161,7 +161,7 @@ def test_tables_that_are_not_the_laws_are_noticed(monkeypatch):
     mechanism.check_samplers()
     tables = other.sampler()
     monkeypatch.setattr(ProductLaw, "sampler", lambda _self: tables)
-    with pytest.raises(InputError, match="what would be drawn of 'a1', 'a2'"):
+    with pytest.raises(InputError, match="sampler's table of 'a1', 'a2' differs"):
         mechanism.check_samplers()
 
 

@@ -291,7 +291,7 @@ def test_wrong_questions_are_refused_in_one_sentence() -> None:
         Channel(mechanism, ("p", "p+q"))
     with pytest.raises(InputError, match="'p' is named twice"):
         Channel(mechanism, ("p", "a", "p"))
-    with pytest.raises(InputError, match="depends on all its parts"):
+    with pytest.raises(InputError, match="depend on all its parts"):
         _ = Channel(mechanism, ("p",)).forward
     with pytest.raises(InputError, match="rows cannot be selected by 'q'"):
         refuse_randomized(mechanism.schema, ["q"])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from deniable.mechanism.readability import RULE, Readability, is_readable
+from deniable.mechanism.readability import Readability, is_readable
+from deniable.readable import RULE
 
 
 def test_a_share_is_read_by_its_own_size_and_by_ten_points() -> None:

@@ -9,6 +9,7 @@ import deniable
 from deniable.errors import InputError
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance
+from deniable.estimate.known import Margins
 from deniable.estimate.leverage import Leverage
 from deniable.estimate.ordered import Mean, Quantile
 from deniable.estimate.shares import Shares
@@ -16,7 +17,7 @@ from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.models.cells import Axis
-from deniable.models.question import ModelQuestion
+from deniable.models.question import ModelQuery
 from deniable.schema import Attribute, Schema
 
 Y = Attribute("y", ("no", "?", "yes"), missing="?")
@@ -56,7 +57,7 @@ def expected(law: Mechanism, names: tuple[str, ...] = ("y", "x"), n: float = 1e6
 
 @every_law
 def test_a_regression_is_that_of_those_who_answered(law: str) -> None:
-    question = ModelQuestion("y ~ x", answered=True, prior=False)
+    question = ModelQuery("y ~ x", answered=True, prior=False)
     axes = [Axis("y", ("no", "yes")), Axis("x", ("a", "b", "c"))]
     model = question.of_counts([expected(LAWS[law])], axes)
     np.testing.assert_allclose(model.coefficients, ODDS - [0, ODDS[0], ODDS[0]], atol=1e-5)
@@ -68,9 +69,7 @@ def test_a_regression_is_that_of_those_who_answered(law: str) -> None:
     few = np.stack([answered[:, 0], answered[:, 1:].sum(axis=1)])
     ratio = np.log(few[1, 1] / few[1, 0]) - np.log(few[0, 1] / few[0, 0])
     assert merged.coefficients[1] == pytest.approx(ratio, abs=1e-5)
-    joint = ModelQuestion("~ y*x", answered=True, prior=False).of_counts(
-        [expected(LAWS[law])], axes
-    )
+    joint = ModelQuery("~ y*x", answered=True, prior=False).of_counts([expected(LAWS[law])], axes)
     assert joint.coefficients[-1] == pytest.approx(ODDS[2] - ODDS[0], abs=1e-5)
 
 
@@ -128,15 +127,15 @@ def test_errors_among_those_who_answered_are_those_of_repeated_randomization() -
 def test_where_everybody_answered_or_it_means_nothing_it_is_refused() -> None:
     table = {"a1": ["0", "1"] * 50, "a2": ["0", "1"] * 50}
     plan = deniable.design(deniable.Schema.anonymous((2, 2)), epsilon=3)
-    release = deniable.open_release(pa.table(table), plan)
+    release = deniable.open(pa.table(table), plan)
     for ask in (
         lambda: release.shares("a1", answered=True),
         lambda: release.model("a1 ~ a2", answered=True),
-        lambda: release.test("a1,a2", answered=True),
+        lambda: release.independence("a1,a2", answered=True),
     ):
         with pytest.raises(InputError, match="declared missing category"):
             ask()
     with pytest.raises(InputError, match="`answered` is for shares"):
         Leverage(("a1",), answered=True)
     with pytest.raises(InputError, match="`known` margins are of all respondents"):
-        Shares(("a1",), answered=True, known=object())  # type: ignore[arg-type]
+        Shares(("a1",), answered=True, known=Margins({}))

@@ -13,7 +13,7 @@ from deniable.models.cells import Axis
 from deniable.models.likelihood import At, Likelihood, Observed, fit_log_linear
 from deniable.models.model import Model
 from deniable.models.profile import UNREAD, Number, Profiles
-from deniable.models.question import ModelQuestion
+from deniable.models.question import ModelQuery
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema((Attribute("ill", ("no", "yes")), Attribute("sex", ("f", "m"))))
@@ -75,7 +75,7 @@ def rare(seed: int) -> Model:
     counts = np.random.default_rng(seed).multinomial(20_000, chances.ravel())
     axes = [Axis(a.name, a.categories) for a in SCHEMA.attributes]
     counted = Counts.of(LAW, counts.reshape(2, 2).astype(float))
-    return ModelQuestion("ill ~ sex").of_counts([counted], axes)
+    return ModelQuery("ill ~ sex").of_counts([counted], axes)
 
 
 def test_intercepts_and_predictions_of_the_rare_hold() -> None:

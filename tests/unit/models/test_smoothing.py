@@ -105,7 +105,7 @@ def test_pairs_are_enough_where_no_form_asks_all_three() -> None:
     assert "to test the model" in found.remarks()[0]
     np.testing.assert_allclose(found.values, truth(), atol=6 * found.standard_error.max())
     without = PublishedForms.from_probabilities((2, 3, 2), [0.5, 0.5], pairs[:2])
-    with pytest.raises(InputError, match="no form asks 'a', 'b' together"):
+    with pytest.raises(InputError, match="no form includes 'a', 'b' together"):
         smoothed(released(Mechanism.of(without, SCHEMA), people(200)))
 
 

@@ -60,7 +60,7 @@ def test_a_fileset_is_released_as_one_and_its_record_holds(cohort: Path, tmp_pat
     for name, place in (("rs2", 0), ("SEX", 1), ("rs1", 2)):
         kept = sum(x == y for x, y in zip(before[name], after[name], strict=True))
         assert kept == pytest.approx(N * DESIGN.mechanism.keep_probability[place], abs=130)
-    estimate = deniable.estimate(tmp_path / "r", of=["SEX"])
+    estimate = deniable.open(tmp_path / "r").shares("SEX")[0]
     assert estimate.values.sum() == pytest.approx(1)
     for name in ("data.fam", "data.bim"):  # altered by hand
         (tmp_path / "r" / name).write_text((tmp_path / "r" / name).read_text() + " ")
@@ -68,7 +68,7 @@ def test_a_fileset_is_released_as_one_and_its_record_holds(cohort: Path, tmp_pat
             verify(tmp_path / "r")
         (tmp_path / "r" / name).unlink()
         with pytest.raises(InputError, match=f"{name}: cannot be read"):
-            deniable.estimate(tmp_path / "r", of=["SEX"])
+            deniable.open(tmp_path / "r").shares("SEX")[0]
         (tmp_path / "r" / name).write_text("")
 
 
@@ -84,8 +84,8 @@ def test_nothing_is_in_the_fam_file_but_the_columns_that_the_record_states(
         fam.write_text(other)
         stated["release"]["beside"]["data.fam"] = hashlib.sha256(other.encode()).hexdigest()
         record.write_text(json.dumps(stated))
-        for verdict in (verify, deniable.open_release):
-            with pytest.raises(InputError, match=r"line 1: the record does not state that"):
+        for verdict in (verify, deniable.open):
+            with pytest.raises(InputError, match=r"line 1: the record does not list"):
                 verdict(tmp_path / "r")
 
 
@@ -124,7 +124,7 @@ def test_it_is_randomized_into_any_table(cohort: Path, tmp_path: Path) -> None:
         assert len(after["rs1"]) == N
     with pytest.raises(InputError, match="exists already"):
         randomize_table(cohort, DESIGN.mechanism, tmp_path / "o.bed", Options(), bits)
-    with pytest.raises(InputError, match="only a PLINK fileset becomes one"):
+    with pytest.raises(InputError, match="only a PLINK fileset becomes"):
         randomize_table(tmp_path / "o.csv", DESIGN.mechanism, tmp_path / "p.bed", Options(), bits)
 
 

@@ -206,7 +206,7 @@ def test_the_record_of_invariant_pram_holds_the_frequencies_and_says_so(tmp_path
     law = read_designs(tmp_path / "r").strata.mechanism_of("").block_of(0)[0].law
     assert isinstance(law, InvariantChannel)
     assert law.counts == (table["a"].count("x"), table["a"].count("y"))
-    assert "gives them away" in (tmp_path / "r" / "report.html").read_text()
+    assert "discloses them" in (tmp_path / "r" / "report.html").read_text()
 
 
 def test_the_matrix_of_an_attribute_is_the_first_stage(tmp_path: Path) -> None:
@@ -255,27 +255,27 @@ def test_rows_of_a_person_count_and_rows_can_be_shuffled(tmp_path: Path) -> None
     [
         ({"by": "d"}, "'d' forms the strata"),
         ({"by": "a"}, "'a' forms the strata"),
-        ({"strata": {"n": HALF}}, "need a column"),
+        ({"strata": {"n": HALF}}, "need `by`, the column"),
         ({"by": "c", "strata": {"q": HALF}}, "stratum 'q' has no rows; leave it out"),
         (
             {"by": "c", "request": StrengthRequest(), "strata": {"n": HALF}},
-            "stratum 's' occurs in the table, but nothing says",
+            "stratum 's' of the table has no request: set how strongly",
         ),
-        ({"request": StrengthRequest()}, "nothing says how strongly"),
+        ({"request": StrengthRequest()}, "set how strongly"),
         (
             {"by": "c", "strata": {"n": StrengthRequest(attenuation=1.5)}},
             "stratum 'n': .* between 0 and 1",
         ),
         ({"request": StrengthRequest(attenuation=1.5)}, "between 0 and 1"),
-        ({"alpha": 0.5}, "is for invariant PRAM"),
+        ({"alpha": 0.5}, "needs invariant PRAM"),
         ({"alpha": 0.0, "invariant": True}, "above 0"),
         ({"numeric": {"income": 1.0}}, "'income': λ must lie between 0 and 1"),
         ({"numeric": {"a": 0.5}}, "'a' is an attribute"),
-        ({"numeric": {"c": 0.5}}, "'c' is released as it is"),
+        ({"numeric": {"c": 0.5}}, "'c' is released unchanged"),
         ({"numeric": {"wealth": 0.5}}, "no column 'wealth'"),
         ({"numeric": {"name": 0.5}}, "row 1: column 'name' does not hold a number"),
         ({"numeric": {"hole": 0.5}}, "row 2: column 'hole' does not hold a number"),
-        ({"person": "income", "numeric": {"income": 0.5}}, "whose row it is"),
+        ({"person": "income", "numeric": {"income": 0.5}}, "identifies persons"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_leaves_nothing(

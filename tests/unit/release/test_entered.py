@@ -133,7 +133,7 @@ def test_a_ledger_that_is_gone_is_not_begun_anew_by_what_was_counted_in_it(tmp_p
     job = counted(tmp_path, "first", ledger)
     again = replace(job.options, overwrite=True)
     ledger.path.rename(tmp_path / "moved")
-    with pytest.raises(InputError, match=r"the ledger of .* is gone"):
+    with pytest.raises(InputError, match=r"the ledger of .* is missing"):
         work(job, "draw", [0])
     with pytest.raises(InputError, match=r"no such ledger, and .*release was counted in one"):
         begin([], DESIGN, job.output, again)
@@ -152,7 +152,7 @@ def test_a_job_of_which_rows_were_drawn_is_not_entered_again(tmp_path):
     (job.folder / "entry.json").unlink()
     with (
         pytest.warns(Notice, match="stays"),
-        pytest.raises(InputError, match="json is gone"),
+        pytest.raises(InputError, match="json is missing"),
     ):
         finish(job)
 

@@ -51,10 +51,10 @@ def test_a_job_is_private_and_says_what_is_to_be_done(begun, tmp_path):
     assert work(again, "look", again.left("look")) == 3
     assert (again.rows, again.left("look")) == ([5, 4, 3], [])
     (begun.folder / "looked" / "00000.json").unlink()
-    with pytest.raises(InputError, match="1 of 3 units have not been compared with the schema"):
+    with pytest.raises(InputError, match="1 of 3 units are not yet compared with the schema"):
         _ = begun.rows
     begun.remove()
-    with pytest.raises(InputError, match="no release that was begun and is not finished"):
+    with pytest.raises(InputError, match="no unfinished release"):
         open_job(begun.folder)
 
 
@@ -82,7 +82,7 @@ def test_every_option_of_a_release_is_kept(tmp_path):
 def test_a_second_release_of_the_name_is_refused_while_one_is_unfinished(begun, tmp_path):
     files = sources(begun)
     with pytest.raises(
-        InputError, match="was begun and is not finished; continue with `deniable share --resume`"
+        InputError, match="an unfinished release exists; continue with `deniable share --resume`"
     ):
         begin(files, DESIGN, tmp_path / "release", OPTIONS)
     with begun.alone(), pytest.raises(InputError, match="another process is making this release"):
@@ -95,7 +95,7 @@ def test_a_second_release_of_the_name_is_refused_while_one_is_unfinished(begun, 
     assert begun.folder.exists()
     forced = begin(files, DESIGN, tmp_path / "release", replacing)
     assert forced.options.overwrite
-    with pytest.raises(InputError, match="was begun and is not finished"):
+    with pytest.raises(InputError, match="an unfinished release exists"):
         share(files[0], DESIGN, tmp_path / "release", OPTIONS, SystemRandomness())
     share(files[0], DESIGN, tmp_path / "release", replacing, SystemRandomness())
     assert not forced.folder.exists()
@@ -117,7 +117,7 @@ def test_what_is_left_of_a_job_that_was_never_begun_or_is_finished_is_cleared(
 def test_a_job_whose_parts_were_removed_is_not_taken_for_a_finished_one(begun, tmp_path):
     # Failed before: it was removed without --force.
     (begun.folder / "release").rename(tmp_path / "away")
-    with pytest.raises(InputError, match="was begun and is not finished"):
+    with pytest.raises(InputError, match="an unfinished release exists"):
         begin(sources(begun), DESIGN, tmp_path / "release", OPTIONS)
     assert begun.folder.exists()
 
@@ -134,13 +134,13 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path):
     folder = write_parts(tmp_path / "people", (5, 4))
     write_parts(tmp_path / "more", (5,), "parquet")
     both = [folder / "people-0.csv", tmp_path / "more" / "people-0.parquet"]
-    with pytest.raises(InputError, match="of another format than"):
+    with pytest.raises(InputError, match="has another format than"):
         begin(both, DESIGN, tmp_path / "release", OPTIONS)
-    with pytest.raises(InputError, match="filesets are not released together"):
+    with pytest.raises(InputError, match="filesets cannot be released together"):
         begin([Path("1.bed"), Path("2.bed")], DESIGN, tmp_path / "release", OPTIONS)
     with pytest.raises(InputError, match="no such file"):
         begin([folder / "gone.csv"], DESIGN, tmp_path / "release", OPTIONS)
-    with pytest.raises(InputError, match="column 'row' says whose row it is and is dropped"):
+    with pytest.raises(InputError, match="column 'row' identifies persons and is dropped"):
         begin(both[:1], DESIGN, tmp_path / "release", replace(OPTIONS, person="row"))
     drafted = Schema(
         (Attribute("a", ("x", "y", "z"), drafted=True), DESIGN.mechanism.schema.attributes[1])
@@ -157,11 +157,13 @@ def test_a_source_that_has_changed_or_is_gone_is_named(begun):
     text = path.read_text()
     path.write_text(text.replace("x", "y", 1))
     os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))  # as a careful editor might
-    with pytest.raises(InputError, match=r"people-1\.csv has changed since the release was begun"):
+    with pytest.raises(
+        InputError, match=r"people-1\.csv has changed since the release was started"
+    ):
         work(begun, "draw", range(3))
     assert begun.left("draw") == [1, 2]
     path.unlink()
-    with pytest.raises(InputError, match=r"people-1\.csv is gone since the release was begun"):
+    with pytest.raises(InputError, match=r"people-1\.csv is missing since the release was started"):
         work(begun, "draw", [1])
     path.write_text(text)
     os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
@@ -172,10 +174,10 @@ def test_another_mechanism_is_refused(begun):
     file = begun.folder / "mechanism.json"
     file.write_text(file.read_text() + " ")
     other = open_job(begun.folder)
-    with pytest.raises(InputError, match="not the mechanism that the job was begun with"):
+    with pytest.raises(InputError, match="not the mechanism that the job was started with"):
         _ = other.design
     file.unlink()
-    with pytest.raises(InputError, match="not the mechanism that the job was begun with"):
+    with pytest.raises(InputError, match="not the mechanism that the job was started with"):
         _ = open_job(begun.folder).design
 
 
@@ -187,9 +189,9 @@ def test_a_job_goes_on_only_with_what_it_was_begun_with(begun):
     with pytest.raises(InputError, match="the order of the tables"):
         refuse_other_request(begun, sources(begun)[::-1], None, None)
     other = kronecker(DESIGN.mechanism.schema, 1.0, 1.0)
-    with pytest.raises(InputError, match="begun with another mechanism"):
+    with pytest.raises(InputError, match="started with another mechanism"):
         refuse_other_request(begun, None, other, None)
-    with pytest.raises(InputError, match="begun by another command"):
+    with pytest.raises(InputError, match="started by another command"):
         refuse_other_request(begun, None, None, "deniable share --shuffle")
 
 
@@ -217,14 +219,14 @@ def test_nobody_works_on_a_job_that_is_being_removed_or_was_replaced(begun, tmp_
     monkeypatch.setattr("deniable.release.job._PATIENCE", 0.1)
     door = door_of(begun.folder)
     assert door.claim()
-    with pytest.raises(InputError, match="another process removes this job"), begun.working():
+    with pytest.raises(InputError, match="another process is removing this job"), begun.working():
         pass
     door.release()
     with begun.working(), begun.working():
         assert len([*(begun.folder / "claims").glob("worker-*")]) == 2
     assert not [*(begun.folder / "claims").glob("worker-*")]
     begin(sources(begun)[:1], DESIGN, tmp_path / "release", replace(OPTIONS, overwrite=True))
-    with pytest.raises(InputError, match="this job was removed, and another begun"):
+    with pytest.raises(InputError, match="this job was removed and another started"):
         work(begun, "draw", [0])
 
 

@@ -219,7 +219,7 @@ def drawn(folder: Path) -> Job:
 def test_parts_that_are_not_there_yet_are_counted(tmp_path):
     job = started(tmp_path)
     work(job, "draw", [0])
-    with pytest.raises(InputError, match=r"2 of 3 parts not there yet \(the first is number 2"):
+    with pytest.raises(InputError, match=r"2 of 3 parts are missing \(the first is number 2"):
         finish(job)
     assert not (tmp_path / "release").exists()
 
@@ -228,7 +228,7 @@ def test_a_part_that_was_made_and_is_gone_is_never_drawn_again(tmp_path):
     job = drawn(tmp_path)
     (job.folder / "release" / "data" / "part-00001.csv").unlink()
     for what in (lambda: work(job, "draw", range(3)), lambda: finish(job)):
-        with pytest.raises(InputError, match=r"part-00001\.csv was made and is gone"):
+        with pytest.raises(InputError, match=r"part-00001\.csv was made and is missing"):
             what()
 
 
@@ -239,7 +239,7 @@ def test_a_part_that_was_altered_or_put_there_by_hand_is_named(tmp_path):
     part.write_bytes(true.replace(b"x", b"y", 1) if b"x" in true else true + b"9,x,no\n")
     with (
         pytest.warns(Notice, match="stays"),
-        pytest.raises(InputError, match=r"part-00001\.csv is not what was drawn"),
+        pytest.raises(InputError, match=r"part-00001\.csv is not a file drawn for this release"),
     ):
         finish(job)
     part.write_bytes(true)
@@ -247,14 +247,14 @@ def test_a_part_that_was_altered_or_put_there_by_hand_is_named(tmp_path):
     stray.write_bytes(true)
     with (
         pytest.warns(Notice, match="stays"),
-        pytest.raises(InputError, match=r"part-00003\.csv is no part of this release"),
+        pytest.raises(InputError, match=r"part-00003\.csv does not belong to this release"),
     ):
         finish(job)
     stray.unlink()
     (job.folder / "release" / "notes.txt").touch()
     with (
         pytest.warns(Notice, match="stays"),
-        pytest.raises(InputError, match=r"notes\.txt is no part of this release"),
+        pytest.raises(InputError, match=r"notes\.txt does not belong to this release"),
     ):
         finish(job)
     (job.folder / "release" / "notes.txt").unlink()
@@ -284,10 +284,10 @@ def test_a_finished_release_is_refused_if_a_part_is_altered_added_or_gone(tmp_pa
     ("changes", "problem"),
     [
         ({"parts.0.rows": 8}, "do not add up"),
-        ({"parts.0.rows": 8, "parts.1.rows": 3}, "number of rows is not that of"),
+        ({"parts.0.rows": 8, "parts.1.rows": 3}, "number of rows differs from that of"),
         ({"parts.1.file": "data/part-00000.csv"}, "listed twice"),
         ({"sha256": "0" * 64}, "digest of all parts"),
-        ({"parts": []}, "has parts, and nothing else"),
+        ({"parts": []}, "parts are listed if and only if"),
         ({"parts.0.file": "data/../../people/people-0.csv"}, "altered"),
         ({"parts": "all"}, "altered"),
     ],
@@ -360,7 +360,9 @@ def test_a_source_that_changes_while_it_is_read_is_no_part(tmp_path, monkeypatch
         return reader
 
     monkeypatch.setattr(Job, "open", changed)
-    with pytest.raises(InputError, match=r"people-2\.csv has changed since the release was begun"):
+    with pytest.raises(
+        InputError, match=r"people-2\.csv has changed since the release was started"
+    ):
         work(job, "draw", [2])
     assert job.left("draw") == [0, 1, 2]
 
@@ -377,7 +379,10 @@ def test_a_persons_file_that_is_gone_is_named(tmp_path):
     job = started(tmp_path, replace(OPTIONS, person="who", person_epsilon=99.0))
     work(job, "draw", range(3))
     job.persons(1).unlink()
-    with pytest.warns(Notice, match="stays"), pytest.raises(InputError, match="00001 is gone"):
+    with (
+        pytest.warns(Notice, match="stays"),
+        pytest.raises(InputError, match="00001, the numbers of rows per person, is missing"),
+    ):
         finish(job)
 
 

@@ -39,14 +39,14 @@ def test_the_sentence_speaks_of_a_person_only_where_the_rows_of_each_are_known()
     # Failed before: a panel of seven rows a person was promised "of a person" what holds of a row.
     strata = Strata.one(DESIGN.mechanism)
     of_row = guarantee_sentence(strata, 2.0)
-    assert "released of a row, it is at most 7.39 times as likely under that row's true" in of_row
+    assert "any output for a row is at most 7.39 times as likely under that row's true" in of_row
     of_person = guarantee_sentence(strata, 14.0, of_person=True)
-    assert "whatever is released of a person" in of_person
+    assert "any output for a person" in of_person
     said = replace(SCHEMA, one_row_per_person=True)
     strata = Strata.one(replace(DESIGN.mechanism, schema=said))
-    assert "whatever is released of a person" in guarantee_sentence(strata, 2.0)
+    assert "any output for a person" in guarantee_sentence(strata, 2.0)
     lines = small_print(strata, shuffled=True, person=None, secure=True)
-    assert any("The schema says that everybody has one row." in line for line in lines)
+    assert any("The schema states one row per person." in line for line in lines)
 
 
 def test_an_unbounded_mechanism_promises_nothing():
@@ -64,7 +64,7 @@ def test_what_is_kept_is_named_in_the_promise_and_in_the_small_print():
     strata = Strata.one(DESIGN.mechanism)
     assert "under any other values that agree on c." in guarantee_sentence(strata, 2.0)
     lines = small_print(strata, shuffled=True, person=None, secure=True)
-    assert any("protected by nothing: c." in line for line in lines)
+    assert any("unprotected: c." in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,8 @@ def test_a_part_that_is_given_away_is_named_beside_its_combination():
     assert "the combination 'p+q' from its released value alone is right for 60 %" in sentence
     assert (
         "Its parts are no harder to guess. The best guess of 'p' is right for 100 % of the people "
-        "(without the released value for 50 %), and some released values give it away for certain."
+        "(without the released value for 50 %), and some released values determine it with "
+        "certainty."
     ) in sentence
     assert "surer than 100 %" not in sentence
 

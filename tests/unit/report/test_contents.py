@@ -46,7 +46,7 @@ def test_the_summary_has_the_largest_levels_and_what_all_strata_share(tmp_path: 
     assert b.keep_probability is None
     page = render_report(plain)
     assert "Stratum by stratum" in page
-    assert "deniable.estimate(&#39;.&#39;" in page
+    assert "deniable.open(&#39;.&#39;)" in page
     assert "<b>" not in page.split("Command")[1]
 
 

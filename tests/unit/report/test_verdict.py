@@ -64,7 +64,7 @@ def test_half_widths_and_what_they_include_stand_beside_the_headline() -> None:
     assert "sampling error included" in first
     assert wide == "sex: readable from about 6,300 rows on."
     _, gone = lines({"attributes": [one(0, 2, None, "sex")], "pairs": None})
-    assert gone == "sex: the randomization leaves nothing of it."
+    assert gone == "sex: wiped out by the randomization."
 
 
 def test_estimates_say_how_much_of_them_can_be_read_and_from_how_many_rows() -> None:
@@ -108,5 +108,5 @@ def test_of_open_intervals_without_scores_it_is_said_that_no_mean_can_be_told() 
     assert without_mean(Schema((closed, scored))) == ""
     opened = Attribute("income", bins=(0, 100, float("inf")))
     said = without_mean(Schema((closed, opened, scored)))
-    assert "No mean of income can be told" in said
+    assert "The mean of income cannot be estimated" in said
     assert without_mean(Schema((closed, opened), keep=("income",))) == ""

@@ -217,7 +217,7 @@ def test_attributes_in_blocks_apart_are_told_apart() -> None:
         (["a1,a1"], 10, "uniform", "'a1' is named twice"),
         (["a1,a2,a3,a4"], 10, "uniform", "one to 3 attributes, and 4 were named"),
         ([""], 10, "uniform", "0 were named"),
-        (["a2,a3,a4"], 10, "uniform", "more than 1,000,000; ask for tables of fewer"),
+        (["a2,a3,a4"], 10, "uniform", "more than 1,000,000; use tables of fewer"),
         (["a1"], 0, "uniform", "at least 1"),
         (["a1"], 10, "even", "uniform, worst or shares by attribute"),
         (["a1"], 10, {"a9": [1]}, "no attribute 'a9'"),

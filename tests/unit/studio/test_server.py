@@ -212,7 +212,7 @@ def test_a_failure_is_told_where_it_can_be_read_and_without_what_was_typed(
         browser, _, _ = await inside(tmp_path)
         answer = await browser.do("wish", **{"w.epsilon": "private"})
         assert answer.status == 500
-        assert "says where" in answer.text
+        assert "see the terminal" in answer.text
 
     asyncio.run(look())
     said = capsys.readouterr().err
@@ -344,7 +344,7 @@ def test_a_late_page_makes_nothing(tmp_path: Path, step: str) -> None:
         await browser.do("wish", draft=shown, **{"w.epsilon": "3"})
         view = step if step in server.VIEWS else "design"
         answer = await browser.do(step, view=view, draft=shown, table="t.csv", output="out")
-        assert "nothing was done: press it again" in answer.text
+        assert "the step was not taken: press it again" in answer.text
         assert made.keeper.draft.wish == {"epsilon": "3"}
         assert not made.jobs
 

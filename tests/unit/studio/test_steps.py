@@ -159,10 +159,10 @@ def test_a_release_is_what_share_makes(made: Studio, folder: Path) -> None:
         ({"output": ""}, "name the table with the people"),
         ({}, "exists already"),
         ({"output": "other", "table": "nobody.csv"}, "nobody.csv: there is no such file"),
-        ({"output": "other", "also": "sav"}, "a name that no .sav file can have"),
+        ({"output": "other", "also": "sav"}, "no valid name for a .sav file"),
         (
             {"output": "other", "sign": "locked"},
-            "give it in the environment variable DENIABLE_SIGN_PASSPHRASE",
+            "set the environment variable DENIABLE_SIGN_PASSPHRASE",
         ),
     ],
 )
@@ -305,7 +305,7 @@ def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Stu
     first.keeper.change(lambda _: draft(attribute("c")))
     press(first, "study", study | {"closes": "2999-12-31"})
     assert first.jobs["release"].status == 0
-    assert "of the draft before the last changes" in asked(first, "/release").text
+    assert "belongs to the draft before the last changes" in asked(first, "/release").text
     first.jobs["rehearsal"] = Job(["collect", "serve", "study"], tmp_path, "study")
     first._remember()  # killed before the rehearsal has ended
     again, _ = studio(tmp_path, first.keeper.draft)
@@ -316,7 +316,7 @@ def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Stu
     assert "Read the report" in asked(again, "/release").text
     assert asked(again, "/files/report.html").status == 200
     told = asked(again, "/study").text
-    assert "The studio ended while this ran" in told
+    assert "the studio was closed during this job" in told
     assert "serve study" in told
     assert "Try it on this machine" in told
     assert (again.cache / "jobs.json").stat().st_mode & 0o77 == 0
@@ -552,5 +552,5 @@ def test_a_release_that_fails_comes_back_to_the_check(made: Studio, tmp_path: Pa
     assert page.count("it exists already") == 1
     assert '<input type="checkbox" id="f-overwrite" name="overwrite"' in page
     assert '<input type="text" id="f-output" name="output" value="release"' in page
-    assert "It was not made" in page
+    assert "It failed." in page
     assert 'value="release" class="main">Check again' in page

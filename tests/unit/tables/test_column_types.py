@@ -125,15 +125,15 @@ def test_every_type_goes_from_the_file_to_the_estimate_and_back(name, release):
     released = pq.read_table(release.folder / "data.parquet", columns=[name, f"kept {name}"])
     assert as_texts(released[name]) == truth
     assert released[f"kept {name}"].to_pylist() == array.to_pylist()
-    for row in deniable.estimate(release.folder, of=[name]).table():
+    for row in deniable.open(release.folder).shares([name])[0].table():
         assert row["estimate"] == pytest.approx(truth.count(row[name]) / N, abs=1e-9)
     kept, values = f"kept {name}", set(array.to_pylist()) - {None}
     asked = {"of": "string", "by": [kept], "scores": [0, 1, 2, 3]}
     if not values:
         with pytest.raises(InputError, match=f"{N} rows where '{kept}' is empty"):
-            deniable.estimate_mean(release.folder, **asked)
+            deniable.open(release.folder).mean(**asked)
         return
-    groups = deniable.estimate_mean(release.folder, **asked)
+    groups = deniable.open(release.folder).mean(**asked)
     assert len(groups) == len(values)
     empty = truth.count("NA")
     assert groups.selection.left_out == (((kept, empty),) if empty else ())

@@ -178,11 +178,11 @@ def test_a_draft_remarks_what_only_a_person_can_know(tmp_path: Path) -> None:
     }
     text, schema, _ = draft(tmp_path, columns)
     ill, region, sex, income = text.split("[[attribute]]")[1:]
-    assert '# "Yes" and "yes" differ by case or blanks only: one answer?' in ill
-    assert "# taken for a count or a scale: if they are codes of things without an order" in region
-    assert region.index("take these two lines away") < region.index("ordered = true")
+    assert '# "Yes" and "yes" differ by case or blanks only: one category?' in ill
+    assert "# taken for a count or a scale: if they are codes of unordered categories" in region
+    assert region.index("remove these two lines") < region.index("ordered = true")
     assert "#" not in sex
-    assert "an interval has no end" in income
+    assert "an interval is unbounded" in income
     assert "\n# scores = [" in income
     assert schema.attributes[3].scores is None
     # As its remark says: with numbers in the place of the dots it is a schema with scores.
@@ -249,7 +249,7 @@ def test_a_first_row_that_is_data_is_refused_and_can_be_told(tmp_path: Path) -> 
         draft_schema(path)
     assert "39" not in str(e.value).replace(str(path), "")
     path.write_text("Male,Private\nFemale,Private\n")
-    with pytest.raises(InputError, match="the name of column 2 is also a value in it") as caught:
+    with pytest.raises(InputError, match="the name of column 2 occurs as a value in it") as caught:
         draft_schema(path)
     assert "Private" not in str(caught.value)
     told = FileFormat(columns=("sex", "work"))
@@ -299,7 +299,7 @@ def test_names_and_values_that_toml_would_misread_are_quoted(tmp_path: Path) -> 
 
 
 def test_standard_input_cannot_be_read_twice() -> None:
-    with pytest.raises(InputError, match="read twice"):
+    with pytest.raises(InputError, match="reads its table twice"):
         draft_schema("-")
 
 
@@ -406,7 +406,7 @@ def test_which_number_is_the_day_is_not_guessed_at(tmp_path: Path) -> None:
     text, schema, path = draft(tmp_path, {"sex": ["f", "m"] * 30, "day": list(days)})
     assert schema.names == ("sex",)
     assert "written as 31/12/2025 or 12/31/2025 is:" in text
-    assert "say with --dates" in text
+    assert "give the form of the file's dates with --dates" in text
     told = tomllib.loads(draft_schema(path, FileFormat(dates="12/31/2025")))
     assert told["file"] == {"dates": "12/31/2025"}
     assert [one["name"] for one in told["attribute"]] == ["sex", "day"]

@@ -172,7 +172,7 @@ def test_types_that_cannot_be_matched_are_refused_by_name(kind):
     for attribute in (PETS, HOURS):
         message = refusal(attribute, pa.nulls(1, kind))
         assert str(kind) in message
-        with pytest.raises(InputError, match=r"convert it to|decode it to text|make a column"):
+        with pytest.raises(InputError, match=r"convert it to|decode it to text|make one column"):
             ColumnEncoder(attribute, "t", column_type=kind)
 
 
@@ -185,7 +185,7 @@ def test_booleans_are_the_categories_of_their_name_in_any_case():
     assert encode(Attribute("f", ("True", "true", "false")), pa.array([True])) == [1]
     assert "not one of" in refusal(Attribute("f", ("True", "TRUE", "false")), pa.array([True]))
     said = refusal(Attribute("f", ("yes", "no")), pa.array([True]))
-    assert "holds true and false, and no category is written so" in said
+    assert "holds true and false, and no category is true or false" in said
 
 
 def test_large_numbers_without_a_fraction_are_whole():

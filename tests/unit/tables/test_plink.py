@@ -161,17 +161,21 @@ DAMAGED = {
     "empty .bed": ("c.bed", b"", "this is not a PLINK 1 .bed file"),
     "cut off": ("c.bed", BED[:-1], "take 7 bytes and the file has 6"),
     "too long": ("c.bed", BED + b"\0", "take 7 bytes and the file has 8"),
-    "no .bim": ("c.bim", None, "needs its .bim and its .fam"),
-    "no .fam": ("c.fam", None, "needs its .bim and its .fam"),
+    "no .bim": ("c.bim", None, "needs its .bim and .fam"),
+    "no .fam": ("c.fam", None, "needs its .bim and .fam"),
     "empty .bim": ("c.bim", b"", "c.bim is empty"),
     "empty .fam": ("c.fam", b"", "c.fam is empty"),
     "short line": ("c.fam", "\n".join([*PEOPLE[:4], "f4 p4 0 0 1"]).encode(), "line 5: a person"),
     "long line": ("c.bim", BIM.encode() + b"1 rs3 0 3 A C T\n", "line 3: a variant has six .* 7"),
-    "blank line": ("c.fam", b"\n" + "\n".join(PEOPLE).encode(), "line 1: a person.* are 0"),
+    "blank line": ("c.fam", b"\n" + "\n".join(PEOPLE).encode(), "line 1: a person.* not 0"),
     "no text": ("c.bim", BIM.encode().replace(b"rs2", b"\xff\xfe"), "not text in UTF-8"),
     "no id": ("c.bim", BIM.encode().replace(b"rs2", b"."), "line 2: the variant has no id"),
     "ids twice": ("c.bim", BIM.encode().replace(b"rs2", b"rs1"), "two columns are called 'rs1'"),
-    "a field's name": ("c.bim", BIM.encode().replace(b"rs2", b"SEX"), "a variant is called 'SEX'"),
+    "a field's name": (
+        "c.bim",
+        BIM.encode().replace(b"rs2", b"SEX"),
+        "a variant has the name 'SEX'",
+    ),
 }
 
 

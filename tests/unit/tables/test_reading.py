@@ -175,7 +175,7 @@ def test_a_missing_column_is_named_and_those_that_the_schema_does_not_know_are_c
     path = written(tmp_path, f"a,k,{SECRET}\nx,1,2\n")
     message = refusal(path)
     assert "there is no column 'b'" in message
-    assert "2 of the schema's columns and 1 that the schema does not know" in message
+    assert "2 of the schema's columns and 1 that the schema lacks" in message
     assert f"'a', 'k', '{SECRET}'" in refusal(path, show_values=True)
     assert "'a', 'k'" in refusal(pa.table({"a": ["x"], "k": [1]}))
 
@@ -199,7 +199,7 @@ def test_undeclared_columns_are_refused_by_name_or_left_out(tmp_path):
 
 def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path, monkeypatch, capfd):
     header = written(tmp_path, "a,b,é\n".encode("latin-1"))
-    assert "line 1: not UTF-8 text; say with `schema.file.encoding`" in refusal(header)
+    assert "line 1: not UTF-8 text; set `schema.file.encoding`" in refusal(header)
     body = b"a,b,k\n" + b"x,no,1\n" * 500 + b"x,no,\xe9\n"
     for bytes_read in (100, csv_source.BLOCK_BYTES):
         monkeypatch.setattr(csv_source, "BLOCK_BYTES", bytes_read)
@@ -230,7 +230,7 @@ def test_a_separator_that_cannot_be_told_is_asked_for_and_can_be_told(tmp_path):
     path = written(tmp_path, "x,no;1\ny,no;2\n")
     told = FileFormat(columns=("a", "b"), header=False)
     with pytest.raises(
-        InputError, match=r"semicolon and comma both divide .* `schema.file.separator`"
+        InputError, match=r"semicolon and comma both fit .* `schema.file.separator`"
     ):
         column_names(path, told)
     with pytest.raises(InputError, match="3 columns are named, and the first row has 2 fields"):
@@ -277,7 +277,7 @@ def test_a_file_without_a_header_is_read_under_the_names_given_for_it(tmp_path):
     told = FileFormat(columns=("a", "b", "k"))
     assert rows(path, file_format=told) == rows(written(tmp_path, CSV, "u.csv"))
     assert column_names(path, FileFormat(header=False)) == ("column1", "column2", "column3")
-    with pytest.raises(InputError, match="the first row holds these names already"):
+    with pytest.raises(InputError, match="the first row already has these names"):
         column_names(tmp_path / "u.csv", told)
     renamed = FileFormat(header=True, columns=("a", "b", "c"))
     assert column_names(tmp_path / "u.csv", renamed) == ("a", "b", "c")
@@ -293,14 +293,14 @@ def test_names_that_may_be_somebodys_values_are_not_shown_where_they_are_alike(t
 
 
 def test_what_is_not_a_table_is_refused(tmp_path):
-    assert "not a Parquet file" in refusal(written(tmp_path, CSV, "t.parquet"))
+    assert "this is no Parquet file" in refusal(written(tmp_path, CSV, "t.parquet"))
     assert "not readable as Parquet" in refusal(written(tmp_path, b"PAR1" + b"x" * 99))
     assert "Excel" in refusal(written(tmp_path, b"PK\x03\x04" + b"x" * 99 + b"\n", "t.xlsx"))
     assert "no such file" in refusal(tmp_path / "nowhere.csv")
     (tmp_path / "empty").mkdir()
-    assert "this is a folder without tables" in refusal(tmp_path / "empty")
+    assert "this folder has no tables" in refusal(tmp_path / "empty")
     assert "in it is no table" in refusal(tmp_path)
-    assert "no table that can be read" in refusal(3)
+    assert "no readable table" in refusal(3)
 
 
 def test_a_truncated_file_is_refused(tmp_path):
@@ -480,5 +480,5 @@ def test_all_columns_that_are_not_declared_are_listed_to_be_pasted(tmp_path):
     path.write_text(",".join(["sex", *names]) + "\n" + ",".join(["f", *["1"] * 12]) + "\n")
     with pytest.raises(InputError) as caught:
         open_table(path, [Attribute("sex", ("f", "m"))])
-    (line,) = str(caught.value).partition("it: ")[2:]
+    (line,) = str(caught.value).partition("schema: ")[2:]
     assert tomllib.loads(line) == {"keep": names}

@@ -147,7 +147,7 @@ def test_conditions_are_texts_or_values_by_column() -> None:
     assert (odd.column, odd.operator, odd.values) == ("a>b", "=", ("c",))
     with pytest.raises(InputError, match="'a' is given twice"):
         conditions_of(["a=1", "a=2"], ())
-    with pytest.raises(InputError, match="where is a condition such as"):
+    with pytest.raises(InputError, match="`where` is a condition such as"):
         conditions_of([3], ())  # type: ignore[list-item]
 
 

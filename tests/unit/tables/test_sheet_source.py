@@ -78,11 +78,11 @@ def test_formulas_come_by_their_values_and_dates_beside_moments_as_moments(tmp_p
 def test_titles_above_the_names_are_left_out_and_told_once(tmp_path):
     rows = [["Survey of 2025"], [], ["made by hand", "draft"], *PEOPLE, []]
     path = workbook(tmp_path, {"People": rows})
-    with pytest.warns(Notice, match="taken from row 4; what is above it is left out") as told:
+    with pytest.warns(Notice, match="row 4 is taken as the header; the rows above") as told:
         found = columns(path)
     assert len(told) == 1
     assert found["sex"] == ["f", None, "m"]
-    with pytest.warns(Notice, match="row 2; what is above it is left out"):
+    with pytest.warns(Notice, match="row 2 is taken as the header"):
         columns(workbook(tmp_path, {"S": [["title"], ["a", "b"], [1, 2]]}, "one.xlsx"))
 
 
@@ -108,10 +108,10 @@ def test_what_is_no_workbook_is_refused(tmp_path):
     good = workbook(tmp_path, {"S": PEOPLE}).read_bytes()
     bad = tmp_path / "bad.xlsx"
     for content, said in [
-        (good[:500], "no Excel or OpenDocument workbook"),
-        (b"PK\x03\x04" + bytes(200), "no Excel or OpenDocument workbook"),
+        (good[:500], "no readable Excel or OpenDocument workbook"),
+        (b"PK\x03\x04" + bytes(200), "no readable Excel or OpenDocument workbook"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(2000), "encrypted"),
-        (b"a,b\n1,2\n", "this is no .xlsx file"),
+        (b"a,b\n1,2\n", "this is no Excel or OpenDocument file"),
     ]:
         bad.write_bytes(content)
         assert said in refusal(bad)

@@ -220,7 +220,7 @@ def test_damaged_files_are_refused_in_one_sentence(tmp_path):
         assert "damaged" in refusal(cut) or "cut off" in refusal(cut)
     wrong = tmp_path / "wrong.sav"
     wrong.write_text("a,b\n1,2\n")
-    assert "this is no .sav file" in refusal(wrong)
+    assert "this is no SPSS file" in refusal(wrong)
     locked = tmp_path / "locked.sav"
     locked.write_bytes(bytes([0x1C, 0, 0, 0, 0, 0, 0, 0]) + b"ENCRYPTEDSAV" + bytes(100))
     assert "encrypted" in refusal(locked)

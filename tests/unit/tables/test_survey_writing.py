@@ -187,12 +187,12 @@ def one(name, **how):
 @pytest.mark.parametrize(
     ("kind", "name", "how", "said"),
     [
-        ("sav", "a b", {}, "no .sav file can have"),
-        ("sav", "to", {}, "no .sav file can have"),
-        ("sav", "x" * 65, {}, "no .sav file can have"),
-        ("dta", "sepal.length", {}, "no .dta file can have"),
-        ("dta", "long", {}, "no .dta file can have"),
-        ("dta", "x" * 33, {}, "no .dta file can have"),
+        ("sav", "a b", {}, "no valid name for a .sav file"),
+        ("sav", "to", {}, "no valid name for a .sav file"),
+        ("sav", "x" * 65, {}, "no valid name for a .sav file"),
+        ("dta", "sepal.length", {}, "no valid name for a .dta file"),
+        ("dta", "long", {}, "no valid name for a .dta file"),
+        ("dta", "x" * 33, {}, "no valid name for a .dta file"),
         ("dta", "str12", {}, "cannot be written"),  # what the library knows
         ("sav", "x", {"labels": {"a": "ü" * 61}}, "120 bytes"),
         ("pdf", "x", {}, "not as 'pdf'"),

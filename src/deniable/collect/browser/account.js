@@ -1,6 +1,8 @@
 // What a law promises, worked out from the numbers that will be drawn from, however they were made:
 // docs/proofs/collection.md. Levels are upper bounds in nats.
 
+import { divided } from "./scores.js";
+
 const UNIT = 2 ** -53;
 const STEP_ROUNDINGS = 12;
 
@@ -60,6 +62,28 @@ function patternAccount(law) {
       most(logs.map((log, pattern) => (pattern & bit(i) ? 0 : Math.abs(log - logs[pattern | bit(i)])))),
     ),
     keep: kept.map((weight) => fraction(weight, all)),
+  };
+}
+
+function scoreAccount({ scores }) {
+  const { densities, kinds, outputs } = scores;
+  const weighed = (counts, from) =>
+    counts.reduce((sum, count, s) => sum + count * densities[s + from], 0n);
+  const total = weighed(outputs, 0);
+  const rows = [];
+  for (const { a, cost, members } of kinds) {
+    const others = divided(outputs, a, cost);
+    const [kept, changed] = [weighed(others, 0), weighed(others, cost)];
+    const steps = others.map((n, s) => (n > 0n ? up([densities[s], densities[s + cost]]) : 0));
+    const row = { alone: up([kept, changed]), rest: most(steps), keep: fraction(kept, total) };
+    members.forEach((i) => (rows[i] = row));
+  }
+  const attained = densities.filter((density) => density > 0n);
+  return {
+    epsilon: up([most(attained), least(attained)]),
+    alone: rows.map((row) => row.alone),
+    rest: rows.map((row) => row.rest),
+    keep: rows.map((row) => row.keep),
   };
 }
 
@@ -289,6 +313,7 @@ function votesAccount({ sizes, retention }, votes, shares) {
 const ACCOUNTS = {
   product: productAccount,
   patterns: patternAccount,
+  scores: scoreAccount,
   "single change": singleChangeAccount,
   joint: jointAccount,
   matrix: matrixAccount,

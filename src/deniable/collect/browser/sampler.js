@@ -3,6 +3,7 @@
 import { Categorical, choose, settled, uniform } from "./categorical.js";
 import { doublesFromBase64, hexDouble, hexInteger } from "./numbers.js";
 import { bigWord } from "./randomness.js";
+import { Scores } from "./scores.js";
 import { Blend, GatedSum } from "./votes.js";
 
 /** What the record says of a block, read: sizes, integers, tables. */
@@ -53,17 +54,20 @@ function patternTable(plain, sizes) {
   if (k > 20 || weights.length !== 1 << k || weights.some((weight) => weight <= 0n)) {
     throw new Error("a table of patterns does not fit its attributes");
   }
+  return { kind: "patterns", sizes, weights, all: total(plain), draw: ofPatterns(sizes, weights) };
+}
+
+/** Draws a pattern, then another category of every attribute, used where it changes. */
+function ofPatterns(sizes, weights) {
   const pattern = new Categorical(weights);
-  return {
-    kind: "patterns", sizes, weights, all: total(plain),
-    draw: shifting(sizes, (source) => {
-      const drawn = pattern.draw(source);
-      return sizes.map((n, i) => {
-        const other = 1 + uniform(n - 1).draw(source);
-        return (drawn >> (k - 1 - i)) & 1 ? other : 0;
-      });
-    }),
-  };
+  const k = sizes.length;
+  return shifting(sizes, (source) => {
+    const drawn = pattern.draw(source);
+    return sizes.map((n, i) => {
+      const other = 1 + uniform(n - 1).draw(source);
+      return (drawn >> (k - 1 - i)) & 1 ? other : 0;
+    });
+  });
 }
 
 function singleChange(plain, sizes) {
@@ -128,27 +132,37 @@ function voted(kind, patterns) {
       throw new Error("a retention is out of range");
     }
     const drawn = patterns(plain, sizes, gates);
-    const prefix = differently(sizes) < 64 ? 16 : 8;
-    return {
-      kind, sizes, retention, patterns: drawn,
-      draw: shifting(sizes, (source) => {
-        const changes = drawn.walk(source);
-        return sizes.map((n, i) => {
-          const changed = changes.next().value;
-          const other = 1 + uniform(n - 1, prefix).draw(source);
-          const shift = changed ? other : 0;
-          if (retention[i] === 1) return shift;
-          const anything = uniform(n, prefix).draw(source);
-          return choose(retention[i], 1 - retention[i], source) ? shift : anything;
-        });
-      }),
-    };
+    return { kind, sizes, retention, patterns: drawn, draw: ofWalks(sizes, retention, drawn) };
   };
+}
+
+/** Draws for one attribute after the other whether it changes, and another category. */
+function ofWalks(sizes, retention, patterns) {
+  const prefix = differently(sizes) < 64 ? 16 : 8;
+  return shifting(sizes, (source) => {
+    const changes = patterns.walk(source);
+    return sizes.map((n, i) => {
+      const changed = changes.next().value;
+      const other = 1 + uniform(n - 1, prefix).draw(source);
+      const shift = changed ? other : 0;
+      if (retention[i] === 1) return shift;
+      const anything = uniform(n, prefix).draw(source);
+      return choose(retention[i], 1 - retention[i], source) ? shift : anything;
+    });
+  });
+}
+
+function scoreTable(plain, sizes) {
+  const scores = new Scores(plain, sizes);
+  const weights = scores.patternWeights();
+  const draw = weights ? ofPatterns(sizes, weights) : ofWalks(sizes, sizes.map(() => 1), scores);
+  return { kind: "scores", sizes, scores, draw };
 }
 
 const LAWS = {
   product,
   "pattern-table": patternTable,
+  "score-table": scoreTable,
   "single-change-mixture": singleChange,
   joint,
   matrix,

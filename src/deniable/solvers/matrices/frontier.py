@@ -1,22 +1,19 @@
-"""The least error that any mechanism can have within given privacy limits, and one that has it.
+"""The least error of any mechanism within given privacy limits, and a mechanism that attains it.
 
-Over weights w of the extreme rows q_a (`certificate`): minimise tr(G C⁺ G) with C = K − ppᵀ,
-K = Σ w_a q_a q_aᵀ/(1·q_a), subject to Σ w_a q_a = p, total cost at most the budget, w ≥ 0. This is
-convex, and exact for any number of outputs.
+Over weights w of the extreme rows q_a (`deniable.proofs.rows`) the convex program is: minimise
+tr(G C⁺ G) with C = K − ppᵀ, K = Σ w_a q_a q_aᵀ/(1·q_a), subject to Σ w_a q_a = p, total cost at
+most the budget, w ≥ 0.
 
-Scaled to D^{−1/2} C D^{−1/2}, the direction √p has eigenvalue 0 in every mechanism. With an
-orthonormal basis U of the others H = Uᵀ D^{−1/2} K D^{−1/2} U is Σ w_a h_a h_aᵀ, and the objective
-tr(Eᵀ H⁻¹ E), E Eᵀ = Uᵀ D U: the semidefinite program
+With U an orthonormal basis of the complement of √p and H = Uᵀ D^{−1/2} K D^{−1/2} U =
+Σ w_a h_a h_aᵀ it is the semidefinite program
 
-    minimise tr T   subject to   [H E; Eᵀ T] ⪰ 0   and the linear constraints.
+    minimise tr T   subject to   [H E; Eᵀ T] ⪰ 0   and the linear constraints,  E Eᵀ = Uᵀ D U.
 
-The off-diagonal block of its dual is −Z of the certificate. About 2^n rows are too many for one
-program from n = 9 on; it is solved over some of them, those that violate the dual most are added,
-and that is repeated until the certificate, which looks at all rows, closes the gap.
-
-Beyond `MAX_EXACT_CATEGORIES` categories of like shares are taken alike in ten groups (`groups`): a
-row is then how many of each group it names, K has one entry for two groups, and the rest is the
-same program. Its certificate is carried over to the true shares, and its mechanism is drawn.
+The off-diagonal block of its dual is −Z of the certificate. From n = 9 on it is solved over some
+of the 2^n rows; those that violate the dual most are added until the certificate over all rows
+closes the gap. Beyond `MAX_EXACT_CATEGORIES` categories of similar shares form ten groups
+(`deniable.proofs.groups`); the certificate is transformed to the true shares, and the mechanism is
+drawn.
 
 The proofs are in docs/proofs/frontier.md, Theorem 3.
 """
@@ -61,15 +58,15 @@ _MOST_GAP = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
-    """A mechanism that attains the bound, and the proof that there is no better one.
+    """A mechanism near the bound, and the proof of the bound.
 
     Attributes:
         limits: the prior and the required privacy.
         matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs; beyond
-            `MAX_EXACT_CATEGORIES` with some thousand, or None if those drawn make no mechanism.
+            `MAX_EXACT_CATEGORIES` with some thousand, or None if the drawn ones make no mechanism.
         record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
         certificate: the lower bound over all mechanisms.
-        near_rows: which of the kinds of rows matter; for the next point of a frontier.
+        near_rows: the kinds of rows with weight or nearly so, to start the next point from.
     """
 
     limits: Limits
@@ -81,13 +78,13 @@ class FrontierPoint:
     def __post_init__(self) -> None:
         if not self.gap >= -_TOLERANCE:
             raise SolverError(
-                f"a response matrix came out with an error of {-self.gap:.2g} of the bound below "
-                "what is proven for all; this is a mistake of the program, please report it"
+                f"a response matrix has an error of {-self.gap:.2g} of the bound below "
+                "the proven minimum; this is an error of the program, please report it"
             )
 
     @property
     def gap(self) -> float:
-        """How far `record_mse` is above the certified bound, as a fraction of the bound."""
+        """Distance of `record_mse` from the certified bound, as a fraction of the bound."""
         return self.record_mse / self.certificate.record_mse - 1.0
 
 
@@ -113,11 +110,10 @@ class _Solution:
 
 
 def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
-    """Solve the program to a gap of about 1e-8, and read the mechanism off it.
+    """Solve the program to a gap of about 1e-8, and construct the mechanism.
 
-    Beyond `MAX_EXACT_CATEGORIES` categories of like shares are taken alike: the certificate proves
-    a bound that may be below the least error, and the mechanism has a larger one. The gap, however
-    large, says how far they are apart.
+    Beyond `MAX_EXACT_CATEGORIES` the bound may be below the least error and the mechanism's error
+    above it; the gap is their distance.
 
     Source: docs/proofs/frontier.md.
 
@@ -136,13 +132,13 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
     if point is not None and (point.gap < _MOST_GAP or not exact):
         return point
     raise InputError(
-        "privacy: the limits are too near the edge of what is possible, or some shares too "
+        "privacy: the limits are too near the edge of the possible range, or some shares too "
         "near 0, to be solved reliably; move them a little"
     )
 
 
 def _in_groups(limits: Limits, groups: Groups, near: FrontierPoint | None) -> FrontierPoint | None:
-    """The solution with categories of each group taken alike; None if there is none."""
+    """Return the solution with equal shares in each group, or None."""
     sizes = np.bincount(groups)
     kinds = row_kinds(limits, sizes)
     same = alike(limits, groups)
@@ -170,7 +166,8 @@ def _in_groups(limits: Limits, groups: Groups, near: FrontierPoint | None) -> Fr
 
 
 def _or_blank(limits: Limits, matrix: FloatArray | None) -> FloatArray | None:
-    """The truth or no answer where that is allowed and errs less, as from 100 categories on."""
+    """Return the truth or no answer if that is allowed and has less error, as from 100 categories
+    on."""
     if matrix is None or limits.success is None or limits.most_posterior is not None:
         return matrix
     truth = blank_answer_at(limits.prior, 1.0 - limits.success)
@@ -225,7 +222,7 @@ def _generate(
 
 
 def _cheapest(program: "_Program", kinds: RowKinds) -> Indices:
-    """Rows that a mechanism of least cost is made of: where categories are rare, few are."""
+    """Return the rows of a mechanism of least cost: where categories are rare, few rows."""
     rows = program.moments(kinds)[0] / (program.count * program.share)
     unit = 1.0 / rows.max(axis=1)  # so that the program's entries are at most 1
     ones = np.ones(rows.shape[1])
@@ -247,7 +244,8 @@ def _first_rows(count: int, n_groups: int) -> Indices:
 
 
 def _spread(count: int, wanted: int, kept: Indices) -> Indices:
-    """At least `wanted` indices below `count`, or all, spread evenly but not in step with bits."""
+    """Return at least `wanted` indices below `count`, or all, spread evenly but out of step with
+    bits."""
     if wanted >= count:
         return np.arange(count)
     golden = np.modf(np.arange(1, wanted + 1) * ((5**0.5 - 1) / 2))[0]
@@ -296,7 +294,7 @@ class _Program:
         self.weight = np.where(self.i == self.j, 1.0, np.sqrt(2.0))
 
     def moments(self, kinds: RowKinds) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of rows of cost 1: their sums over groups, h scaled, and κ scaled, one row each."""
+        """Return of rows of cost 1 their sums over groups, h scaled, and κ scaled, one row each."""
         sums, squares = kinds.sums, kinds.squares
         if self.limits.epsilon is not None:
             sums = (self.count + self.gain * sums) * self.share
@@ -310,7 +308,7 @@ class _Program:
         return sums, features, apart
 
     def objective(self, kinds: RowKinds, weights: FloatArray) -> float:
-        """tr(Eᵀ H⁻¹ E) and what each κ adds, in the units of n·N·MSE."""
+        """Return tr(Eᵀ H⁻¹ E) plus the terms of each κ, in the units of n·N·MSE."""
         _, features, apart = self.moments(kinds)
         matrix = (features * weights[:, None]).T @ features
         value = float(np.trace(np.linalg.solve(matrix, self.error @ self.error.T)))

@@ -36,7 +36,7 @@ def iterative_estimate(
 
     ``matrix``: M, shape (m, n). ``frequencies``: θ, observed shares of the outputs, shape (..., m).
 
-    The estimated shares, shape (..., n).
+    Returns the estimated shares, shape (..., n).
 
     Source: Agrawal, Srikant and Thomas 2005; Huang and Du, equation (3), indices corrected.
 
@@ -70,7 +70,7 @@ def simulated_mse(
     """MSE of the iterative estimate over data sets of records drawn from the prior.
 
     ``matrix``: M, shape (m, n). ``prior``: the true distribution, shape (n,). ``n_simulations``:
-    how many data sets, at least 2.
+    number of data sets, at least 2.
 
     Source: Huang and Du, section VI.E.
     """

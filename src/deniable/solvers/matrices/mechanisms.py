@@ -1,4 +1,4 @@
-"""A response matrix read off the weights of extreme rows (`frontier`)."""
+"""Response matrices from the weights of extreme rows (`frontier`)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from deniable.proofs.rows import Groups, Limits, RowKinds, rows_of
 Indices = npt.NDArray[np.intp]
 
 _NEGLIGIBLE = 1e-9
-"""Weights below this fraction are what an interior-point method leaves of zero."""
+"""Weights below this fraction are the zeros of an interior-point method."""
 
 _DRAWN_ROWS = 10_000
 """Answers drawn for a mechanism in groups. With 5,000 the error was up to 0.5 % further above the
@@ -36,14 +36,15 @@ def exact_mechanism(limits: Limits, rows: FloatArray, weights: FloatArray) -> Fl
 def drawn_mechanism(
     limits: Limits, groups: Groups, kinds: RowKinds, weights: FloatArray
 ) -> FloatArray | None:
-    """A matrix for the true shares, of about `_DRAWN_ROWS` rows that name categories of each group
-    at random, with weights near those given and Σ w q = p; None if these sums do not come out.
+    """Return a matrix for the true shares, of about `_DRAWN_ROWS` rows that name categories of each
+    group at random, with weights near those given and Σ w q = p; None if these sums are missed.
 
-    A kind has as many rows as is its largest part of what some group has in all. For average
-    privacy categories are named in proportion to what rows that name a whole group leave of their
-    shares; beside each row one of next to no weight is drawn evenly, so that rare ones are named.
+    The number of rows of a kind is proportional to its largest part of a group's total. For average
+    privacy categories are named in proportion to their shares less the rows that name a whole
+    group; with each row another of negligible weight is drawn evenly, so that rare categories are
+    named.
     """
-    generator = np.random.default_rng(0)  # a search for a matrix: nobody's data are drawn
+    generator = np.random.default_rng(0)  # a search for a matrix, not a randomization of data
     part = (weights[:, None] * kinds.sums / (weights @ kinds.sums)).max(axis=1)
     whole = (weights @ (kinds.sums == np.bincount(groups)))[groups]
     copies = np.where(part > _NEGLIGIBLE, np.ceil(_DRAWN_ROWS * part / part.sum()), 0.0)
@@ -75,9 +76,9 @@ def _drawn(
     copies: FloatArray,
     generator: np.random.Generator,
 ) -> FloatArray:
-    """v of so many copies of each kind, in which categories of a group are named in proportion to
-    their shares, as far as that is possible: systematic samples, from orders that are drawn anew
-    once about as many have been named as the group has.
+    """Return v of the given number of copies of each kind, naming categories of a group in
+    proportion to their shares as far as possible: systematic samples, from orders that are drawn
+    anew after about as many names as the group has categories.
 
     Source: Madow 1949.
     """
@@ -96,7 +97,7 @@ def _drawn(
         ends[:, -1:] = np.ceil(count)
         start = ((copy % lasts + generator.random(len(kind))) / lasts)[:, None]
         hits = np.diff(np.floor(ends - start), prepend=-1.0, axis=1)
-        # Of rows that name one in part that is one of the hits.
+        # In rows with a fraction, one of the hits is in part.
         last = (hits * generator.random(hits.shape)).argmax(axis=1)[:, None]
         lacking = np.take_along_axis(hits, last, axis=1) - np.ceil(count) + count
         np.put_along_axis(hits, last, lacking, axis=1)
@@ -105,7 +106,7 @@ def _drawn(
 
 
 def _inclusion(shares: FloatArray, count: int) -> FloatArray:
-    """Probabilities that add up to a count, in proportion to shares where these are not above 1."""
+    """Return probabilities with a given sum, proportional to shares where these are not above 1."""
     wanted = np.zeros(len(shares))
     for _ in range(len(shares)):
         free = wanted < 1.0
@@ -144,7 +145,7 @@ def _with_sums(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatAr
 def _heavy(
     rows: FloatArray, weights: FloatArray, least: float = _NEGLIGIBLE
 ) -> npt.NDArray[np.bool_]:
-    """Rows that are more than this part of what some category, which may be rare, has in all."""
+    """Whether rows exceed this part of some category's total."""
     part = weights[:, None] * rows / (weights @ rows)
     return np.asarray(part.max(axis=1) > least)
 
@@ -160,7 +161,7 @@ def _matrix(limits: Limits, rows: FloatArray, weights: FloatArray) -> FloatArray
 def _reduce(
     conserved: FloatArray, keep: Indices, weights: FloatArray
 ) -> tuple[Indices, FloatArray]:
-    """Carathéodory: make weights zero, conserving `conserved @ weights`, until few are left."""
+    """Carathéodory: set weights to zero, preserving `conserved @ weights`, until few remain."""
     most = len(conserved)
     weights = weights.copy()
     while len(active := np.flatnonzero(weights)) > most:
@@ -173,7 +174,7 @@ def _reduce(
 
 
 def _walk(weights: FloatArray, moves: FloatArray) -> FloatArray:
-    """Go along each column of `moves` until a weight is zero, which it then stays."""
+    """Move along each column of `moves` until a weight is zero, which it then remains."""
     while moves.shape[1]:
         move = moves[:, 0] if moves[:, 0].max() > 0 else -moves[:, 0]
         falling = move > 1e-12

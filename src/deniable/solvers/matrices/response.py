@@ -1,9 +1,9 @@
-"""What a response matrix gives away and how well it can be estimated from (Huang and Du).
+"""Disclosure by a response matrix, and the accuracy of estimates through it (Huang and Du).
 
 A response matrix M has one row per output and one column per category, M[y, x] = Pr[y | x]; columns
 sum to 1 and there may be more outputs than categories. Every measure takes a batch, shape
 (..., m, n), and returns one number per matrix, shape (...). With the prior p, the joint mass of
-category x and output y is q_y(x) = M[y, x] p(x), and r_y = Σ_x q_y(x) is how often y occurs.
+category x and output y is q_y(x) = M[y, x] p(x), and r_y = Σ_x q_y(x) is the probability of y.
 """
 
 from dataclasses import dataclass
@@ -38,10 +38,9 @@ def checked_response(matrix: npt.ArrayLike, n_categories: int) -> FloatArray:
 
 
 def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:
-    """1 − A with A = Σ_y max_x q_y(x): how often the best guess of one answer is wrong.
+    """Return 1 − A with A = Σ_y max_x q_y(x), the error rate of the best guess from one answer.
 
-    ``matrix``: shape (..., m, n). ``prior``: shape (n,), or (..., n) for a prior of its own per
-    matrix.
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,), or (..., n) for one per matrix.
 
     Source: Huang and Du, equation (8).
 
@@ -54,7 +53,7 @@ def privacy(matrix: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def worst_posterior(matrix: FloatArray, prior: FloatArray) -> FloatArray:
-    """max_y max_x Pr[x | y]: how sure the luckiest guess can be; only outputs that occur count.
+    """Return max_y max_x Pr[x | y], the certainty of the luckiest guess; over outputs that occur.
 
     ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n).
 
@@ -67,7 +66,7 @@ def worst_posterior(matrix: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def record_mse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
-    """N·MSE, the mean squared error of the estimated shares for one record; inf if M is singular.
+    """Return N·MSE, the mean squared error of estimated shares for one row; inf if M is singular.
 
     The best linear unbiased estimate at this prior has the covariance (J⁻¹ − ppᵀ)/N with
     J = Mᵀ diag(1/r) M, r = Mp; the MSE is its trace over n. For a square matrix J⁻¹ is
@@ -116,9 +115,8 @@ def condition(matrix: FloatArray) -> FloatArray:
 
 
 def epsilon(matrix: FloatArray) -> FloatArray:
-    """max_y ln(max_x M[y, x]/min_x M[y, x]) in nats, shape (...); inf where an output excludes one.
-
-    This is local differential privacy, and needs no prior. Outputs that never occur are left out.
+    """Return max_y ln(max_x M[y, x]/min_x M[y, x]) in nats, shape (...): ε of local differential
+    privacy, inf where an output excludes a category. Outputs that never occur are left out.
 
     >>> round(epsilon(np.array([[0.75, 0.25], [0.25, 0.75]])).item(), 6)  # ln 3
     1.098612
@@ -134,7 +132,7 @@ def epsilon(matrix: FloatArray) -> FloatArray:
 def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     """L = J⁻¹ Mᵀ diag(1/r), shape (n, m): shares estimated as L times the observed shares.
 
-    L M = 1, so the estimate is unbiased whatever the truth is; its variance is the least possible
+    L M = 1, so the estimate is unbiased for any truth; its variance is the least possible
     if the truth is `prior`. For a square matrix it is M⁻¹.
 
     ``matrix``: shape (m, n). ``prior``: the prior of the design, shape (n,).
@@ -146,7 +144,7 @@ def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     n = matrix.shape[1]
     if len(values) < n or values[-1] <= values[0] * n * np.finfo(np.float64).eps:
         raise InputError(
-            "response matrix: it is singular, so that different truths look alike in its answers"
+            "response matrix: it is singular, so some true shares cannot be distinguished"
         )
     inverse = np.zeros((n, len(matrix)))
     inverse[:, seen] = (right.T / values) @ left.T / scale
@@ -156,10 +154,10 @@ def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
 def bayes_estimate(
     matrix: FloatArray, prior: FloatArray, score: FloatArray | None = None
 ) -> npt.NDArray[np.intp]:
-    """The guess x̂ for each output that scores highest on average, shape (..., m).
+    """Return the guess x̂ for each output with the highest mean score, shape (..., m).
 
-    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n). ``score``: G[x̂, x], what the
-    guess x̂ earns if x is true, shape (n, n); by default 1 if right and 0 if wrong (equation (6)),
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n). ``score``: G[x̂, x], of the
+    guess x̂ if x is true, shape (n, n); by default 1 if right and 0 if wrong (equation (6)),
     for which this is the MAP estimate (Theorem 3).
 
     Source: Huang and Du, equations (5) to (7).
@@ -192,13 +190,13 @@ def _scores(matrix: FloatArray, prior: FloatArray, score: FloatArray | None) -> 
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """What average privacy becomes if people are not distributed as the design assumed.
+    """Average privacy if people's distribution differs from the design's prior.
 
     Attributes:
-        privacy: against someone who knows the true distribution, shape (t,).
-        misled_privacy: against someone who guesses by the design's prior, shape (t,); at least
+        privacy: against an observer with knowledge of the true distribution, shape (t,).
+        misled_privacy: against an observer who assumes the design's prior, shape (t,); at least
             `privacy`.
-        worst_posterior: against someone who knows the true distribution, shape (t,).
+        worst_posterior: for an observer with knowledge of the true distribution, shape (t,).
     """
 
     privacy: FloatArray
@@ -221,11 +219,10 @@ def sensitivity(matrix: FloatArray, prior: FloatArray, truths: FloatArray) -> Se
 
 
 def blend_to_bound(matrix: FloatArray, prior: FloatArray, bound: float) -> FloatArray:
-    """Mix a matrix with a uniform answer, as little as makes `worst_posterior` at most `bound`.
+    """Mix a matrix with the least fraction of a uniform answer for `worst_posterior` ≤ `bound`.
 
-    With m outputs and h_yx = q_y(x) − δ r_y, mixing in a fraction t makes h into
-    (1 − t) h + t (p_x − δ)/m, which is at most 0 for every h > 0 once
-    t = max h/(h + (δ − p_x)/m).
+    With m outputs and h_yx = q_y(x) − δ r_y, mixing in a fraction t gives
+    (1 − t) h + t (p_x − δ)/m, at most 0 for every h > 0 once t = max h/(h + (δ − p_x)/m).
 
     ``matrix``: shape (..., m, n). ``prior``: shape (n,).
     """

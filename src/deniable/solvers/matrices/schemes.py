@@ -23,7 +23,7 @@ EPSILON_MARGIN = 1e-12
 """ε is accounted from integers later: so far below it, as a fraction, rounding stays below it."""
 
 _SLACK = 1e-15
-"""Of privacy and the worst posterior, which are about 1: a limit missed by rounding is kept."""
+"""Tolerance of privacy and worst posterior (of size 1) for limits missed by rounding."""
 
 
 def warner(n_categories: int, truth_probability: float) -> FloatArray:
@@ -41,7 +41,7 @@ def warner(n_categories: int, truth_probability: float) -> FloatArray:
 
 
 def uniform_perturbation(n_categories: int, retention: float) -> FloatArray:
-    """Keep the answer with probability q, otherwise replace it by a uniform draw, shape (n, n).
+    """Leave the answer unchanged with probability q, else replace it by a uniform draw, (n, n).
 
     Source: Agrawal, Srikant and Thomas 2005; Huang and Du, section III.B.
     """
@@ -61,7 +61,7 @@ def frapp(n_categories: int, gamma: float) -> FloatArray:
     _check(n_categories, 0.0, "gamma")
     if math.isinf(gamma):
         return np.eye(n_categories)
-    # Not by way of p, whose 1 − p would lose the digits of a large λ.
+    # Computed without p, because 1 − p would lose the digits of a large λ.
     matrix = np.ones((n_categories, n_categories))
     np.fill_diagonal(matrix, gamma)
     return np.asarray(matrix / (gamma + n_categories - 1))
@@ -122,7 +122,7 @@ def blank_answer(n_categories: int, truth_probability: float) -> FloatArray:
 
 
 def blank_answer_at(prior: FloatArray, least_privacy: float) -> float:
-    """The t of `blank_answer` at a given privacy: A = max p + t (1 − max p)."""
+    """Return the t of `blank_answer` at a given privacy: A = max p + t (1 − max p)."""
     most = float(prior.max())
     if not 0.0 <= least_privacy <= 1.0 - most:
         raise InputError(f"privacy: it must be from 0 to {1.0 - most:.6g}, one less max p")
@@ -132,10 +132,10 @@ def blank_answer_at(prior: FloatArray, least_privacy: float) -> float:
 def warner_at(
     prior: FloatArray, least_privacy: float, most_posterior: float | None = None
 ) -> float:
-    """The largest p, from 1/n on, for which Warner's matrix keeps both promises.
+    """Return the largest p ≥ 1/n for which Warner's matrix is within both limits.
 
-    Both A and the worst posterior grow with p on [1/n, 1], and so does the accuracy of the
-    estimate: bisection, returning the end that keeps the promise.
+    Both A and the worst posterior increase with p on [1/n, 1], as does the accuracy of the
+    estimate: bisection, returning the end within the limits.
 
     ``prior``: shape (n,).
 
@@ -161,20 +161,21 @@ def warner_at(
             f"{1.0 - float(prior.max()):.6g}, and the worst posterior is never below "
             f"{float(prior.max()):.6g}"
         )
-    return _last_kept(kept, low, high)
+    return _last_within(kept, low, high)
 
 
 def gamma_at(epsilon: float) -> float:
-    """The λ of `frapp` for ε-LDP, in nats: a little below e^ε, so that rounding never exceeds ε."""
+    """Return the λ of `frapp` for ε-LDP, in nats: slightly below e^ε, so that rounding never
+    exceeds ε."""
     return math.exp(epsilon * (1.0 - EPSILON_MARGIN))
 
 
 def best_subset_selection(limits: Limits) -> FloatArray:
     """k-subset selection with the k of least error within the limits, shape (C(n, k), n).
 
-    Under average privacy the matrices of one k are tT + (1 − t)U, T the truth hidden in a random
-    k-subset and U a uniform subset; error, privacy and the worst posterior are monotone in t, which
-    is taken as large as the limits allow.
+    Under average privacy the matrices of one k are tT + (1 − t)U, T a random k-subset that contains
+    the truth and U a uniform subset; error, privacy and the worst posterior are monotone in t. The
+    largest t within the limits is used.
     """
     n = limits.n_categories
     best: FloatArray | None = None
@@ -192,12 +193,12 @@ def best_subset_selection(limits: Limits) -> FloatArray:
         if error < least:
             best, least = matrix, error
     if best is None:
-        raise InputError("no subset of categories tells enough at this privacy")
+        raise InputError("no subset of categories is informative enough at this privacy")
     return best
 
 
 def _most_truthful(limits: Limits, truth: FloatArray) -> FloatArray:
-    """tT + (1 − t)U for the largest t, to rounding, that keeps limits of average privacy."""
+    """Return tT + (1 − t)U for the largest t, to rounding, within limits of average privacy."""
     assert limits.success is not None
     success, delta = limits.success, limits.most_posterior
     uniform = 1.0 / len(truth)
@@ -212,13 +213,13 @@ def _most_truthful(limits: Limits, truth: FloatArray) -> FloatArray:
             and (delta is None or worst_posterior(matrix, limits.prior) <= delta + _SLACK)
         )
 
-    return mixed(1.0 if kept(1.0) else _last_kept(kept, 0.0, 1.0))
+    return mixed(1.0 if kept(1.0) else _last_within(kept, 0.0, 1.0))
 
 
-def _last_kept(kept: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisect to neighbouring doubles; return the one that is kept. `low` is, `high` is not."""
+def _last_within(within: Callable[[float], bool], low: float, high: float) -> float:
+    """Bisect to neighbouring doubles; return the one that is within. `low` is, `high` is not."""
     while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if kept(middle) else (low, middle)
+        low, high = (middle, high) if within(middle) else (low, middle)
     return low
 
 

@@ -2,15 +2,14 @@
 
 One generation: fitness of population Q and archive V, environmental selection into the next V,
 binary tournament, crossover and mutation into the next Q, repair of Q to the worst-case bound δ,
-and an exchange with the optimal set Ω, which keeps the best matrix found for each level of privacy.
-It is a heuristic: `frontier` says how far its front is from what is possible, and `hypervolume` and
-`outer_hypervolume` measure how much of the privacy–error plane it covers beside the most that any
-mechanism could.
+and an exchange with the optimal set Ω, the best matrix found for each level of privacy. It is a
+heuristic: `frontier` has the distance of its front from the optimum, and `hypervolume` and
+`outer_hypervolume` the covered area of the privacy–error plane and an upper bound of it.
 
-The paper leaves choices open. Here: the random matrices at the start lean to the diagonal by a
-random amount, since outputs can be renamed but crossover mixes only what is named alike; distances
-are measured as in `spea2`; the columns are repaired from left to right, once, and what a later
-column then spoils in an earlier one is mended by mixing in a uniform answer.
+Choices that the paper leaves open: the random matrices at the start lean to the diagonal by a
+random amount, since outputs can be renamed but crossover mixes outputs by name; distances are
+measured as in `spea2`; the columns are repaired from left to right, once, and violations that a
+later repair causes in an earlier column are removed by mixing in a uniform answer.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,13 +34,13 @@ class Options:
     Attributes:
         population_size: N_Q.
         archive_size: N_V.
-        optimal_set_size: N_Ω, the number of levels of privacy that Ω tells apart.
+        optimal_set_size: N_Ω, the number of levels of privacy in Ω.
         crossover_rate: probability that a pair of parents exchanges columns.
         mutation_rate: probability that a child is mutated.
         mutation_step: largest amount by which a mutation changes the chosen entry.
         neighbour: k of the density estimate.
         max_generations: first stop rule.
-        max_stall: second stop rule: generations in a row that left Ω as it was; None for never.
+        max_stall: second stop rule: generations in a row that left Ω unchanged; None for never.
     """
 
     population_size: int = 100
@@ -97,11 +96,11 @@ class Generation:
     """The state after a generation, for a progress bar or a check; do not modify it.
 
     Attributes:
-        number: how many generations have been completed.
-        archive: V as environmental selection left it, before the exchange with Ω.
+        number: completed generations.
+        archive: V after environmental selection, before the exchange with Ω.
         population: Q after the exchange.
-        n_optimal: how many levels of privacy Ω holds a matrix for.
-        stall: generations in a row that left Ω as it was.
+        n_optimal: levels of privacy with a matrix in Ω.
+        stall: generations in a row that left Ω unchanged.
     """
 
     number: int
@@ -117,8 +116,8 @@ class SearchResult:
 
     Attributes:
         front: the matrices of Ω that no other of Ω dominates, by rising privacy.
-        n_generations: how many it took.
-        stopped_by: which stop rule ended it.
+        n_generations: number of generations.
+        stopped_by: the stop rule that applied.
     """
 
     front: Matrices
@@ -223,7 +222,7 @@ class _Run:
     def crossover(self, parents: FloatArray) -> FloatArray:
         """Random pairs exchange all columns to the right of a random line (section V.E).
 
-        The last of an odd number is passed on as it is.
+        The last of an odd number is passed on unchanged.
         """
         n_pairs = len(parents) // 2
         children = parents[self.generator.permutation(len(parents))]
@@ -236,10 +235,9 @@ class _Run:
         return children
 
     def mutate(self, matrices: FloatArray) -> FloatArray:
-        """Change one entry of one column, and the others of it so that it still sums to 1.
-
-        What is added to the entry is taken from the others in proportion to them; what is
-        subtracted is given to the others in proportion to 1 minus them (section V.F).
+        """Change one entry of one column, and the others so that it still sums to 1: an increase is
+        taken from the others in proportion to them, a decrease added in proportion to 1 minus them
+        (section V.F).
         """
         draw = self.generator
         at = np.flatnonzero(draw.random(len(matrices)) < self.options.mutation_rate)
@@ -291,9 +289,8 @@ class _Run:
         return result
 
     def exchange(self, members: Matrices) -> tuple[Matrices, bool]:
-        """Update Ω and the members by each other, in place of the worse (section V.H).
-
-        Returns the members, and whether Ω has changed.
+        """Update Ω and the members by each other, replacing the worse (section V.H); return the
+        members, and whether Ω has changed.
         """
         omega = self.optimal
         size = len(omega)
@@ -326,7 +323,7 @@ def _join(one: Matrices, other: Matrices) -> Matrices:
 def hypervolume(privacy: FloatArray, error: FloatArray, reference: float) -> float:
     """The area dominated by some points, over privacy from 0 and ln(error) up to a reference.
 
-    Errors span decades, so the area is taken on their logarithms, as they are plotted.
+    Errors span decades, so the area is taken on their logarithms.
 
     ``privacy``: shape (m,). ``error``: shape (m,), above 0.
     """
@@ -340,7 +337,7 @@ def hypervolume(privacy: FloatArray, error: FloatArray, reference: float) -> flo
 def outer_hypervolume(
     levels: FloatArray, bounds: FloatArray, most_privacy: float, reference: float
 ) -> float:
-    """At least the `hypervolume` of any set of mechanisms, from lower bounds on their errors.
+    """Return an upper bound on the `hypervolume` of any mechanisms, from lower bounds on errors.
 
     The least possible error rises with privacy, so the bound at one level holds up to the next.
 
@@ -349,7 +346,7 @@ def outer_hypervolume(
     """
     _check(reference)
     if not len(levels) or levels[0] != 0.0 or (np.diff(levels) <= 0).any():
-        raise InputError("levels: they must rise strictly, and begin with 0")
+        raise InputError("levels: they must rise strictly, from 0")
     widths = np.diff(np.minimum(levels, most_privacy), append=most_privacy)
     return float(widths @ np.maximum(np.log(reference / bounds), 0.0))
 

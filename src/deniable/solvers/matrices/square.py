@@ -1,8 +1,8 @@
-"""Good square response matrices at a given privacy: many starts of an interior-point method.
+"""Square response matrices at a given privacy: many starts of an interior-point method.
 
-With as many outputs as categories the error is no convex function of the matrix, so that the result
-is a local optimum, the best of those found; its ratio to the bound of `frontier` says how much is
-left to gain. Variables are the joint mass q (row y: output, column x: category) and the costs t_y:
+With as many outputs as categories the error is not convex in the matrix, so the result is a local
+optimum, the best of those found; `frontier` bounds its distance from the optimum. Variables are
+the joint mass q (row y: output, column x: category) and the costs t_y:
 
     minimise f = tr(D K⁻¹ D),  K = Σ_y q_y q_yᵀ/(1·q_y),   subject to Σ_y q_y = p,
     q ≥ 0,   t_y ≥ q_y(x),   Σ t ≤ A,   t_y ≤ δ Σ_x q_y(x),
@@ -13,13 +13,13 @@ With u_y = q_y/(1·q_y) a change of q changes K by
 
     dK = Σ_y (dq_y u_yᵀ + u_y dq_yᵀ − (1·dq_y) u_y u_yᵀ)
 
-and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by 2 tr(X dK K⁻¹ dK), which is positive
-(Gauss–Newton: what the curvature of f in K contributes). All starts run at once.
+and f by −tr(X dK), X = K⁻¹ D² K⁻¹. The Hessian is replaced by its positive Gauss–Newton part
+2 tr(X dK K⁻¹ dK). All starts run at once.
 
-*Zeros.* Where the best matrix has an entry 0, an interior-point method ends near 1e−9. Such entries
-matter for nothing but ε, which would be stated as about 20, a number without use, where it is
-unbounded. So they are set to zero. The columns then no longer add up and a limit may be passed by
-as much; the result is therefore mixed with a matrix of the same zeros that keeps the limits with
+*Zeros.* Where the best matrix has an entry 0, an interior-point method ends near 1e−9, which
+matters only for ε: about 20 instead of unbounded. Such entries are set to zero. Column sums and
+limits are then missed slightly, so the result is mixed with a matrix of the same zeros and the
+largest slack, the solution of
 room to spare, the solution of
 
     maximise γ   subject to   Σ_y q_y = p,   0 ≤ q_y(x) ≤ t_y,   Σ t ≤ A − γ,
@@ -48,7 +48,7 @@ class SquareDesign:
         limits: the prior and the required privacy.
         matrix: M[y, x] = Pr[y | x], shape (n, n).
         record_mse: N·MSE of its estimate at the prior.
-        start_record_mse: what each start reached, shape (number of starts,), Warner's first.
+        start_record_mse: N·MSE of each start, shape (number of starts,), Warner's first.
     """
 
     limits: Limits
@@ -57,7 +57,7 @@ class SquareDesign:
     start_record_mse: FloatArray
 
     def ratio(self, lower_bound: float) -> float:
-        """N·MSE over a lower bound on it: at least 1, and how much another mechanism may gain."""
+        """N·MSE over a lower bound on it, at least 1."""
         return self.record_mse / lower_bound
 
 
@@ -81,7 +81,7 @@ def solve(
     starts = _starts(limits, generator, n_starts)
     joint = _Iteration(limits, starts).run(max_iterations, tolerance)
     matrices = joint / joint.sum(axis=1, keepdims=True)
-    # Rounding may have carried a limit away by 1e-10; and Warner's matrix competes as it is.
+    # Rounding may have exceeded a limit by 1e-10; and Warner's matrix competes unchanged.
     fraction = _kept_fraction(matrices, limits)
     matrices = fraction * matrices + (1.0 - fraction) / limits.n_categories
     matrices = np.concatenate([matrices, _warner(limits)[None]])
@@ -93,9 +93,9 @@ def solve(
 
 
 def _with_zeros(design: SquareDesign) -> SquareDesign:
-    """Set the entries to zero that are on their way there, if that costs next to nothing."""
+    """Set the entries to zero that converge to it, if that costs next to no accuracy."""
     limits = design.limits
-    # Interior points leave near 1e−8 of zeros, but near 1e−6 in the column of a rare category.
+    # Interior points end near 1e−8 for zeros, but near 1e−6 in the column of a rare category.
     for least in (1e-4, 1e-5, 1e-6):
         matrix = without_below(design.matrix, least)
         if np.count_nonzero(matrix) == matrix.size or (inside := roomy(matrix > 0, limits)) is None:
@@ -143,8 +143,8 @@ def _starts(limits: Limits, generator: np.random.Generator, n_starts: int) -> Fl
 def _kept_fraction(
     matrices: FloatArray, limits: Limits, inside: FloatArray | float | None = None
 ) -> FloatArray:
-    """By how much each matrix can be mixed into one that keeps the limits, `inside` or the uniform
-    answer, so that the mixture keeps them too; the largest fractions, shape (b, 1, 1)."""
+    """Return the largest fraction of each matrix in a mixture within the limits with `inside` or a
+    uniform answer, shape (b, 1, 1)."""
     if inside is None:
         inside = 1.0 / matrices.shape[1]
     high = np.ones((len(matrices), 1, 1))
@@ -162,7 +162,7 @@ def _slacks(limits: Limits) -> tuple[FloatArray, FloatArray]:
     n = limits.n_categories
     size = n * n + n
     places = np.arange(n * n)
-    own = n * n + np.repeat(np.arange(n), n)  # t_y beside each q_y(x)
+    own = n * n + np.repeat(np.arange(n), n)  # t_y for each q_y(x)
     if limits.success is None:
         assert limits.epsilon is not None
         shares = np.tile(limits.prior, n)
@@ -201,7 +201,7 @@ class _Iteration:
         self.point = np.concatenate([joint.reshape(len(joint), -1), self._costs(joint)], axis=1)
 
     def _costs(self, joint: FloatArray) -> FloatArray:
-        """t_y strictly between what q_y asks for and what A and δ, or ε, allow."""
+        """Return t_y strictly between the minimum for q_y and the limits by A and δ, or ε."""
         success, delta = self.limits.success, self.limits.most_posterior
         if success is None:
             assert self.limits.epsilon is not None
@@ -386,8 +386,8 @@ def without_below(matrix: FloatArray, least: float) -> FloatArray:
 
 
 def roomy(support: npt.NDArray[np.bool_], limits: Limits) -> FloatArray | None:
-    """Return the matrix with zeros off the support that keeps limits of average privacy with the
-    most room; None if none has any.
+    """Return the matrix with zeros off the support and the largest slack under limits of average
+    privacy; None if none has any.
 
     ``support``: where entries may be above zero, shape (n, n).
     """

@@ -2,8 +2,8 @@
 
 Forty-five tables of nine attributes (nine marginals, 36 pairs) are estimated from every release.
 The squared error of a table is averaged over its cells, then over tables. The truth is the table
-that was randomized: only the randomization is random. What others offer is drawn too, from its
-description, and by the public package where that is installed.
+that was randomized: only the randomization is random. Published alternatives are drawn from their
+descriptions, and by the public package where that is installed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ RSRFD = "rsrfd"
 SMP = "smp"
 LEVELS, QUICK_LEVELS = (1.0, 2.0, 4.0, 8.0), (1.0, 8.0)
 COMPLETE_CASES = 45_222
-"""People in both files of whom nothing is missing: what the stated variances are for."""
+"""Complete cases of both files, for which the stated variances hold."""
 
 STATED: dict[str, tuple[float, float, float, float]] = {
     "optimal": (7.5e-4, 1.7e-4, 4.0e-5, 1.2e-5),
@@ -79,7 +79,7 @@ COVERED = 0.935, 0.965
 """Between which shares of the intervals should hold the truth."""
 
 FARTHEST = 5.0
-"""Standard errors by which a mean over releases may differ from what is expected."""
+"""Standard errors by which a mean over releases may differ from its expectation."""
 
 
 def sampling_error(
@@ -108,7 +108,7 @@ def sampling_error(
 
 @dataclass(frozen=True)
 class Offered:
-    """What somebody else offers, drawn as it is described, at a level.
+    """A published alternative, drawn as described, at a level.
 
     Args:
         method: one of ``OFFERS``, or RS+RFD, whose fake values are drawn here from the true shares:
@@ -137,7 +137,7 @@ def run_offers(
     setting: Setting,
     stream: int,
 ) -> list[Offered]:
-    """Return the errors of what others offer.
+    """Return the errors of published alternatives.
 
     Args:
         columns: codes per attribute, shape (n,) each.
@@ -215,9 +215,9 @@ class Numbers:
         people: of the data.
         levels: totals, in nats.
         n_releases: of every method at every level.
-        released: what came out, by level and method.
+        released: results by level and method.
         sampled: the predicted error of SMP's marginals, by level.
-        offered: what others offer, drawn from its description.
+        offered: published alternatives, drawn from their descriptions.
         others: the public package's methods; empty where it is not installed.
     """
 
@@ -353,7 +353,7 @@ def estimable(released: Sequence[Released]) -> Judged:
 
 
 def reached(n: Numbers) -> Judged:
-    """Judge the errors of forms against what was found before."""
+    """Judge the errors of forms against earlier results."""
     factors = {}
     for level, stated_ in REACHED.items():
         kinds = n.released[level, "forms"].kinds
@@ -365,7 +365,7 @@ def reached(n: Numbers) -> Judged:
         for level in n.levels
     ]
     return Judged(
-        f"{', '.join(texts)}; at the most {factors[worst]:.2f} times what is stated ({worst}), at "
+        f"{', '.join(texts)}; at most {factors[worst]:.2f} times the stated one ({worst}), at "
         f"the least {min(factors.values()):.2f}",
         all(factor <= 1.1 for factor in factors.values()),
         all(factor <= 1.5 for factor in factors.values()),
@@ -415,7 +415,7 @@ def fewest(n: Numbers) -> Judged:
     )
 
 
-# Tables, the figure and what is said with numbers.
+# Tables, the figure and values of sentences.
 
 
 def _error_rows(n: Numbers) -> Rows:

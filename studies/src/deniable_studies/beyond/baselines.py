@@ -1,26 +1,26 @@
-"""What others offer for records of several attributes, in closed form.
+"""Published alternatives for records of several attributes, in closed form.
 
 RS+FD and SMP (Arcolezi and others 2021), SMP with every oracle and with several questions, one
-random pair of attributes each, and PrivUnit. What an offer is worth is the information I of
+random pair of attributes each, and PrivUnit. The worth of an alternative is the information I of
 docs/proofs/forms.md: an unbiased cell of an attribute with a categories has, at the uniform truth,
 the variance (a − 1)/(a² I) for one row; I of a pattern law is φ².
 
 *RS+FD* (random sampling plus fake data; Arcolezi, Couchot, Al Bouna and Xiao, 2021, with k-ary
 randomized response) draws one attribute uniformly, answers it by k-ary randomized response at a
 level ε', and fills the others with uniform values. *SMP* draws one attribute the same way, answers
-it at a level ε, says which it was, and reports nothing else.
+it at a level ε, reports which one, and no other.
 
 RS+FD is a pattern law. Its density against uniform records is
 
-    f(S) = (1/k) Σ_i (a_i p_i if i is kept, else a_i p_i e^{−ε'}),  p_i = e^{ε'}/(e^{ε'} + a_i − 1),
+    f(S) = (1/k) Σ_i (a_i p_i if i ∉ S, else a_i p_i e^{−ε'}),  p_i = e^{ε'}/(e^{ε'} + a_i − 1),
 
-so that f(nothing changed)/f(everything changed) = e^{ε'}: its level for a whole record is ε', the
+so that f(none changed)/f(all changed) = e^{ε'}: its level for a whole record is ε', the
 level of the one answer. The authors take ε' = ln(k(e^ε − 1) + 1) for a guarantee of ε
 ("amplification by sampling"). That is the largest ratio between records that differ in *one*
 attribute: max f(S)/f(S∪i) = 1 + (e^{ε'} − 1)/k = e^ε for equal category counts. Sampling amplifies
-nothing for records that differ everywhere, because whichever attribute is drawn, it differs.
+zero for records that differ everywhere, since every drawn attribute differs.
 
-Whatever the pair of attributes, at least one of the two is uniform, so φ of a pair is 0: no table
+For every pair of attributes at least one of the two is uniform, so φ of a pair is 0: no table
 of two attributes can be estimated.
 """
 
@@ -57,7 +57,7 @@ def fake_data_attenuation(n_attributes: int, n_categories: int, answer_epsilon: 
 
 
 def fake_data_given_rest(n_attributes: int, answer_epsilon: float) -> float:
-    """Return ln(1 + (e^{ε'} − 1)/k): what someone who knows the other true values learns of an
+    """Return ln(1 + (e^{ε'} − 1)/k): level, given the other true values, of an
     attribute under RS+FD, in nats, where all attributes have equally many categories."""
     k = n_attributes
     return answer_epsilon + math.log1p((k - 1) * math.exp(-answer_epsilon)) - math.log(k)
@@ -157,7 +157,7 @@ def share_variance(n_categories: Sequence[int], information: Sequence[float]) ->
 
 
 def questions(n_categories: Sequence[int], epsilon: float, m: int, oracle: str) -> list[float]:
-    """Return I of every attribute if m random attributes are asked of each person, each at ε/m.
+    """Return I of every attribute if each person answers m random attributes, each at ε/m.
 
     With m = 1 that is SMP, with all of them SPL.
     """
@@ -228,7 +228,7 @@ def one_pair(n_categories: Sequence[int], epsilon: float, oracle: str) -> NDArra
     the cell of one random pair of attributes (the collection step of CALM, Zhang and others 2018).
 
     Returns:
-        Shape (k, k). Whatever one answer tells of a cell it tells of each of its interactions.
+        Shape (k, k). The information on a cell is that on each of its interactions.
     """
     n = np.asarray(n_categories)
     cells, place = np.unique(np.multiply.outer(n, n), return_inverse=True)
@@ -267,4 +267,4 @@ SHARES: Mapping[str, Callable[[Sequence[int], float], list[float]]] = {
     "pair-response": lambda n, e: list(np.diagonal(one_pair(n, e, "response"))),
     "pair-subset": lambda n, e: list(np.diagonal(one_pair(n, e, "subset"))),
 }
-"""I of every attribute under what others offer, from category counts and the record's ε."""
+"""I of every attribute under published alternatives, from category counts and the record's ε."""

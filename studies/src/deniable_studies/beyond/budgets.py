@@ -1,4 +1,4 @@
-"""What a method makes of one level for the whole record: identical attributes, one point.
+"""Methods at one ε for the whole record: identical attributes, one point.
 
 A point is (categories a, attributes k, ε of the record); one attenuation φ describes every
 marginal, another every pair. Rows needed for equally accurate tables go with 1/φ². Nothing here is
@@ -30,7 +30,7 @@ SMP, SUBSETS = "smp", "smp-subset"
 FORMS, FORMS_SHARES = "forms", "forms-shares"
 ONE_PAIR = "pair-subset"
 OFFERED = (SMP, SUBSETS, "m-of-k", "privunit", ONE_PAIR)
-"""What others offer that is no pattern law."""
+"""Published alternatives that are no pattern laws."""
 ALL = (*DESIGNED, FORMS, FORMS_SHARES, RSFD, RSFD_STATED, *OFFERED)
 
 VANISHED = 1e-9
@@ -39,12 +39,12 @@ VANISHED = 1e-9
 
 @dataclass(frozen=True)
 class Budget:
-    """Where a law is looked at: identical attributes under one level for the record.
+    """A budget: identical attributes under one ε for the record.
 
     Args:
         n_categories: a, of every attribute.
         n_attributes: k.
-        epsilon: the level asked for, in nats.
+        epsilon: the requested ε, in nats.
     """
 
     n_categories: int
@@ -64,7 +64,7 @@ class Point:
         method: which.
         epsilon: the record's level of the law as it is drawn, in nats.
         attribute_epsilon: of an attribute seen alone, in nats; None where there is no such number.
-        marginal: φ of one attribute; for forms and what is ``OFFERED`` that of a law worth as much.
+        marginal: φ of one attribute; for forms and ``OFFERED`` that of an equally accurate law.
         pair: φ of two attributes, with its sign, or as above; None where no pair is ever seen.
         given_rest: the largest ``epsilon_given_rest``, in nats.
         optimal_epsilon: for ``balanced``, the smallest record level at the same attribute levels.
@@ -81,13 +81,13 @@ class Point:
 
     @property
     def cost(self) -> float | None:
-        """What cap and floor of ``balanced`` cost: ε above the optimum's, as a part of it."""
+        """Cost of cap and floor of ``balanced``: ε above the optimum's, as a part of it."""
         return None if self.optimal_epsilon is None else self.epsilon / self.optimal_epsilon - 1
 
 
 @cache
 def point(budget: Budget, method: str) -> Point:
-    """Return a method of ``ALL`` at a budget; designed once, however often it is looked at."""
+    """Return a method of ``ALL`` at a budget; designed once."""
     a, k, epsilon = budget.n_categories, budget.n_attributes, budget.epsilon
     if method in DESIGNED:
         designed = design(Schema.anonymous([a] * k), epsilon=epsilon, method=method)
@@ -150,7 +150,7 @@ def most_attenuation(budget: Budget) -> float:
 
 
 def parts_of_cost(balanced: Point) -> tuple[float, float]:
-    """Return what the cap alone and the floor alone cost at a balanced law's levels.
+    """Return the cost of the cap alone and of the floor alone at a balanced law's levels.
 
     Args:
         balanced: a point of that method.

@@ -1,4 +1,4 @@
-"""Do intervals hold the truth as often as they say, by how many people are in a cell.
+"""Coverage of intervals by the number of people in a cell.
 
 People are drawn from one made-up population; they are released by the sampler that releases use;
 every marginal, every table of two attributes and the table of all three is estimated; and each
@@ -6,7 +6,7 @@ cell's interval holds its truth or does not. For target ``table`` the same peopl
 and again, for ``population`` they are drawn anew each time.
 
 The shipped intervals are score intervals that are made longer where errors come in few steps
-(:mod:`deniable.estimate.intervals`). Beside them plain
+(:mod:`deniable.estimate.intervals`), and plain
 ones are measured, estimate ± z standard errors: these take the variance at the estimate through the
 released counts; where these are few, a count that is too low gives an estimate and a variance that
 are both too low, and the interval misses.
@@ -47,9 +47,9 @@ LARGE = len(GROUPS) - 1
 AT_LEAST_ELEVEN = 4
 
 SLACK = 0.01
-"""What the project's own tests allow between coverage and level in cells of 200 records or more."""
+"""Tolerance of the project's tests between coverage and level in cells of 200 records or more."""
 LEAST = tuple(level**STEPS_ALLOWED for level in LEVELS)
-"""What intervals are made to hold at ``LEVELS``, where errors come in few steps."""
+"""Coverage that intervals are built for at ``LEVELS``, where errors come in few steps."""
 ERRORS = 4.0
 """Standard errors that a measured coverage may be off by chance."""
 
@@ -62,7 +62,7 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """What is released, and what is asked of it.
+    """A release and its queries.
 
     Args:
         method: how.
@@ -146,7 +146,7 @@ def cases(*, quick: bool) -> Iterator[Case]:
 
 
 def sweep(setting: Setting) -> list[Group]:
-    """Return what came out for every case."""
+    """Return the results of every case."""
     chosen = list(cases(quick=setting.quick))
     n_releases = releases(quick=setting.quick)
     found: list[Group] = []
@@ -198,7 +198,7 @@ def cover(case: Case, n_releases: int, setting: Setting, stream: int) -> list[Gr
     """Release again and again, and count the intervals that hold the truth.
 
     Args:
-        case: what.
+        case: the release and its queries.
         n_releases: how often.
         setting: for seeds and progress.
         stream: of the seeds.
@@ -356,7 +356,7 @@ def mixed_up(groups: Sequence[Group]) -> Judged:
     )
 
 
-# The table, the figures and what is said with numbers.
+# The table, the figures and values of sentences.
 
 
 def _rows(groups: Sequence[Group]) -> Rows:

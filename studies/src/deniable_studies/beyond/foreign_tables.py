@@ -1,9 +1,8 @@
-"""Whether a table can have come from its mechanism: how often that look errs, and what it sees.
+"""Errors and power of the test whether a table can be its mechanism's output.
 
-Tables are made by the sampler that releases use and looked at by what refuses them
-(:mod:`deniable.estimate.consistency`). What is looked at is made by the mechanism itself; is what
-the people truly are; is made by the same method at twice or half the ε; or has columns in each
-other's place.
+Tables are drawn by the sampler of releases and tested by :mod:`deniable.estimate.consistency`. They
+are the mechanism's output, the true table, the output of the same method at twice or half the ε, or
+the output with two columns exchanged.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +47,7 @@ Codes = list[NDArray[Any]]
 
 @dataclass(frozen=True)
 class People:
-    """Who is drawn from.
+    """A population.
 
     Args:
         name: of them.
@@ -65,7 +64,7 @@ class People:
     shares: NDArray[np.float64] | None = None
 
     def draw(self, n: int, generator: np.random.Generator) -> Codes:
-        """Return the codes of so many of them."""
+        """Return the codes of a sample of the given size."""
         chosen = generator.choice(len(self.codes[0]), size=n, p=self.shares)
         return [column[chosen] for column in self.codes]
 
@@ -86,7 +85,7 @@ class People:
 
 
 def one_kind() -> People:
-    """People who all have the first category of everything."""
+    """People with the first category of every attribute."""
     return People(
         "one kind",
         Schema.anonymous(SIZES),
@@ -115,14 +114,14 @@ def adult(setting: Setting) -> People | None:
 
 @dataclass(frozen=True)
 class Case:
-    """Tables that were looked at.
+    """Tables that were tested.
 
     Args:
         people: whose.
-        method: of the mechanism that is said to have made them.
+        method: of their stated mechanism.
         epsilon: its ε for the record, in nats.
         rows: of a table.
-        table: what it is.
+        table: its kind.
         p_values: one for each table.
     """
 
@@ -136,7 +135,7 @@ class Case:
     def __str__(self) -> str:
         return (
             f"{self.people}, {self.method}, ε = {self.epsilon:g}, {self.rows:,} rows: "
-            f"{self.share(REFUSED_BELOW):.0%} told"
+            f"{self.share(REFUSED_BELOW):.0%} detected"
         )
 
     def share(self, level: float) -> float:
@@ -157,7 +156,7 @@ def look(
 
     Args:
         people: whose.
-        method, epsilon: of what is said to have made them.
+        method, epsilon: of their stated mechanism.
         rows: of a table.
         tables: by what a table is, what makes it; ``HONEST`` is among them.
         n_tables: of each.
@@ -209,7 +208,7 @@ class Numbers:
 
     Args:
         honest: tables that the mechanism made, many of each case.
-        told: tables of every kind.
+        told: tested tables of every kind.
     """
 
     honest: Sequence[Case]
@@ -278,20 +277,20 @@ def false_alarms(cases: Sequence[Case]) -> Judged:
 
 
 def told_from(cases: Sequence[Case], rows: int, partly: Callable[[list[Case]], bool]) -> Judged:
-    """Judge whether nine of ten tables are told in every case from so many rows on.
+    """Judge whether nine of ten tables are detected in every case from a number of rows on.
 
     Args:
         cases: of one kind of table.
-        rows: so many.
+        rows: least number of rows.
         partly: whether the claim holds in part.
     """
     large = [case for case in cases if case.rows >= rows]
     if not large:
-        return Judged("no tables of so many rows", fully=False, tested=False)
+        return Judged("no tables of this size", fully=False, tested=False)
     least = min(large, key=lambda case: case.share(REFUSED_BELOW))
     told = sum(_is_told(case) for case in large)
     return Judged(
-        f"told in {told} of {len(large)} cases; the least is {least}",
+        f"detected in {told} of {len(large)} cases; the least is {least}",
         told == len(large),
         partly(large),
         values={"case": least},
@@ -326,7 +325,7 @@ def passes(cases: Sequence[Case]) -> Judged:
     )
 
 
-# The tables, the figures and what is said with numbers.
+# The tables, the figures and values of sentences.
 
 
 def _told_rows(cases: Sequence[Case]) -> TableRows:
@@ -395,7 +394,7 @@ def _draw_power(canvas: "MatplotlibFigure", cases: Sequence[Case]) -> None:
             panel.set_xscale("log")
             panel.xaxis.set_minor_formatter("")
             grid(panel)
-        panels[row][0].set_ylabel("share of tables told")
+        panels[row][0].set_ylabel("share of tables detected")
     for panel in panels[-1]:
         panel.set_xlabel("rows")
     letter(

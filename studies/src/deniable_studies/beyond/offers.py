@@ -1,4 +1,4 @@
-"""What others offer, drawn: every person's answer, and the estimates of shares and of pairs.
+"""Published alternatives, drawn: answers, and estimates of shares and pairs.
 
 The protocols are those of :mod:`deniable_studies.beyond.baselines`, as their papers have them, with
 random hashes for hash functions. Estimates are unbiased and not projected. Draws are numpy's: this
@@ -33,12 +33,12 @@ ONE_QUESTION: Mapping[str, str] = {
     "smp-hashing": "hashing",
     "smp-subset": "subset",
 }
-"""SMP, by what answers its one question."""
+"""SMP, by the response to its one question."""
 
 ONE_PAIR: Mapping[str, str] = {"pair-response": "response", "pair-subset": "subset"}
 
 OFFERS = (*ONE_QUESTION, "m-of-k", "privunit", *ONE_PAIR)
-"""What can be drawn."""
+"""All methods here."""
 
 
 def draw_offer(
@@ -55,7 +55,7 @@ def draw_offer(
         columns: codes per attribute, shape (n,) each.
         n_categories: of the attributes, shape (k,).
         epsilon: of the record, in nats.
-        random: what is drawn from.
+        random: generator.
     """
     if name == "privunit":
         return _direction(columns, n_categories, epsilon, random), {}
@@ -83,9 +83,9 @@ def draw_realistic_fake_data(
 
     Args:
         columns: codes per attribute, shape (n,) each.
-        priors: what fake values are drawn from, per attribute.
+        priors: distribution of fake values, per attribute.
         epsilon: of the one answer, and so of the record, in nats.
-        random: what is drawn from.
+        random: generator.
     """
     n, k = len(columns[0]), len(columns)
     answered = random.integers(0, k, n)
@@ -197,7 +197,7 @@ def _one_pair(
         cells = columns[i][rows].astype(np.intp) * shape[1] + columns[j][rows]
         table = _shares(cells, shape[0] * shape[1], epsilon, oracle, random).reshape(shape)
         tables[i, j] = table
-        # What the pairs tell of an attribute is weighed by its information.
+        # The pairs' estimates of an attribute are weighted by their information.
         weight = rows.sum() * told(oracle, shape[0] * shape[1], epsilon)
         for attribute, axis in ((i, 1), (j, 0)):
             summed[attribute] += weight * table.sum(axis=axis)

@@ -25,7 +25,7 @@ PACKAGE = "multi-freq-ldpy"
 
 SPL = "spl"
 SMP = {"smp": "GRR", "smp-better": "ADP", "smp-subset": "SS", "smp-hashing": "LH"}
-"""SMP, by the package's names for what answers its one question."""
+"""SMP, by the package's names for the response to its one question."""
 
 NAMES = (SPL, *SMP, RSFD)
 
@@ -45,8 +45,8 @@ class _Solution:
     """A method of the package.
 
     Args:
-        client: (tuple of codes, sizes, d, ε) → what one person sends.
-        aggregate: (what was sent, sizes, d, ε) → one array of shares per attribute.
+        client: (tuple of codes, sizes, d, ε) → one person's message.
+        aggregate: (messages, sizes, d, ε) → one array of shares per attribute.
     """
 
     client: Callable[..., Any]
@@ -74,7 +74,7 @@ def shares(
         name: one of ``NAMES``.
         columns: codes per attribute, shape (n,) each.
         n_categories: of the attributes, shape (k,).
-        epsilon: what the package calls the privacy guarantee, in nats.
+        epsilon: the package's "privacy guarantee", in nats.
     """
     solution = _solution(name)
     sizes, d = [int(n) for n in n_categories], len(n_categories)
@@ -101,8 +101,8 @@ class PeerRun:
     """A baseline as the public package runs it.
 
     Args:
-        method: ``spl``, one of ``SMP``, ``rsfd`` (asked for so that the record's level is the
-            total) or ``rsfd-as-stated`` (asked for the total, so that the record's level is above
+        method: ``spl``, one of ``SMP``, ``rsfd`` (requested such that the record's ε is the
+            total) or ``rsfd-as-stated`` (requested with the total, so that the record's ε is above
             it).
         asked: the total, in nats.
         measured: mean squared error of marginals (negative estimates set to 0, then divided by the
@@ -137,7 +137,7 @@ def run_peers(
     truths = [
         np.bincount(c, minlength=a) / len(c) for c, a in zip(columns, n_categories, strict=True)
     ]
-    # Asked for ln(1 + (e^ε − 1)/k) RS+FD answers at ε, which is then the record's level.
+    # At ln(1 + (e^ε − 1)/k) RS+FD answers at ε, which is then the record's level.
     nominal = fake_data_given_rest(len(n_categories), epsilon)
     runs = [
         (SPL, SPL, epsilon),

@@ -20,7 +20,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis
-from deniable.models.question import ModelQuestion
+from deniable.models.question import ModelQuery
 from deniable.models.smoothing import Smooth
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 N_PEOPLE = 20_000
 RARE = (0.0, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5)
 EDGES = (0.0, 3e-4, 3e-3, 0.02, 0.1)
-"""Upper ends of the groups of true shares; the last group has what is above."""
+"""Upper ends of the groups of true shares; the last group is above."""
 GROUPS = ("0", "to 0.03 %", "to 0.3 %", "to 2 %", "to 10 %", "above")
 WAYS = ("estimate", "smooth", "model", "predict", "combine")
 
@@ -77,7 +77,7 @@ class Group:
         group: place in ``GROUPS``.
         n_numbers: how many.
         marked: the part of them that is marked.
-        held: of those not marked, the part that holds the truth; NaN if there is none.
+        held: of those not marked, the part that holds the truth; NaN if all are marked.
         standard_error: of ``held`` where it is ``LEAST``.
     """
 
@@ -99,7 +99,7 @@ Said = Iterator[tuple[str, Array, Array, list[dict[str, Any]]]]
 
 
 def ask(mechanism: Mechanism, random: np.random.Generator, seed: int) -> Said:
-    """Release once for every question, and yield what is said."""
+    """Release once for every query, and yield the numbers."""
     for names in (("kind",), ("kind", "sex")):
         true, counts = drawn(mechanism, names, random)
         (shares,) = Shares(names, target="population").answer(Counts.of(mechanism, counts))
@@ -110,7 +110,7 @@ def ask(mechanism: Mechanism, random: np.random.Generator, seed: int) -> Said:
     for response in ("kind", "ill"):
         of, counts = drawn(mechanism, (response, "sex"), random)
         axes = [Axis(name, CATEGORIES[name]) for name in (response, "sex")]
-        question = ModelQuestion(f"{response} ~ sex")
+        question = ModelQuery(f"{response} ~ sex")
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(of) - np.log(of[:1])
             truth = np.stack([logs[1:, 0], logs[1:, 1] - logs[1:, 0]], axis=1).ravel()
@@ -168,7 +168,7 @@ def copies_of(
 def cover(
     method: str, epsilon: float, n_releases: int, setting: Setting, stream: int
 ) -> list[Group]:
-    """Release again and again, and count what holds."""
+    """Release repeatedly, and count intervals that cover."""
     more = {"pairs": 0.5} if method == "forms" else {}
     mechanism = design(SCHEMA, epsilon=epsilon, method=method, **more).mechanism  # type: ignore[arg-type]
     random = setting.generator(30, stream)

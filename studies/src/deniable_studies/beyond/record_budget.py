@@ -1,6 +1,4 @@
-"""One level for the whole record, and what each method makes of it (`budgets`), over a grid of
-budgets; nothing here is random.
-"""
+"""Methods at one ε for the whole record (`budgets`), over a grid of budgets, without randomness."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -101,7 +99,7 @@ def grid(*, quick: bool) -> Iterator[Budget]:
 
 @dataclass(frozen=True)
 class Printed:
-    """A row of the table "what it buys", as this project has stated it.
+    """A row of the table of gains, as stated by this project.
 
     Args:
         budget: where.
@@ -135,7 +133,7 @@ HALF_UNITS: tuple[tuple[float, float, float, float], ...] = (
 
 @dataclass(frozen=True)
 class Bought:
-    """What came out for a row of the table "what it buys".
+    """Results for a row of the table of gains.
 
     Args:
         printed: the row.
@@ -178,7 +176,7 @@ class Bought:
 
 
 def bought(setting: Setting) -> list[Bought]:
-    """Return what came out for every row of ``PRINTED``.
+    """Return the results for every row of ``PRINTED``.
 
     The balanced law of 20 attributes takes ten seconds to find and is left out of a quick run.
     """
@@ -206,7 +204,7 @@ def optimal_pair(n_categories: int, n_attributes: int, epsilon: float) -> float:
 
 def vanishing_up_to(n_categories: int, n_attributes: int) -> float:
     """Return, to 0.0005 nats, the record level up to which the optimum of identical attributes
-    leaves nothing of any pair; 0 if it leaves something at 0.5 nats."""
+    wipes out every pair; 0 if some pair survives at 0.5 nats."""
     low, high = 0.5, 6.0
     if abs(optimal_pair(n_categories, n_attributes, low)) >= VANISHED:
         return 0.0
@@ -224,7 +222,7 @@ EXAMPLE_EPSILON = 4.0
 
 
 def example_saving() -> tuple[float, float]:
-    """Return what ``deniable share`` states that the shipped example saves: marginals, pairs."""
+    """Return the stated saving of the shipped example: marginals, pairs."""
     stated = design(Schema.anonymous(EXAMPLE), epsilon=EXAMPLE_EPSILON).account.saving
     assert stated is not None
     assert stated.pairs is not None
@@ -254,9 +252,9 @@ class Numbers:
 
     Args:
         points: every method at every budget.
-        bought: the rows of the table "what it buys".
+        bought: the rows of the table of gains.
         accounted: RS+FD as its authors set it, see :func:`accounted_fake_data`.
-        example: what is saved on the shipped example; None in a quick run.
+        example: saving on the shipped example; None in a quick run.
     """
 
     points: Points
@@ -278,7 +276,7 @@ def measure(setting: Setting) -> Numbers:
 
 
 def judge_bought(rows: Sequence[Bought]) -> Judged:
-    """Judge the table "what it buys"."""
+    """Judge the table of gains."""
     triples = [t for r in rows for t in zip(r.stated, r.computed, r.half_units, strict=True)]
     right = sum(abs(stated - found) <= half * (1 + 1e-9) for stated, found, half in triples)
     farthest = max(abs(found / stated - 1) for stated, found, _ in triples)
@@ -290,7 +288,7 @@ def judge_bought(rows: Sequence[Bought]) -> Judged:
 
 
 def judge_cap(rows: Sequence[Bought]) -> Judged:
-    """Judge what the balanced law loses of the optimum's attenuations."""
+    """Judge the loss of the balanced law in attenuations against the optimum."""
     lost = {row.lost: row for row in rows if row.lost is not None}
     marginals, pairs = zip(*lost, strict=True)
     most = lost[max(lost, key=lambda both: both[1])]
@@ -309,7 +307,7 @@ def judge_cap(rows: Sequence[Bought]) -> Judged:
 
 
 def judge_cost(points: Points) -> Judged:
-    """Judge what cap and floor cost in ε."""
+    """Judge the cost of cap and floor in ε."""
     costs = {p.budget: 100 * (p.cost or 0.0) for p in points.of("balanced")}
     large = {b: cost for b, cost in costs.items() if b.n_attributes >= 10}
     small = [cost for b, cost in costs.items() if b.n_attributes < 10]
@@ -326,7 +324,7 @@ def judge_cost(points: Points) -> Judged:
 
 
 def judge_given_rest(points: Points) -> Judged:
-    """Judge what someone who knows the rest can learn."""
+    """Judge ε given the rest."""
     wrong = []
     for budget in points.budgets:
         kronecker, optimal, balanced = (
@@ -393,7 +391,7 @@ def judge_never_worse(points: Points) -> Judged:
 
 
 def judge_forms(points: Points) -> Judged:
-    """Judge forms for shares alone against everything else, and against what is possible."""
+    """Judge forms for shares alone against all other methods and the bound of all mechanisms."""
     worst, where, ahead = 0.0, "", 0
     for budget in points.budgets:
         own = points.at(budget, FORMS_SHARES).marginal
@@ -462,9 +460,9 @@ def judge_amplification(accounted: Sequence[tuple[Budget, float, float]]) -> Jud
     return Judged(
         f"kept in {sum(holds)} of {len(holds)} cases; at {budget} the record's ε is {epsilon:.2f}; "
         + (
-            "epsilon_given_rest is the ε asked for in every case"
+            "epsilon_given_rest is the requested ε in every case"
             if rest
-            else "nor is epsilon_given_rest the ε asked for"
+            else "nor is epsilon_given_rest the requested ε"
         ),
         all(holds),
         any(holds),
@@ -482,7 +480,7 @@ def judge_example(example: tuple[float, float] | None) -> Judged:
     )
 
 
-# Tables, figures and what is said with numbers.
+# Tables, figures and values of sentences.
 
 
 def _sampling_remark(points: Points) -> str:
@@ -496,9 +494,9 @@ def _sampling_remark(points: Points) -> str:
     return (
         f"For marginals alone SMP needs fewer rows than the optimum at {len(ahead)} of "
         f"{len(ratios)} budgets, at the best {ahead[best]:.2f} times fewer ({best}); at the "
-        f"worst it needs {behind:.1f} times as many. It leaves nothing for tables of two "
-        "attributes, and someone who knows the rest learns up to the whole ε of the attribute that "
-        "is answered. Who needs only shares at a small ε is better served by it."
+        f"worst it needs {behind:.1f} times as many. It permits no tables of two "
+        "attributes, and given the rest the answered attribute's level is the whole ε. For shares "
+        "alone at a small ε it is the better choice."
     )
 
 
@@ -547,7 +545,7 @@ def _line(
     value: Callable[[Point], float | None],
     **more: Any,
 ) -> None:
-    """Draw a method over budgets; what is missing or has vanished leaves a gap."""
+    """Draw a method over budgets; missing and vanished values leave a gap."""
     values = [value(points.at(b, method)) for b in budgets]
     y = [math.nan if v is None or abs(v) < VANISHED else abs(v) for v in values]
     if method == RSFD_STATED:
@@ -576,13 +574,13 @@ def _draw_attenuation(canvas: "MatplotlibFigure", points: Points) -> None:
         below.set_xticks(_TICKS)
     panels[0][0].set_ylabel("φ of a marginal")
     panels[1][0].set_ylabel("|φ| of a pair")
-    titles = [f"{what}, k = {k:,}" for what in ("marginals", "pairs") for k in _SIZES]
+    titles = [f"{kind}, k = {k:,}" for kind in ("marginals", "pairs") for k in _SIZES]
     letter(panels.ravel(), titles)
     legend(canvas, panels[0][0], ncols=3)
 
 
 def _limit(axes: "Axes", points: Points, budgets: Sequence[Budget], x: Sequence[float]) -> None:
-    """Draw what no mechanism saves more than."""
+    """Draw the bound of all mechanisms."""
     products = [points.at(budget, "kronecker").marginal for budget in budgets]
     most = [
         (most_attenuation(budget) / product) ** 2
@@ -622,7 +620,7 @@ def _draw_saving(canvas: "MatplotlibFigure", points: Points) -> None:
         below.set_xlabel("number of attributes k")
     panels[0][0].set_ylabel("saving, marginals (times)")
     panels[1][0].set_ylabel("saving, pairs (times)")
-    titles = [f"{what}, ε = {level:g}" for what in ("marginals", "pairs") for level in levels]
+    titles = [f"{kind}, ε = {level:g}" for kind in ("marginals", "pairs") for level in levels]
     letter(panels.ravel(), titles)
     legend(canvas, panels[0][0], ncols=3)
 

@@ -114,13 +114,13 @@ class Released:
     Args:
         method: one of ``DRAWN``.
         epsilon: of the record as drawn, in nats.
-        asked: the total that was asked for, in nats.
+        asked: the requested total, in nats.
         given_rest: largest ``epsilon_given_rest``, in nats.
         marginals, pairs: their errors; None if no such table can be estimated.
         refused: pairs that cannot be estimated at all.
         exact: the variance of a share, and of a cell of two attributes, where the true table is
             uniform, as estimates of a population; None for pairs if one cannot be estimated.
-        covered: under forms, the share of 95 % intervals that hold the truth, by what they are of.
+        covered: under forms, the share of 95 % intervals that cover the truth, by kind of number.
     """
 
     method: str
@@ -135,7 +135,7 @@ class Released:
 
     @property
     def kinds(self) -> dict[str, Errors]:
-        """The errors that there are, by what they are of."""
+        """The errors by kind of number."""
         both = {"marginals": self.marginals, "pairs": self.pairs}
         return {kind: errors for kind, errors in both.items() if errors is not None}
 
@@ -234,7 +234,7 @@ class _Covered:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Covered shares, by what the intervals are of."""
+        """Coverage by kind of number."""
         return {kind: held / n for kind, (held, n) in self._held.items()}
 
 

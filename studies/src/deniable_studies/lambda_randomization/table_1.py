@@ -36,7 +36,7 @@ PRINTED: tuple[tuple[tuple[float, float, float], tuple[int, int, int], int], ...
 """λ, strength per attribute and joint strength in per cent, as the table has them."""
 
 IN_THE_TEXT = (0.9, 0.5, 0.4)
-"""What section 6 gives as the λ of the first scenario; the table has (0.9, 0.8, 0.7)."""
+"""λ of the first scenario in section 6; the table has (0.9, 0.8, 0.7)."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Scenario:
 
     @property
     def printed_sum_over_four(self) -> float | None:
-        """A quarter of the sum of the printed strengths: what the printed joint column holds."""
+        """A quarter of the sum of the printed strengths: the printed joint column."""
         return None if self.printed_attributes is None else sum(self.printed_attributes) / 4
 
 
@@ -148,7 +148,7 @@ def _uniform() -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Everything that the study rests on; nothing of it is random."""
+    """All numbers of the study, none of them random."""
 
     scenarios: Sequence[Scenario]
     inverse: Inverse

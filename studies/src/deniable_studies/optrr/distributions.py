@@ -39,7 +39,7 @@ def gamma_case() -> Case:
 
 
 def effort(setting: Setting) -> Effort:
-    """Return what is spent on each prior."""
+    """Return the effort for each prior."""
     return QUICK if setting.quick else FULL
 
 
@@ -47,7 +47,7 @@ def effort(setting: Setting) -> Effort:
 def gamma_front(setting: Setting) -> Matrices:
     """Return the search's front under the gamma prior; searched once for all studies that need it.
 
-    Settings that differ in nothing but whom they tell of progress are equal.
+    Settings that differ only in their progress callback are equal.
     """
     generator = setting.generator(_STREAM, 0)
     return search_front(gamma_case().shares, DELTA, effort(setting), generator, setting)
@@ -55,7 +55,7 @@ def gamma_front(setting: Setting) -> Matrices:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Everything that the study rests on: what was spent on each prior, and what came out."""
+    """All numbers of the study: effort and results for each prior."""
 
     effort: Effort
     gamma: Comparison

@@ -1,4 +1,4 @@
-"""Fronts of square matrices and the exact bound: what the studies of Huang and Du's VI share.
+"""Fronts of square matrices and the exact bound, for all studies of Huang and Du, section VI.
 
 A point of a front is a matrix's privacy (how often the best guess of one answer is wrong) and the
 mean squared error of the shares that are estimated from its answers, both at one prior.
@@ -36,7 +36,7 @@ LEVEL_OF_OMEGA = 1e-3
 
 # Privacy is a sum of products: of two values nearer than this none is the more private.
 _EQUAL = 1e-12
-# Levels of the bound keep off the ends of what is possible by this part of it.
+# Margin of the bound's privacy values at both ends, as a part of the possible range.
 _MARGIN = 0.02
 # A bound holds to rounding; the mechanism that attains it comes as near as this.
 _ROUNDING = 1e-9
@@ -81,7 +81,7 @@ class Case:
 
     @property
     def most_private(self) -> float:
-        """1 − max p: nobody can be guessed worse than from the prior alone."""
+        """1 − max p: the error of the best guess from the prior alone."""
         return 1.0 - max(self.prior.shares)
 
 
@@ -90,7 +90,7 @@ class Level:
     """The least errors at one level of privacy, per record (N·MSE); None where there is no matrix.
 
     Args:
-        privacy: at least so much is asked for.
+        privacy: least requested privacy.
         bound: no mechanism of any number of answers has a smaller error.
         warner, search, square: of the best matrix of each that is private enough.
     """
@@ -107,7 +107,7 @@ class Comparison:
     """Both fronts and the bound for one case.
 
     Args:
-        case: of what.
+        case: the experiment.
         warner: Warner's front, by rising privacy.
         search: the front of the search, by rising privacy.
         levels: by rising privacy.
@@ -183,7 +183,7 @@ def search_front(
         delta: δ.
         effort: generations and sizes.
         generator: draws everything.
-        setting: told of progress.
+        setting: for its progress callback.
     """
     options = search.Options(
         population_size=effort.population,
@@ -255,7 +255,7 @@ def search_and_compare(
 
 
 def compare(case: Case, effort: Effort, found: Matrices, setting: Setting) -> Comparison:
-    """Compute Warner's front and the bound beside the search's front.
+    """Compute Warner's front and the bound for the search's front.
 
     Args:
         case: prior and δ.
@@ -302,7 +302,7 @@ def ratios(levels: Sequence[Level], method: str) -> list[float]:
     return [error / bound for error, bound in errors if error is not None]
 
 
-# Judges of what several experiments claim.
+# Judges of claims of several experiments.
 
 
 def beaten_by_case(comparisons: Sequence[Comparison]) -> dict[str, Beaten]:
@@ -336,7 +336,7 @@ def _not_beaten(b: Beaten) -> str:
     parts = []
     if b.n_beyond:
         parts.append(
-            f"{count(b.n_beyond)} more private than any matrix that the search kept (its front "
+            f"{count(b.n_beyond)} more private than any matrix of the search (its front "
             f"ends at privacy {b.ends[0]:.4f}, Warner's at {b.ends[1]:.4f}, where errors grow "
             "without end)"
         )
@@ -368,7 +368,7 @@ def lower_on_average(comparisons: Sequence[Comparison]) -> Judged:
 
 
 def nearest_to_the_bound(comparisons: Sequence[Comparison]) -> Judged:
-    """Judge whether the search is nearer to what is possible than Warner at each level."""
+    """Judge whether the search is nearer to the bound than Warner at each level."""
     nearer = [
         level.search / level.bound < level.warner / level.bound
         for c in comparisons
@@ -399,7 +399,7 @@ PRIVACY = "privacy: how often the best guess is wrong"
 ERROR = f"MSE of a share, {N_RECORDS:,} people"
 LABELS = {"square": "best square matrix", "bound": "least possible"}
 
-# The plot ends where the errors are so many times the largest bound shown.
+# The plot ends at this multiple of the largest bound shown.
 _TOP = 8.0
 _MARKERS = 22
 
@@ -411,7 +411,7 @@ def draw_fronts(axes: "Axes", comparison: Comparison) -> None:
     axes.set_yscale("log")
     least = float(comparison.warner.record_mse[0]) / N_RECORDS
     lowest, highest = 0.6 * min(bound), max(_TOP * max(bound), 1.5 * least)
-    # The bound rises with privacy: between two levels the lower one's is what has been proved.
+    # The bound rises with privacy: between two levels the lower one's is proved.
     axes.fill_between(xs, bound, lowest, step="post", color="#E8E8E8", linewidth=0, zorder=0)
     plot_method(
         axes, "bound", xs, bound, label=LABELS["bound"], marker=".", markersize=4, markevery=1

@@ -60,8 +60,8 @@ class Point:
 
     Args:
         method: warner or search.
-        level: the privacy that was asked for.
-        privacy: what the matrix has.
+        level: the requested privacy.
+        privacy: of the matrix.
         inversion: mean squared error of the inversion estimate, computed.
         iterative: that of the iterative estimate, by simulation.
         standard_error: of ``iterative``.
@@ -77,16 +77,16 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What was simulated, and what no unbiased linear estimate can do better than.
+    """Simulations, and the bound of all unbiased linear estimates.
 
     Args:
         points: by method and rising level.
         bound: (privacy, least mean squared error of linear unbiased estimates), rising.
         ends: least and most privacy of each method's front.
-        printed_sum: what the limit of equation (3) as printed sums to, for the search's matrices:
+        printed_sum: sum of the limit of equation (3) as printed, for the search's matrices:
             the farthest from 1.
         size: how much was simulated.
-        effort: what was spent on the search.
+        effort: of the search.
     """
 
     points: Sequence[Point]
@@ -145,7 +145,7 @@ def point_at(
 
     Args:
         front: by rising privacy.
-        level: privacy asked for.
+        level: requested privacy.
         method: whose front it is.
         prior: the true distribution, shape (n,).
         size: how many data sets.
@@ -174,7 +174,7 @@ def point_at(
 
 
 def printed_limit(matrix: FloatArray, frequencies: FloatArray) -> FloatArray:
-    """Iterate equation (3) as it is printed: Σ_j P*(c_j) θ_{i,j} P(c_j) over Σ_j θ_{i,j} P(c_j).
+    """Iterate equation (3) as printed: Σ_j P*(c_j) θ_{i,j} P(c_j) over Σ_j θ_{i,j} P(c_j).
 
     Args:
         matrix: M[y, x] = θ_{y,x}, shape (n, n).

@@ -54,7 +54,7 @@ class Numbers:
     Args:
         effort: spent on each front.
         fronts: both fronts and the bound, at each δ.
-        squares: privacy and worst posterior of a square matrix that is asked for privacy 1 − δ, at
+        squares: privacy and worst posterior of a square matrix for requested privacy 1 − δ, at
             each δ.
         others: the least privacy that further, shorter runs of the search reach at the first δ.
         spent: on each of these.
@@ -85,11 +85,11 @@ def measure(setting: Setting) -> Numbers:
 
 
 def normal_shares(deviations: float, *, tails: bool, n_categories: int = 10) -> list[float]:
-    """Return a normal distribution cut into bins of equal width within so many deviations.
+    """Return a normal distribution cut into bins of equal width within a number of deviations.
 
     Args:
         deviations: the outer edges, in standard deviations from the mean.
-        tails: whether what lies beyond belongs to the outer bins; otherwise it is left out.
+        tails: whether the outer bins include the tails; otherwise these are left out.
         n_categories: how many bins.
     """
     edges = np.linspace(-deviations, deviations, n_categories + 1)
@@ -103,7 +103,7 @@ def normal_shares(deviations: float, *, tails: bool, n_categories: int = 10) -> 
 def least_private_square(
     delta: float, n_starts: int, generator: np.random.Generator
 ) -> tuple[float, float]:
-    """Return privacy and worst posterior of a square matrix that is asked for privacy 1 − δ."""
+    """Return privacy and worst posterior of a square matrix for requested privacy 1 − δ."""
     prior = np.array(from_distribution("normal,10").shares)
     limits = average_limits(prior, 1.0 - delta, delta)
     with threadpool_limits(1):

@@ -1,1 +1,1 @@
-"""Yamamoto and Shibuya: laws for whole records, their heuristic, and what they are good for."""
+"""Yamamoto and Shibuya: laws for whole records, their heuristic, and their applications."""

@@ -58,7 +58,7 @@ TOLERANCES = (NEAR_OPTIMAL, 1.02, 1.05, 1.1)
 """Further meanings of "almost exact", for the table of thresholds; verdicts use the first."""
 RISE_LEVELS = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 RISE_SIZES = 8
-"""Up to so many categories two attributes at a level of 2 or more are in cases I and II."""
+"""Largest number of categories with two attributes at a level of 2 or more in cases I and II."""
 SMALL_LEVELS = (0.5, 1.0, 1.5, 2.0)
 """Equal levels at which two attributes of up to 15 categories reach cases III and IV."""
 
@@ -89,7 +89,7 @@ def draw_counts(generator: np.random.Generator, k: int) -> tuple[list[int], list
 
 
 def draw_same(generator: np.random.Generator, k: int) -> tuple[list[int], list[float]]:
-    """Return an instance with ε_i = 3 and a_i uniform in 2 to 15 whatever k."""
+    """Return an instance with ε_i = 3 and a_i uniform in 2 to 15 for every k."""
     return generator.integers(FEWEST, SAME_MOST + 1, k).tolist(), [LEVEL] * k
 
 

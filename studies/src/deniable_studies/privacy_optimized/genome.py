@@ -101,7 +101,7 @@ class Laws:
     """Mechanisms for k SNPs that spend the same total.
 
     Args:
-        total: ε of a record under the heuristic, in nats: what the others may spend.
+        total: ε of a record under the heuristic, in nats: the total of the others.
         mechanisms: by method, ``kronecker``, ``heuristic`` and ``optimal``.
         gap: how far ε of the optimum can be above the least possible for its levels, in nats.
     """
@@ -112,13 +112,13 @@ class Laws:
 
 
 def laws(levels: Sequence[float]) -> Laws:
-    """Return the three methods at the total that the heuristic comes to.
+    """Return the three methods at the heuristic's total.
 
-    The heuristic is asked for levels and achieves others. Kronecker divides its total in their
+    The heuristic achieves other levels than requested. Kronecker divides its total in their
     ratio, as the authors do; the optimum divides it evenly.
 
     Args:
-        levels: asked of the heuristic, one per SNP in nats, shape (k,).
+        levels: requested of the heuristic, one per SNP in nats, shape (k,).
     """
     schema = Schema.anonymous([N_CATEGORIES] * len(levels))
     heuristic = design(
@@ -159,7 +159,7 @@ def channel_of(keep_probability: float) -> tuple[TableMap, TableMap]:
 
 @dataclass(frozen=True)
 class Tested:
-    """What the released tables say.
+    """Statistics of the released tables.
 
     Args:
         naive: the paper's χ² of the released counts, shape (n_snps,).
@@ -184,7 +184,7 @@ def examine(released: NDArray[np.int64], keep_probability: Sequence[float]) -> T
     return Tested(statistic(released), np.array(corrected), np.array(p_values))
 
 
-# Runs: accuracy over k, and p-values where nothing is to be found.
+# Runs: accuracy over k, and p-values under independence.
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Run:
 
 
 def accuracy(setting: Setting, n_runs: Mapping[int, int]) -> list[Run]:
-    """Return all runs, so many for every k."""
+    """Return all runs, the same number for every k."""
     work = [(k, number) for k, many in n_runs.items() for number in range(many)]
     whole = sum(k + 30 for k, _ in work)
     runs, done = [], 0
@@ -291,7 +291,7 @@ def _as_in_the_notebook(
 
 @dataclass(frozen=True)
 class PValues:
-    """P-values of SNPs that have nothing to do with the disease, ascending.
+    """P-values of SNPs that are independent of the disease, ascending.
 
     Args:
         corrected: of the corrected test.
@@ -333,7 +333,7 @@ class Numbers:
 
     Args:
         runs: of every method at every k.
-        null: p-values where there is nothing to find.
+        null: p-values under independence.
     """
 
     runs: Sequence[Run]
@@ -390,7 +390,7 @@ def half(runs: Sequence[Run]) -> Judged:
 
 
 def heights(runs: Sequence[Run]) -> Judged:
-    """Are the printed averages what comes out?"""
+    """Judge the printed averages."""
     ours = {m: means(runs, m, "naive") for m in IN_THE_NOTEBOOK}
     near = [abs(ratio - 1) <= 0.1 for m in ours for ratio in _ratios(ours[m], _printed(runs, m))]
     return Judged(
@@ -450,7 +450,7 @@ def unbiased(runs: Sequence[Run]) -> Judged:
 
 
 def uniform(null: PValues) -> Judged:
-    """Are p-values uniform where there is nothing to find?"""
+    """Judge whether p-values are uniform under independence."""
     n = len(null.corrected)
     distance = float(kstest(null.corrected, "uniform", method="asymp").statistic)
     limit = 1.63 / math.sqrt(n)
@@ -465,7 +465,7 @@ def uniform(null: PValues) -> Judged:
     )
 
 
-# Tables, figures and what is said with numbers.
+# Tables, figures and values of sentences.
 
 
 def _accuracy_rows(runs: Sequence[Run]) -> Rows:
@@ -566,7 +566,7 @@ def _draw_p_values(canvas: "MatplotlibFigure", null: PValues) -> None:
         axes.plot([least, 1], [least, 1], color=GREY, linewidth=0.8, label="uniform")
         for values, look, label in (
             (null.corrected, {"color": BLACK, "linestyle": "-"}, "corrected"),
-            (null.naive, {"color": "#D55E00", "linestyle": "--"}, "released table as it stands"),
+            (null.naive, {"color": "#D55E00", "linestyle": "--"}, "released table, uncorrected"),
         ):
             axes.plot(
                 np.maximum(values, least), fractions, drawstyle="steps-post", label=label, **look

@@ -1,6 +1,6 @@
-"""Instances of section V-A of Yamamoto and Shibuya: what each method gives the whole record.
+"""Instances of section V-A of Yamamoto and Shibuya: each method's ε for the whole record.
 
-Their heuristic changes some of the levels that it is asked for. The authors compare it with the
+Their heuristic changes some of the requested levels. The authors compare it with the
 optimum at the levels that it *achieved*, and put those on the axis; here the optimum at the levels
 *requested* stands beside it.
 """
@@ -28,7 +28,7 @@ ATTRIBUTES = (3, 5, 7, 10)
 """The numbers of attributes of the panels (a) to (d)."""
 
 NEAR_OPTIMAL = 1.01
-"""A law is "almost exactly optimal" if its ε is at most so many times the optimum's."""
+"""A law is "almost exactly optimal" if its ε is at most this multiple of the optimum's."""
 
 NEARLY_ALL = 0.95
 
@@ -39,12 +39,12 @@ class Instance:
 
     Args:
         n_categories: a_i, shape (k,).
-        requested: ε_i asked for, shape (k,).
+        requested: ε_i as requested, shape (k,).
         achieved: ε_i under the heuristic's law, shape (k,).
         heuristic: ε of the record under the heuristic.
         optimum_requested: ε of the record under method ``optimal`` at the requested levels.
         optimum_achieved: the same at the levels that the heuristic achieved.
-        gap: what the certificates leave open, the larger of the two optima's.
+        gap: of the certificates, the larger of the two optima's.
         linear_program: ε of the record by the linear program at the requested levels; None if it
             was not solved.
         given_rest: largest ratio of an attribute's ε against someone who knows the rest of the
@@ -106,7 +106,7 @@ class Instance:
 
     @property
     def kept(self) -> bool:
-        """Whether the heuristic kept every level."""
+        """Whether the heuristic reached every requested level."""
         return not (self.n_raised or self.n_lowered)
 
     @property
@@ -132,7 +132,7 @@ def solve_instance(
     Args:
         n_categories: a_i, shape (k,).
         levels: requested ε_i in nats, shape (k,).
-        linear_program: whether the linear program is solved beside the optimum.
+        linear_program: whether the linear program is solved too.
     """
     schema = Schema.anonymous(n_categories)
     rough = design(schema, attribute_epsilon=levels, method="heuristic", allow_changed_levels=True)

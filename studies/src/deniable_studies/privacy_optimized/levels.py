@@ -52,7 +52,7 @@ CLEARLY_SMALLER = 0.8
 """A median ε of the record at most so large a part of Σ ε_i is "significantly stronger"."""
 
 
-# What is judged of Figures 3 and 4 too (`category_counts`).
+# Judges for Figures 3 and 4 too (`category_counts`).
 
 
 def per_k(values: Mapping[int, float], form: str) -> str:
@@ -65,7 +65,7 @@ def stronger(draws: Draws, further: str = "") -> Judged:
 
     Args:
         draws: of the figure; the verdict rests on them.
-        further: what more is known, put after what was found.
+        further: additions to the result.
     """
     optimum = {k: median(i.optimum_achieved / i.sum_achieved for i in d) for k, d in draws.items()}
     rough = {k: median(i.heuristic / i.sum_achieved for i in d) for k, d in draws.items()}
@@ -98,7 +98,7 @@ def fraction_near(
 
     Args:
         draws: all.
-        x: what they are ordered by.
+        x: their order.
         near: whether a draw is near-optimal.
         upper: whether the largest third is meant, or the smallest.
     """
@@ -167,7 +167,7 @@ def summary_rows(draws: Draws) -> Rows:
 
 
 def given_rest_text(draws: Draws) -> str:
-    """Return how many times its own ε_i the worst attribute has against who knows the rest."""
+    """Return how many times its own ε_i the worst attribute has given the rest."""
     return per_k({k: max(i.given_rest for i in d) for k, d in draws.items()}, ".1f")
 
 
@@ -181,7 +181,7 @@ TOTAL_ATTRIBUTES = 7
 POOR_START = (1.5, 1.4, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0)
 """Levels with which the heuristic starts badly: the first two are small. An example, not a draw."""
 MORE_ATTRIBUTES = (4, 6, 8, 12)
-"""Beside the paper's, for the threshold; no verdict depends on them."""
+"""Besides the paper's, for the threshold; no verdict depends on them."""
 _BOOTSTRAP, _COMPARED, _WORSE = 100, 101, 102
 """Streams of the generator."""
 
@@ -205,7 +205,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Bought:
-    """What a total of 20 nats for the record buys seven attributes with five categories.
+    """Levels of seven attributes with five categories at a total of 20 nats for the record.
 
     Args:
         optimum: Σ ε_i (as achieved) at that ε, on the straight line through the draws.
@@ -288,7 +288,7 @@ def measure_levels(setting: Setting) -> LevelNumbers:
 def threshold(
     instances: Sequence[Instance], generator: np.random.Generator, resamples: int
 ) -> Threshold:
-    """Return the threshold of one k, with a bootstrap of so many resamples."""
+    """Return the threshold of one k, with a bootstrap."""
     x = np.array([i.sum_achieved for i in instances])
     good = np.array([i.near_achieved for i in instances])
     again = []
@@ -475,7 +475,7 @@ def equations(agreement: Agreement) -> Judged:
 
 
 def certificates(draws: Draws) -> Judged:
-    """The proof that comes with every optimum, and the linear program beside it."""
+    """Judge the proof of every optimum against the linear program."""
     every = [i for d in draws.values() for i in d]
     gap = max(i.gap for i in every)
     checked = [

@@ -69,13 +69,13 @@ PRACTICAL = 60.0
 
 @dataclass(frozen=True)
 class Scale:
-    """What is timed.
+    """A timed method.
 
     Args:
         sizes: numbers of attributes by method and range of levels.
         runs: instances per size.
         least_runs: instances per size in any case.
-        patience: processor seconds per size after which no run is begun beyond the least.
+        patience: processor seconds per size after which no run beyond the least starts.
         effect_runs: runs for each setting of the comparison of settings.
     """
 
@@ -122,7 +122,7 @@ QUICK = Scale(
 
 @dataclass(frozen=True)
 class PrintedRun:
-    """What the printed algorithm returns.
+    """Result of the printed algorithm.
 
     Args:
         values: x_{k,0} to x_{k,k}, shape (k + 1,).
@@ -297,7 +297,7 @@ def _account(timing: Timing, task: Task, solution: Solution, wanted: list[float]
 
 
 def task_of(method: str, counts: Sequence[int]) -> Task:
-    """Return what a method is told beside the levels; its defaults."""
+    """Return a method's inputs besides the levels: its defaults."""
     spec = method_named(method)
     return Task(tuple(counts), spec.given_rest, spec.pair_floor)
 
@@ -310,7 +310,7 @@ def solve_of(method: str) -> Solve:
 
 
 def timed(work: Callable[[], _T]) -> tuple[float, _T]:
-    """Return the processor seconds of a call, and what it returned."""
+    """Return the processor seconds of a call, and its result."""
     start = time.process_time()
     result = work()
     return time.process_time() - start, result
@@ -536,7 +536,7 @@ def _time_rows(timings: Sequence[Timing]) -> Rows:
 
 
 def law_rows(timings: Sequence[Timing]) -> Rows:
-    """Return what was found, without what was measured."""
+    """Return the results without the times."""
     gaps = {id(t): [gap for gap in t.gap if gap is not None] for t in timings}
     return [
         [

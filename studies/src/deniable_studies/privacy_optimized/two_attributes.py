@@ -57,7 +57,7 @@ def compare_with_linear_program(generator: np.random.Generator, n_instances: int
     """Compare equations (10) and (11) with the linear program on random instances.
 
     m and n are uniform in 2 to 15, the levels uniform in 0.1 to 8; instances in cases II and IV are
-    turned round, which is what the paper's "similarly" says.
+    turned round, the paper's "similarly".
     """
     worst = 0.0
     for _ in range(n_instances):

@@ -9,6 +9,7 @@ from deniable.errors import InputError
 from deniable.proofs.problem import SolverError
 from deniable.proofs.rows import Limits, average_limits, closed_form_bound, local_limits, verify
 from deniable.solvers.matrices import frontier, response, schemes
+from unit.proofs.test_rows import random_limits, shrunk_into
 from unit.solvers.matrices.priors import (
     NORMAL_TEN,
     SKEWED,
@@ -19,7 +20,6 @@ from unit.solvers.matrices.priors import (
     subset_selection_record_mse,
     within,
 )
-from unit.solvers.matrices.test_certificate import random_limits, shrunk_into
 
 EVERY_KIND = [
     average_limits([0.7, 0.3], 0.2),
@@ -218,7 +218,7 @@ def test_where_no_mechanism_is_found_there_is_a_bound(monkeypatch: pytest.Monkey
 
 def test_an_error_below_the_proven_bound_is_never_a_result() -> None:
     point = frontier.solve(average_limits(SKEWED, 0.3))
-    with pytest.raises(SolverError, match="mistake of the program"):
+    with pytest.raises(SolverError, match="error of the program"):
         replace(point, record_mse=point.record_mse * (1.0 - 1e-8))
 
 

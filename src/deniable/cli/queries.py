@@ -1,0 +1,404 @@
+"""estimate: a subcommand for each query of a release, an option for each field of the query."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+from cyclopts import App, Parameter
+
+from deniable.cli import console, groups, options
+from deniable.cli.arguments import (
+    ASKED,
+    ESTIMATED,
+    SHOWN,
+    AnswerFile,
+    AsJson,
+    ForceFiles,
+    ReleaseSource,
+    RowOptions,
+    ShowValues,
+)
+from deniable.errors import InputError
+from deniable.estimate.covariance import PairScores
+from deniable.estimate.known import Known
+from deniable.estimate.scores import Scores
+
+if TYPE_CHECKING:
+    from deniable.estimate.question import Question
+    from deniable.estimate.source import Release
+
+QUERIES: dict[str, tuple[str, str, str]] = {
+    "shares": (
+        "estimate.shares:Shares",
+        "Shares, a joint table, or shares within subgroups.",
+        "release --of race,hhi",
+    ),
+    "mean": (
+        "estimate.ordered:Mean",
+        "Mean score of an attribute.",
+        "release --of hours --by race",
+    ),
+    "quantile": (
+        "estimate.ordered:Quantile",
+        "Quantile of an ordered attribute.",
+        "release --of hours --probability 0.9",
+    ),
+    "covariance": (
+        "estimate.covariance:Covariance",
+        "Original covariance of two attributes.",
+        "release --of hours,income",
+    ),
+    "compare": (
+        "estimate.comparing:Comparison",
+        "Differences and ratios of shares or means between two values of a column.",
+        "release --of race --column sex --values f,m",
+    ),
+    "smooth": (
+        "models.smoothing:Smooth",
+        "Table of three attributes or more by the model of all pairs, for small groups.",
+        "release --of race,hhi,whi",
+    ),
+    "independence": (
+        "estimate.independence:Independence",
+        "Test whether two attributes are independent (χ²), and how strongly they go together (V).",
+        "release --of race,hhi",
+    ),
+    "trend": (
+        "estimate.trend:Trend",
+        "Test whether scores go with a status of two values (Cochran–Armitage).",
+        "release --of rs1 --status PHENO1",
+    ),
+    "agreement": (
+        "estimate.agreement:Agreement",
+        "Test whether all forms fit one population.",
+        "release",
+    ),
+    "leverage": (
+        "estimate.leverage:Leverage",
+        "How far one liar in a hundred can move each share.",
+        "release --of race",
+    ),
+    "model": (
+        "models.question:ModelQuery",
+        "Fit a logistic, multinomial, linear or log-linear model through the known randomization.",
+        'release "insured ~ sex + race"',
+    ),
+}
+"""Of each query its class, its help and an example. The first is the query of ``estimate`` alone;
+:class:`~deniable.opened.OpenedRelease` has a method of each name."""
+
+_SEVERAL = ("shares", "leverage")
+"""Queries of several tables from one reading of the rows."""
+_ONLY = {
+    "pairs": ("shares",),
+    "wide": ("shares", "smooth"),
+    "plot": ("shares", "mean", "quantile", "covariance", "compare", "model"),
+    **dict.fromkeys(("formula", "odds_ratios", "predict"), ("model",)),
+}
+"""Options that are no fields, by the queries that have them; the others are common to all."""
+_HOW = ("weights", "level", "method", "target", "known", "scores", "prior", "interpolate")
+"""Fields that the help lists under how it is estimated."""
+
+_READ: dict[Any, tuple[Any, Callable[[Any, str], Any]]] = {
+    Sequence[str]: (str, lambda text, _: text),
+    Sequence[str] | None: (str, lambda text, _: text),
+    Sequence[float] | None: (str, options.numbers),
+    Mapping[str, str]: (list[str], options.pairs),
+    Known: (Path, lambda path, _: path),
+    Scores: (str, lambda text, _: _scores(text)),
+    PairScores: (str, lambda text, _: _pair_scores(text)),
+}
+"""By the type of a field: the type of its option, and the function that reads it."""
+
+estimate_app = App(name="estimate", group_commands=groups.COMMANDS)
+
+
+def _kind(name: str) -> type[Any]:
+    module, _, found = QUERIES[name][0].partition(":")
+    kind: type[Any] = getattr(import_module(f"deniable.{module}"), found)
+    return kind
+
+
+def _fields(kind: type[Any]) -> list[Any]:
+    """Return the fields that are options: without ``where``, which RowOptions has, and without
+    what the query refuses."""
+    left_out = {"where"}
+    left_out |= set() if getattr(kind, "takes_answered", True) else {"answered"}
+    left_out |= set() if getattr(kind, "takes_weights", True) else {"weights"}
+    return [one for one in fields(kind) if one.name not in left_out]
+
+
+_FIELD = re.compile(r"^    (\w+): (.*(?:\n {6,}.*)*)", re.MULTILINE)
+
+
+def _help(kind: type[Any]) -> dict[str, str]:
+    """Return the text of each field, from Args of the class and of those that it extends."""
+    texts: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        _, _, args = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("Args:\n")
+        for name, text in re.findall(
+            r"^    (\w+): (.*(?:\n {6,}.*)*)", args.split("\n\n")[0], re.M
+        ):
+            plain = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", text).replace("``", "")
+            texts[name] = " ".join((plain[0].upper() + plain[1:]).split())
+    return texts
+
+
+def _parameter(kind: type[Any], one: Any, text: str) -> inspect.Parameter:
+    """Return the option of a field."""
+    hint = get_type_hints(kind)[one.name]
+    typed, default = _READ[hint][0] if hint in _READ else hint, one.default
+    if default is MISSING and one.default_factory is MISSING:
+        default = inspect.Parameter.empty
+    elif hint in _READ:
+        typed, default = typed | None, None
+    group = ESTIMATED if one.name in _HOW else ASKED
+    about = Parameter(help=text, negative=f"--no-{one.name}" if default is True else ())
+    kind_of = inspect.Parameter.KEYWORD_ONLY
+    annotation: Any = Annotated[typed, group, about]
+    return inspect.Parameter(one.name, kind_of, default=default, annotation=annotation)
+
+
+def _command(name: str) -> Callable[..., None]:
+    """Return the command of a query, with a signature made of the query's fields."""
+    kind, texts = _kind(name), _help(_kind(name))
+    shown = [_parameter(kind, one, texts.get(one.name, "")) for one in _fields(kind)]
+    if name in _SEVERAL:
+        text = "Attributes of a table: a or a,b; may be repeated for several tables."
+        several = Annotated[list[str] | None, ASKED, Parameter(help=text)]
+        shown[0] = shown[0].replace(annotation=several, default=None)
+    common = list(inspect.signature(_run).parameters.values())[1:-1]
+    common = [one for one in common if name in _ONLY.get(one.name, QUERIES)]
+    own = {one.name for one in common}
+    shown = [one for one in shown if one.name not in own]
+    first = [one for one in common if one.kind is one.POSITIONAL_ONLY]
+
+    def command(*words: Any, **given: Any) -> None:
+        _run(name, *words, **given)
+
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*first, *shown, *common[len(first) :]]
+    )
+    return command
+
+
+def _run(
+    name: str,
+    source: ReleaseSource = None,
+    formula: Annotated[
+        str | None,
+        ASKED,
+        Parameter(
+            name="FORMULA",
+            help="As in R and statsmodels: 'income ~ sex + race'; '~ sex*income' is log-linear.",
+        ),
+    ] = None,
+    /,
+    *,
+    pairs: Annotated[
+        bool, ASKED, Parameter(help="Also the tables of all pairs of randomized attributes.")
+    ] = False,
+    rows: RowOptions | None = None,
+    odds_ratios: Annotated[
+        bool, SHOWN, Parameter(help="Odds ratios instead of their logarithms.")
+    ] = False,
+    predict: Annotated[
+        bool, SHOWN, Parameter(help="Predictions for every combination of covariates.")
+    ] = False,
+    output: AnswerFile = None,
+    wide: Annotated[
+        bool, SHOWN, Parameter(help="With --output: a column per category of the last attribute.")
+    ] = False,
+    plot: Annotated[
+        Path | None, SHOWN, Parameter(help="Also write a plot: a .png or .svg file.")
+    ] = None,
+    force: ForceFiles = False,
+    show_values: ShowValues = False,
+    as_json: AsJson = False,
+    **given: Any,
+) -> None:
+    """Answer a query of a release: print it, and write it to files.
+
+    ``given``: the options of the query's fields.
+    """
+    rows, kind = rows or RowOptions(), _kind(name)
+    hints = get_type_hints(kind)
+    told = {
+        key: _READ[hints[key]][1](value, f"--{key.replace('_', '-')}")
+        if hints[key] in _READ and not isinstance(value, bool)
+        else value
+        for key, value in given.items()
+        if value is not None and key != "of"
+    }
+    level = told.get("level", 0.95)
+
+    def query(of: Any) -> Any:
+        return kind(of, where=rows.where, **told)
+
+    if wide and output is None:
+        raise InputError("--wide is about the file to write; name it with --output")
+    if source is None and name != "shares" and Path(name).is_dir():
+        raise InputError(f"{name} is a query here; the release in that folder is ./{name}")
+    if name == "model":
+        from deniable.cli.modelling import run_model
+
+        if formula is None and source is not None and "~" in source:
+            source, formula = None, source
+        if formula is None:
+            raise InputError('name a release and a formula: estimate model release "y ~ x"')
+        if odds_ratios and predict:
+            raise InputError("--odds-ratios and --predict print one table each; give one of them")
+        asked = query(formula)
+        _ = asked.formulas  # checked before any file is opened
+        with rows.open(source, show_values=show_values) as release:
+            run_model(
+                asked,
+                release,
+                odds_ratios=odds_ratios,
+                predict=predict,
+                output=output,
+                plot=plot,
+                force=force,
+                as_json=as_json,
+            )
+        return
+    of = given.get("of")
+    tables = list(of or ()) if name in _SEVERAL else [of or ()]
+    if name == "shares" and not (tables or pairs):
+        raise InputError("name the attributes to estimate with --of, or take all --pairs")
+    questions = [query(names) for names in tables]  # checked before any file is opened
+    with rows.open(source, show_values=show_values) as release:
+        schema = release.strata.schema
+        attributes = [schema.names[i] for i in schema.protected]
+        if name == "leverage" and not questions:
+            questions = [query([each]) for each in attributes]
+        if pairs:
+            questions += [query(pair) for pair in combinations(attributes, 2)]
+        several = len(questions) > 1 or pairs
+        if several and (wide or plot is not None):
+            raise InputError("--wide and --plot are for one table; name one with --of")
+        if several or not questions:
+            answers = _print_tables(questions, release, level, as_json)
+        else:
+            answers = _print_answers(questions[0], release, level, as_json)
+    if plot is not None:
+        from deniable.estimate.columns import plot_of
+
+        picture = drawn(lambda: plot_of(answers, level), plot, force=force)
+    if output is not None:
+        write_answers(answers, output, level, wide=wide, force=force)
+    if plot is not None:
+        write_plot(plot, picture, force=force)
+    _note_readable(answers)
+
+
+def _print_tables(
+    questions: "Sequence[Question[Any]]", release: "Release", level: float, as_json: bool
+) -> Sequence[Any]:
+    """Print and return the answers to several queries of the same rows."""
+    from deniable.cli.answers import show_answers
+    from deniable.estimate.question import ask_together
+
+    if not questions:
+        raise InputError("there are no two randomized attributes, so there are no pairs")
+    results = ask_together(questions, release)
+    if as_json:
+        both = zip(questions, results, strict=True)
+        plain = [q.to_plain(answers) | answers.selection.to_plain() for q, answers in both]
+        console.print_json({"tables": plain})
+    else:
+        said: set[str] = set()
+        for answers in results:
+            show_answers(answers, level, said)
+    return [answer for answers in results for answer in answers]
+
+
+def _print_answers(
+    question: "Question[Any]", release: "Release", level: float, as_json: bool
+) -> Sequence[Any]:
+    """Print the answers to a query as JSON or as tables, and return them."""
+    from deniable.cli.answers import show_answers
+
+    answers = question.ask(release)
+    if as_json:
+        console.print_json(question.to_plain(answers) | answers.selection.to_plain())
+    else:
+        show_answers(answers, level)
+    return answers
+
+
+def write_answers(
+    answers: Sequence[Any], output: Path, level: float, *, wide: bool = False, force: bool
+) -> None:
+    """Write answers as one table."""
+    from deniable.estimate.columns import caption_of_all, columns_of
+
+    columns = columns_of(answers, level, wide=wide)
+    columns.write(output, caption_of_all(answers, level), overwrite=force)
+    console.note(f"The answer is in {output}")
+
+
+def drawn(draw: Callable[[], Any], path: Path, *, force: bool) -> bytes:
+    """Return a plot as bytes of a file, after a check that the file can be written."""
+    from deniable.atomic_files import refuse_existing
+    from deniable.report.method_styles import figure_bytes
+
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in ("png", "svg"):
+        raise InputError(f"{path}: a plot is a file ending in .png or .svg")
+    refuse_existing(path, overwrite=force)
+    return figure_bytes(draw(), kind)
+
+
+def write_plot(path: Path, picture: bytes, *, force: bool) -> None:
+    """Write the bytes of :func:`drawn`."""
+    from deniable.atomic_files import write_file
+
+    write_file(path, picture, overwrite=force)
+    console.note(f"The plot is in {path}")
+
+
+def _note_readable(answers: Sequence[Any]) -> None:
+    """Print on standard error how much can be read of the tables among some answers."""
+    from deniable.estimate.shares import Estimate
+    from deniable.report.verdict import estimated
+
+    found = [answer.readability.to_plain() for answer in answers if isinstance(answer, Estimate)]
+    if found:
+        console.note(estimated(found))
+
+
+def _scores(text: str) -> Any:
+    """Return the scores of one attribute: numbers, "middle", or None for no text."""
+    if text.strip() in ("", "middle"):
+        return text.strip() or None
+    return options.numbers(text, "--scores")
+
+
+def _pair_scores(text: str) -> Any:
+    """Return the scores of two attributes."""
+    parts = text.split(";")
+    if len(parts) != 2:
+        raise InputError(
+            "--scores: a covariance needs two lists with a semicolon between them, such as "
+            "'0,1;0,1,2'"
+        )
+    return tuple(map(_scores, parts))
+
+
+def __getattr__(name: str) -> Callable[..., None]:
+    """Make the command of a query on demand, so that the others' modules are not loaded."""
+    if name not in QUERIES:
+        raise AttributeError(name)
+    return _command(name)
+
+
+estimate_app.default(_command("shares"))
+for _name, (_, _about, _words) in list(QUERIES.items())[1:]:
+    _about += f"\n\nExample: deniable estimate {_name} {_words}"
+    estimate_app.command(f"{__name__}:{_name}", name=_name, help=_about)

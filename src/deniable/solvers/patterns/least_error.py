@@ -1,0 +1,575 @@
+"""The law of a record level with the least error of shares and of tables of two attributes.
+
+For one row under uniform shares, with v_i = (a_i − 1)/a_i², the mean variances of a cell are
+
+    shares = mean_i v_i/φ_i²,
+    pairs = mean_{i<j} (v_i v_j/φ_ij² + v_i/(a_j² φ_i²) + v_j/(a_i² φ_j²)),
+
+means by importance, of a pair by the product. Minimise J = (1 − θ) log shares + θ log pairs over
+densities f of scores (`scores.py`) under max f ≤ e^ε min f and caps on ε given the rest.
+
+Attenuations are linear in f. Every round solves a convex program for u = f/f₀ within a trust
+region, f₀ the density of the round before: tangents in place of the logarithms, 1/φ_i² of
+attributes as it is, 1/φ_ij² by its quadratic expansion. A cap that is a multiple of the own level
+moves with f: its linearization is used, with a penalised slack, as f₀ may exceed it. Of the limits
+only those are rows of the program that f₀ comes near.
+
+Up to `MOST_PATTERNS` kinds of patterns the scores tell all of them apart. Beyond, costs are in
+proportion to powers of the levels of independent responses at a fixed total, so that they do not
+depend on ε, and the best power is taken.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from deniable.errors import InputError
+from deniable.laws.patterns import FloatArray, IntArray
+from deniable.solvers.patterns.scores import Scores, all_patterns
+from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
+
+DEFAULT_PAIRS = 0.2
+"""θ: how much tables of two count against shares."""
+
+MOST_PATTERNS = 1500
+"""Kinds of patterns up to which scores tell all apart: ten different attributes have 1,024."""
+
+LEAST_MULTIPLE = 1 + 1e-6
+"""Caps of a smaller multiple of the own level leave independent responses only."""
+
+_POWERS = (0.25, 0.75, 1.0)
+_COSTS, _COSTS_EACH = 200, 10
+"""Costs add up to about 200, and to ten per attribute if that is more."""
+
+_REFERENCE = 0.2
+"""Nats per attribute of the total of the independent responses that costs are made from."""
+
+_MOST_GROUPS = 30
+"""Kinds of attributes up to which every pair of kinds is a term of its own."""
+
+_ROUNDS = 30
+_SETTLED = 1e-4
+"""Change of J in a round below which the search ends."""
+
+_REACH, _NEAR = 0.3, 0.5
+"""Part of ε by which a log density may move in a round, and part of a limit within which a limit is
+a row of the program."""
+
+_PENALTY = 30.0
+"""Price of a slack in units of the objective."""
+
+_MARGIN = 1e-5
+"""Part of a limit in nats that the program leaves for what linearization misses."""
+
+_TOLERANCE = 1e-7
+"""Of the solver."""
+
+_NEGLIGIBLE_CURVE = 1e-3
+"""Part of the largest direction of the curvature of pairs below which a direction is left out."""
+
+_NEGLIGIBLE = 1e-9
+"""Measure of scores at either end, times e^ε, that share one density."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeastError:
+    """A law and its errors.
+
+    Attributes:
+        costs: of the attributes, shape (k,).
+        densities: by score, shape (Σ costs + 1,); those of scores without outputs are arbitrary.
+        levels: own levels in nats, shape (k,).
+        caps: on ε given the rest in nats, infinite for none, shape (k,).
+        shares, pairs: mean variance of a cell of an attribute, and of two, for one row.
+        exhaustive: whether the search was over all patterns.
+        program: with the density as it was found, for the certificate.
+    """
+
+    costs: tuple[int, ...]
+    densities: FloatArray
+    levels: FloatArray
+    caps: FloatArray
+    shares: float
+    pairs: float
+    exhaustive: bool
+    program: "Program"
+    density: FloatArray
+
+    @property
+    def objective(self) -> float:
+        """J."""
+        return self.program.value(self.density)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Attributes in kinds, and limits.
+
+    Attributes:
+        n_categories: a of every kind, shape (m,).
+        members: attributes of every kind, shape (m,).
+        epsilon: of the record, in nats.
+        theta: weight of pairs, 0 to 1.
+        importance: of an attribute of every kind, shape (m,).
+        multiple: cap on ε given the rest as a multiple of the own level; infinite for none.
+        limits: caps in nats, infinite for none, shape (m,); the smaller of the two holds.
+        at_most: largest own levels in nats, infinite for none, shape (m,).
+    """
+
+    n_categories: FloatArray
+    members: FloatArray
+    epsilon: float
+    theta: float
+    importance: FloatArray
+    multiple: float
+    limits: FloatArray
+    at_most: FloatArray
+
+    @property
+    def variance(self) -> FloatArray:
+        """v = (a − 1)/a², shape (m,)."""
+        return (self.n_categories - 1) / self.n_categories**2
+
+
+def solve(
+    n_categories: Sequence[int],
+    epsilon: float,
+    *,
+    pairs: float = DEFAULT_PAIRS,
+    importance: Sequence[float] | None = None,
+    multiple: float = 2.0,
+    limits: Sequence[float | None] | None = None,
+    at_most: Sequence[float | None] | None = None,
+) -> LeastError | None:
+    """Return the law of the least error found; None if none was found that keeps the limits.
+
+    `importance`, `limits` and `at_most` have shape (k,); see `Task`.
+
+    >>> found = solve([2, 3, 5], 2.0)
+    >>> found.levels.round(2).tolist(), round(found.objective, 3)
+    ([0.76, 0.92, 1.01], 0.956)
+    """
+    k = checked_problem(n_categories, [1.0] * len(n_categories)).n_attributes
+    if not 0 < epsilon <= MAX_LEVEL:
+        raise InputError(f"epsilon: {epsilon:g} is not in (0, {MAX_LEVEL:g}] nats")
+    if not 0 <= pairs < 1:
+        raise InputError(f"pairs: the weight of pairs {pairs:g} is not in [0, 1)")
+    counted = np.ones(k) if importance is None else np.asarray(importance, dtype=np.float64)
+    capped = optional_limits(limits, k, "limits")
+    most = optional_limits(at_most, k, "at_most")
+    keys = list(zip(n_categories, counted.tolist(), capped.tolist(), most.tolist(), strict=True))
+    kinds = sorted(set(keys))
+    columns = [np.array([kind[j] for kind in kinds], dtype=np.float64) for j in range(4)]
+    members = [keys.count(kind) for kind in kinds]
+    task = Task(
+        columns[0],
+        np.array(members, dtype=np.float64),
+        epsilon,
+        pairs if k > 1 else 0.0,
+        columns[1],
+        multiple,
+        columns[2],
+        columns[3],
+    )
+    place = [kinds.index(key) for key in keys]
+    best: tuple[float, Program, FloatArray] | None = None
+    exhaustive = math.prod(n + 1 for n in members) <= MOST_PATTERNS
+    sizes = [int(a) for a in task.n_categories]
+    levels = independent_levels(task, _REFERENCE * k)
+    if exhaustive:
+        candidates = [all_patterns(sizes, members)]
+    else:
+        total = max(_COSTS, _COSTS_EACH * k)
+        candidates = [_scores(sizes, members, levels**power, total) for power in _POWERS]
+    for scores in candidates:
+        program = Program(task, scores)
+        density = program.solve(program.start(levels))
+        if density is None:
+            continue
+        value = program.value(density)
+        if best is None or value < best[0]:
+            best = value, program, density
+    if best is None:
+        return None
+    _, program, density = best
+    shares, tables = program.errors(density)
+    scores = program.scores
+    return LeastError(
+        tuple(scores.costs[i] for i in place),
+        np.interp(np.arange(scores.values[-1] + 1), scores.values, density[program.merged]),
+        program.levels(density)[place],
+        program.caps(density)[place],
+        shares,
+        tables,
+        exhaustive,
+        program,
+        density,
+    )
+
+
+def independent_levels(task: Task, epsilon: float) -> FloatArray:
+    """Return about the levels of independent responses of least J that add up to ε, shape (m,)."""
+    a, n, v = task.n_categories, task.members, task.variance
+    counted = n * task.importance / (n @ task.importance)
+    most = np.minimum(task.at_most, task.limits)
+    level = np.minimum(np.full(len(a), epsilon / n.sum()), most)
+    for _ in range(60):
+        lift = np.expm1(level)
+        phi = lift / (lift + a)
+        square = v / phi**2
+        pairs = counted * square * (counted @ (square + 1 / a**2)) + counted / a**2 * (
+            counted @ square
+        )
+        gain = (1 - task.theta) * counted * square / (counted @ square)
+        gain = gain + task.theta * pairs / pairs.sum()
+        # The derivative of J by a level, of one attribute; the exponent damps the iteration.
+        slope = gain / n * a * (lift + 1) / (lift * (lift + a))
+        level = level * (slope / slope.mean()) ** 0.3
+        level = np.minimum(level * (epsilon / (n @ level)), most)
+    found: FloatArray = level
+    return found
+
+
+def _scores(
+    sizes: Sequence[int], members: Sequence[int], ratios: FloatArray, total: float
+) -> Scores:
+    """Return scores with whole costs in these ratios that add up to about a total."""
+    costs = np.maximum(1, np.round(ratios / (ratios @ np.array(members)) * total)).astype(int)
+    return Scores(tuple(sizes), tuple(members), tuple(costs.tolist()))
+
+
+class Weights(NamedTuple):
+    """Coefficients of the mean variances.
+
+    Attributes:
+        single, own: of 1/φ² of the kinds in shares and in pairs, shape (m,).
+        double: of 1/φ² of pairs of kinds in pairs, shape (pairs,).
+        pairs: the pairs of kinds.
+        exact: whether every pair of kinds has its own term.
+    """
+
+    single: FloatArray
+    own: FloatArray
+    double: FloatArray
+    pairs: list[tuple[int, int]]
+    exact: bool
+
+
+def weights(task: Task, order: Sequence[float]) -> Weights:
+    """Return the coefficients; many kinds in groups along `order`, shape (m,), for their pairs."""
+    a, n, counted, v = task.n_categories, task.members, task.importance, task.variance
+    m, total = len(a), n @ counted
+    single = n * counted * v / total
+    if not task.theta:
+        return Weights(single, np.zeros(m), np.zeros(0), [], True)
+    sums = (total**2 - n @ counted**2) / 2
+    # Of one attribute the partners are all others.
+    partners = (n * counted) @ (1 / a**2) - counted / a**2
+    own = n * counted * v * partners / sums
+    groups = np.array_split(np.lexsort((a, np.asarray(order))), min(m, _MOST_GROUPS))
+    pairs, double = [], []
+    heavy, light = n * counted * v, n * (counted * v) ** 2
+    for s, first in enumerate(groups):
+        for t, second in enumerate(groups[: s + 1]):
+            share = heavy[first].sum() * heavy[second].sum()
+            if s == t:
+                share = (share - light[first].sum()) / 2
+            if s == t and len(first) > 1:
+                pair = int(first[len(first) // 2]), int(first[len(first) // 2 - 1])
+            else:
+                pair = int(first[len(first) // 2]), int(second[len(second) // 2])
+            if pair[0] != pair[1] or n[pair[0]] > 1:
+                pairs.append(pair)
+                double.append(share / sums)
+    return Weights(single, own, np.array(double), pairs, m <= _MOST_GROUPS)
+
+
+class Program:
+    """The search for the least J over densities of given scores.
+
+    Scores at both ends whose measure is negligible share one density: a *cell* is a score, or all
+    at an end. Densities have the shape (n,) of the cells.
+    """
+
+    def __init__(self, task: Task, scores: Scores) -> None:
+        self.task, self.scores = task, scores
+        measure = (scores.measure / scores.scale).astype(np.float64)
+        slight = _NEGLIGIBLE * math.exp(-min(task.epsilon, MAX_LEVEL))
+        low, high = 0, len(measure) - 1
+        if len(measure) > _COSTS:
+            low += int(np.searchsorted(np.cumsum(measure), slight))
+            high -= int(np.searchsorted(np.cumsum(measure[::-1]), slight))
+        self.merged: IntArray = np.clip(np.arange(len(measure)), low, high) - low
+        self._scores: IntArray = scores.values[low : high + 1]
+        self.measure = self._cells(measure[None])[0]
+        self.weights = weights(task, scores.costs)
+        self.single = self._cells((scores.single / scores.scale).astype(np.float64))
+        double = scores.double(self.weights.pairs)
+        self.double = self._cells((double / scores.scale).astype(np.float64))
+        self.neighbours = []
+        for kept, gone in scores.neighbours:
+            both = np.unique(np.stack([self.merged[kept], self.merged[gone]]), axis=1)
+            both = both[:, both[0] != both[1]]
+            self.neighbours.append((both[0], both[1]))
+
+    def _cells(self, rows: FloatArray) -> FloatArray:
+        """Add up rows over scores to rows over cells."""
+        first = np.flatnonzero(np.diff(self.merged, prepend=-1))
+        added: FloatArray = np.add.reduceat(rows, first, axis=1)
+        return added
+
+    def errors(self, density: FloatArray) -> tuple[float, float]:
+        """Return the mean variances of shares and of pairs."""
+        single, double = self.single @ density, self.double @ density
+        w = self.weights
+        return (
+            float((w.single / single**2).sum()),
+            float((w.own / single**2).sum() + (w.double / double**2).sum()),
+        )
+
+    def value(self, density: FloatArray) -> float:
+        """Return J."""
+        shares, pairs = self.errors(density)
+        theta = self.task.theta
+        return (1 - theta) * math.log(shares) + (theta * math.log(pairs) if theta else 0.0)
+
+    def levels(self, density: FloatArray) -> FloatArray:
+        """Return the own level of an attribute of every kind in nats, shape (m,)."""
+        phi = self.single @ density
+        levels: FloatArray = np.log1p(self.task.n_categories * phi / (1 - phi))
+        return levels
+
+    def caps(self, density: FloatArray) -> FloatArray:
+        """Return the caps on ε given the rest in nats, shape (m,)."""
+        return np.minimum(self.task.multiple * self.levels(density), self.task.limits)
+
+    def given_rest(self, density: FloatArray) -> FloatArray:
+        """Return ε given the rest of an attribute of every kind in nats, shape (m,)."""
+        log = np.log(density)
+        return np.array([np.abs(log[x] - log[y]).max(initial=0.0) for x, y in self.neighbours])
+
+    def positive(self, density: FloatArray) -> bool:
+        """Whether all attenuations are above 0."""
+        return bool((self.single @ density > 0).all() and (self.double @ density > 0).all())
+
+    def holds(self, density: FloatArray) -> bool:
+        """Whether the density keeps ε, the caps and the largest levels."""
+        return (
+            math.log(density.max() / density.min()) <= self.task.epsilon * (1 + 1e-9)
+            and bool((self.given_rest(density) <= self.caps(density)).all())
+            and bool((self.levels(density) <= self.task.at_most).all())
+        )
+
+    def start(self, levels: FloatArray) -> FloatArray:
+        """Return the best of some densities that fall with the score between two bends.
+
+        Scores that tell all patterns apart are replaced by sums of powers of `levels`, shape (m,).
+        """
+        scores, depths = self.scores, [self._scores.astype(np.float64)]
+        if scores.all_patterns:
+            changed = [
+                self._scores // cost % (n + 1)
+                for n, cost in zip(scores.members, scores.costs, strict=True)
+            ]
+            depths = [levels**power @ np.array(changed) for power in _POWERS]
+        falls = []
+        for depth in depths:
+            mean = self.measure @ depth
+            end = mean + 2 * math.sqrt(max(self.measure @ depth**2 - mean**2, 0.0))
+            for bend in np.linspace(0.0, min(end, depth.max()), 24)[1:]:
+                widths = np.geomspace(0.05, 1.0, 16)[:, None] * bend
+                falls.append(np.clip((bend - depth) / widths, 0.0, 1.0))
+        densities = np.exp(self.task.epsilon * (np.concatenate(falls).T - 1.0))
+        densities /= self.measure @ densities
+        start: FloatArray = densities[:, int(np.argmin(self._ratings(densities)))]
+        return start
+
+    def _ratings(self, densities: FloatArray) -> FloatArray:
+        """Return J of densities, shape (n, N), with a penalty for what exceeds a limit."""
+        task, w = self.task, self.weights
+        single, double = self.single @ densities, self.double @ densities
+        good = (single > 0).all(axis=0) & (double > 0).all(axis=0)
+        single, double = np.maximum(single, 1e-300), np.maximum(double, 1e-300)
+        with np.errstate(over="ignore"):
+            value = (1 - task.theta) * np.log(w.single @ single**-2.0)
+            if task.theta:
+                value = value + task.theta * np.log(w.own @ single**-2.0 + w.double @ double**-2.0)
+        levels = np.log1p(task.n_categories[:, None] * single / (1 - single))
+        caps = np.minimum(task.multiple * levels, task.limits[:, None])
+        log = np.log(densities)
+        rest = np.array(
+            [np.abs(log[x] - log[y]).max(axis=0, initial=0.0) for x, y in self.neighbours]
+        )
+        over = np.maximum(rest - caps, 0.0) + np.maximum(levels - task.at_most[:, None], 0.0)
+        ratings: FloatArray = np.where(good, value + _PENALTY * over.sum(axis=0), np.inf)
+        return ratings
+
+    def solve(self, start: FloatArray) -> FloatArray | None:
+        """Return the best density found that keeps all limits; None if there is none."""
+        f, reach, last = start, _REACH, self.value(start)
+        best, least = (f, last) if self.holds(f) else (None, math.inf)
+        for done in range(_ROUNDS):
+            new = self.step(f, reach)
+            if new is None or not self.positive(new):
+                reach /= 2
+                continue
+            value, holds = self.value(new), self.holds(new)
+            if holds and value < least:
+                best, least = new, value
+            if holds and abs(last - value) < _SETTLED:
+                break
+            f, last = new, value
+            if done > 8:
+                reach *= 0.8
+        return best
+
+    def step(self, f: FloatArray, reach: float) -> FloatArray | None:
+        """Return the solution of the convex program around a density; None if it is not solved."""
+        task, w = self.task, self.weights
+        n, m = len(f), len(self.single)
+        move = min(1.0, reach * task.epsilon)  # of a log density
+        phi, double = self.single @ f, self.double @ f
+        shares, tables = self.errors(f)
+        weight = task.theta / (1 - task.theta) * shares / tables if task.theta else 0.0
+        cost, cost2 = (w.single + weight * w.own) / phi**2, weight * w.double / double**2
+        scale = float(cost.sum() + cost2.sum())
+        slope, curve = self._pairs(f, double, cost2 / scale)
+        r = len(curve)
+        # u; x: new over old attenuations; z: coordinates of the expansion; low: the least new
+        # density over the least old one; slack of every kind; t with t x ≥ 1.
+        u, x, z, low, slack, t = (int(i) for i in np.cumsum([0, n, m, r, 1, m]))
+        rows = _Rows(t + m)
+        every, kinds = np.arange(n), np.arange(m)
+        rows.add([(u + every, self.measure * f)], 1.0)
+        for i in range(m):
+            rows.add([(u + every, -self.single[i] * f), (x + i, phi[i])], 0.0)
+        for i in range(r):
+            rows.add([(u + every, -curve[i]), (z + i, 1.0)], -float(curve[i].sum()))
+        equal = rows.n
+        rows.each([(u + every, 1.0)], math.exp(move))
+        rows.each([(u + every, -1.0)], -math.exp(-move))
+        rows.each([(slack + kinds, -1.0)], 0.0)
+        # low·(min f/f) ≤ u ≤ low·e^ε (min f/f)
+        least = f.min() / f
+        within = math.exp(-min(2 * move, _NEAR * task.epsilon))
+        near = np.flatnonzero(least >= within)
+        rows.each([(u + near, -1.0), (low, least[near])], 0.0)
+        most = math.exp(task.epsilon) * least
+        near = np.flatnonzero(most * within <= 1)
+        rows.each([(u + near, 1.0), (low, -most[near])], 0.0)
+        self._caps_rows(rows, f, phi, move, (u, x, slack))
+        some = np.flatnonzero(np.isfinite(task.at_most))
+        lift = np.expm1(task.at_most[some] * (1 - _MARGIN))
+        top = lift / (lift + task.n_categories[some]) / phi[some]
+        rows.each([(x + some, 1.0), (slack + some, -1.0)], top)
+        cones: list[Any] = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(rows.n - equal)]
+        for i in range(m):  # t + x ≥ |(t − x, 2)|
+            rows.add([(t + i, -1.0), (x + i, -1.0)], 0.0)
+            rows.add([(t + i, -1.0), (x + i, 1.0)], 0.0)
+            rows.add([], 2.0)
+            cones.append(clarabel.SecondOrderConeT(3))
+        linear, square = np.zeros((2, t + m))
+        linear[:n], linear[slack:t] = slope, _PENALTY
+        square[z:low], square[t:] = 2.0, 2 * cost / scale
+        answer = rows.solve(square, linear, cones)
+        if answer is None:
+            return None
+        new = np.maximum(f * answer[:n], 1e-300)
+        new = np.maximum(new, new.max() * math.exp(-task.epsilon))
+        density: FloatArray = new / (self.measure @ new)
+        return density
+
+    def _pairs(
+        self, f: FloatArray, double: FloatArray, cost: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Expand Σ cost/y² of pairs around y = 1 in u: slope, shape (n,), and a root of the
+        curvature, shape (r, n), without its negligible directions."""
+        if not cost.any():
+            return np.zeros(len(f)), np.zeros((0, len(f)))
+        relative = self.double * f / double[:, None]
+        _, sizes, axes = np.linalg.svd(np.sqrt(3 * cost)[:, None] * relative, full_matrices=False)
+        rank = int((sizes > _NEGLIGIBLE_CURVE * sizes[0]).sum())
+        return -2 * cost @ relative, sizes[:rank, None] * axes[:rank]
+
+    def _caps_rows(
+        self, rows: "_Rows", f: FloatArray, phi: FloatArray, move: float, at: tuple[int, int, int]
+    ) -> None:
+        """Add the caps: f_x u_x ≤ e^cap f_y u_y for cells x, y that differ by one attribute."""
+        task, (u, x, slack) = self.task, at
+        levels = self.levels(f)
+        caps = np.minimum(task.multiple * levels, task.limits) - _MARGIN
+        keep = (phi * (task.n_categories - 1) + 1) / task.n_categories
+        # Of a cap that moves, by the attenuation relative to the old one.
+        slope = task.multiple * phi * (1 - 1 / task.n_categories) / (keep * (1 - keep))
+        slope = np.where(task.multiple * levels <= task.limits, slope, 0.0)
+        for i in np.flatnonzero(caps < task.epsilon):
+            kept, gone = self.neighbours[i]
+            for over, under in ((kept, gone), (gone, kept)):
+                room = caps[i] + np.log(f[under] / f[over])
+                near = np.flatnonzero(room < min(2 * move, _NEAR * caps[i]))
+                ratio = np.exp(room[near])
+                moving = -ratio * slope[i]
+                rows.each(
+                    [
+                        (u + over[near], 1.0),
+                        (u + under[near], -ratio),
+                        (x + i, moving),
+                        (slack + i, -1.0),
+                    ],
+                    moving,
+                )
+
+
+class _Rows:
+    """Rows of a sparse program A v ≤ b, as Clarabel takes them."""
+
+    def __init__(self, width: int) -> None:
+        self.n, self._width = 0, width
+        self._right: list[FloatArray] = []
+        self._parts: list[tuple[IntArray, IntArray, FloatArray]] = []
+
+    def add(self, entries: Sequence[tuple[Any, Any]], right: float) -> None:
+        """Add one row: columns with their values."""
+        for columns, values in entries:
+            columns = np.atleast_1d(columns)
+            self._parts.append((np.full(len(columns), self.n), columns, _filled(values, columns)))
+        self._right.append(np.array([right]))
+        self.n += 1
+
+    def each(self, entries: Sequence[tuple[Any, Any]], right: Any) -> None:
+        """Add a row for every element of the first columns; all others are as many, or one."""
+        first = entries[0][0]
+        at = self.n + np.arange(len(first))
+        for columns, values in entries:
+            self._parts.append((at, _filled(columns, first), _filled(values, first)))
+        self._right.append(_filled(right, first))
+        self.n += len(first)
+
+    def solve(self, square: FloatArray, linear: FloatArray, cones: list[Any]) -> FloatArray | None:
+        """Return v of least ½ Σ square v² + linear·v; None if it is not found."""
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = _TOLERANCE
+        at, columns, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        matrix = sparse.csc_matrix((values, (at, columns)), shape=(self.n, self._width))
+        answer = clarabel.DefaultSolver(
+            sparse.diags(square, format="csc"),
+            linear,
+            matrix,
+            np.concatenate(self._right),
+            cones,
+            settings,
+        ).solve()
+        found = np.array(answer.x)
+        done = answer.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+        return found if done and np.all(np.isfinite(found)) else None
+
+
+def _filled(values: Any, like: IntArray) -> Any:
+    return np.broadcast_to(values, len(like))

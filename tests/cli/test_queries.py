@@ -1,0 +1,84 @@
+"""deniable estimate QUERY: every query takes the options of its fields and those common to all."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deniable as package
+from deniable.cli.queries import QUERIES, estimate_app
+
+SCHEMA = """
+keep = ["town", "weight"]
+[[attribute]]
+names = ["a", "b", "c"]
+categories = ["0", "1"]
+ordered = true
+scores = [0, 1]
+[[attribute]]
+name = "d"
+ordered = true
+categories = ["0", "1", "2"]
+missing = "category:NA"
+scores = [0, 1, 2, 1]
+"""
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "mean": ("--of", "d", "--target", "population", "--scores", "0,2,3,9", "--answered"),
+    "quantile": ("--of", "d", "--probability", "0.3", "--target", "table", "--answered"),
+    "covariance": ("--of", "a,d", "--scores", "0,1;", "--target", "population", "--answered"),
+    "compare": (
+        *("--of", "a", "--column", "b", "--values", "1,0", "--mean", "--scores", "0,1"),
+        *("--target", "table"),
+    ),
+    "smooth": ("--of", "a,b,c", "--known", "known.csv"),
+    "independence": ("--of", "a,d", "--answered"),
+    "trend": ("--of", "a,b", "--status", "c", "--compare", "0,1", "--scores", "0,1"),
+    "agreement": ("--of", "a,b"),
+    "leverage": ("--of", "a", "--of", "b", "--target", "table"),
+    "model": ("a ~ b + d", "--collapse", "d=0|*", "--against", "a ~ b", "--prior", "--answered"),
+}
+COMMON = ("--where", "weight>=1", "--level", "0.9", "--randomized", "--anyway", "--show-values")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of 999 rows by independent responses, and one by forms."""
+    made = tmp_path_factory.mktemp("queries")
+    lines = [f"{i % 2},{i % 3 % 2},{i % 5 % 2},{i % 3},{'AB'[i % 7 % 2]},2" for i in range(900)]
+    text = "\n".join(["a,b,c,d,town,weight", *lines, *["1,0,1,NA,A,1"] * 99]) + "\n"
+    (made / "t.csv").write_text(text)
+    (made / "s.toml").write_text(SCHEMA)
+    (made / "known.csv").write_text("a,share\n0,0.45\n1,0.55\n")
+    for method, epsilon in (("kronecker", 24), ("forms", 3)):
+        plan = package.design(made / "s.toml", epsilon=epsilon, method=method)
+        package.share(made / "t.csv", plan, made / method)
+    return made
+
+
+def test_every_query_has_a_command() -> None:
+    assert list(QUERIES)[1:] == [name for name in estimate_app if name[0] != "-"] == list(WORDS)
+
+
+@pytest.mark.parametrize("query", WORDS)
+def test_every_query_takes_its_fields_and_the_common_options(
+    query: str, folder: Path, deniable: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(folder)
+    release = "forms" if query == "agreement" else "kronecker"
+    taken = {
+        name for one in estimate_app[query].assemble_argument_collection() for name in one.names
+    }
+    words = ["estimate", query, f"{release}/data.csv", *WORDS[query], *COMMON]
+    words += ["--mechanism", release, *["--weights", "weight"] * ("--weights" in taken)]
+    answer = ("--output", tmp_path / "x.csv")
+    done = deniable(*words, *answer, "--by", "town", "--json")
+    assert done.status == 0, done.err
+    several = ("groups", "summaries", "differences", "tables")
+    assert any(done.json.get(name) for name in several)
+    assert '"level"' in (tmp_path / "x.csv").read_text().splitlines()[0]
+    drawn = ("--plot", tmp_path / "x.svg") if "--plot" in taken and query != "quantile" else ()
+    assert deniable(*words, *answer, *drawn).status == 2
+    done = deniable(*words, *answer, *drawn, "--force")
+    assert done.status == 0, done.err
+    assert (tmp_path / "x.svg").exists() == bool(drawn)
