@@ -25,7 +25,7 @@ def run_model(
     as_json: bool,
 ) -> None:
     """Print the models of a release, and write them to files."""
-    from deniable.cli.queries import drawn, write_plot
+    from deniable.cli.answers import drawn, write_plot
     from deniable.estimate.columns import caption_of
     from deniable.tables.answers import Columns
 

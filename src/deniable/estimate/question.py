@@ -41,8 +41,8 @@ class Question(ABC, Generic[Answer]):
         where: conditions on kept columns, by which rows are selected.
         weights: kept column with a weight per row; rows without one are left out.
         level: probability that an interval holds.
-        answered: only respondents whose true value is not the declared missing category of any of
-            the attributes.
+        answered: only respondents whose true value is the declared missing category of none of
+            these attributes.
 
     Raises:
         InputError: if no attribute is named, or the query does not take ``answered``.
@@ -76,7 +76,7 @@ class Question(ABC, Generic[Answer]):
         if self.weights is not None and not self.takes_weights:
             raise InputError(f"{type(self).__name__} takes no weights; leave them out")
         if not (self.of or self.of_all):
-            raise InputError("no attribute is named; name one or more")
+            raise InputError("no attribute is named; name one or more in `of`")
 
     @abstractmethod
     def answer(self, counts: Counts) -> Sequence[Answer]:

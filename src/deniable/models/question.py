@@ -84,8 +84,8 @@ class ModelQuery:
         where: conditions on kept columns, by which rows are selected.
         weights: kept column with a weight per row; rows without one are left out.
         level: probability that an interval holds.
-        answered: only respondents whose true value is not the declared missing category of any
-            variable of the formula.
+        answered: only respondents whose true value is the declared missing category of no variable
+            of the formula.
     """
 
     formula: str

@@ -1,4 +1,4 @@
-"""The four observers of a release, with the numbers of their table in the report."""
+"""The four observers of a release, with the numbers in the report."""
 
 import math
 from dataclasses import asdict, dataclass

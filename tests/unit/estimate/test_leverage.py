@@ -81,7 +81,11 @@ def test_no_range_is_below_the_floor_and_warner_is_at_it(epsilon: float, method:
 
 @pytest.mark.parametrize(
     ("method", "assigned", "chosen"),
-    [("kronecker", 12, 12), ("balanced", 3.5, 3.5), ("forms", 1.3, 8.1)],
+    [
+        ("kronecker", 12, 12),
+        pytest.param("balanced", 3.5, 3.5, marks=pytest.mark.slow),
+        pytest.param("forms", 1.3, 8.1, marks=pytest.mark.slow),
+    ],
 )
 def test_liars_on_adult_move_a_median_share_as_far_as_is_said(
     method: str, assigned: float, chosen: float

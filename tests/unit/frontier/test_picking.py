@@ -1,5 +1,6 @@
 """Picking a point: the one asked for, checked, as a mechanism with its prior."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,14 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
         overwrite=False,
     )
     return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_plots() -> Iterator[None]:
+    """Folders are written without their pictures, which take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deniable.frontier.folder.draw", lambda *_, **__: (b"PNG", b"SVG"))
+        yield
 
 
 def law(design: record.Design) -> DesignedChannel:

@@ -363,6 +363,7 @@ def test_where_few_large_levels_have_no_law_of_many_votes_one_soft_vote_meets_th
     assert solution.gap < 1e-3
 
 
+@pytest.mark.slow
 def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better() -> None:
     # Beside 20 nats the others' levels rise by a part in 10^9 with the height: votes aimed at
     # another place than the landing's cost 0.09 nats.
