@@ -22,14 +22,15 @@ from deniable.design.budget import within_budget
 from deniable.design.form_request import Broad, FormRequest
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import FUNCTIONS, Functions
-from deniable.design.solving import FAIR_UP_TO, Task
+from deniable.design.solving import Task
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.prediction import expected_variance
 from deniable.mechanism.privacy import nats_text
 from deniable.numerals import count_text, number_text
 from deniable.schema import Schema
-from deniable.statement.account import EXACT_WITHIN, CapCost, Design
+from deniable.statement.account import CapCost, Design
 from deniable.statement.bound import lacks_proof, lower_bound
 from deniable.statement.caps import GivenRest, resolve_caps
 from deniable.statement.methods import (
@@ -102,8 +103,9 @@ def design(
         schema: the attributes, or the file that declares them; its levels or ratios are the
             defaults of the arguments.
         epsilon: total for the record in nats, divided by the schema's ratios if it has any; else,
-            under ``balanced`` and ``optimal``, so that the sum over attributes of importance times
-            the averaged variance of an unbiased share is smallest; else in equal levels.
+            under ``balanced``, so that (1 − pairs) log(variance of shares) + pairs log(variance of
+            cells of two attributes) is smallest; under ``optimal``, so that the sum over attributes
+            of importance times the averaged variance of a share is; else in equal levels.
         attribute_epsilon: one level per protected attribute in nats, in the schema's order or by
             name.
         method: a name in :data:`deniable.statement.methods.METHODS`; ``"balanced"`` if not given,
@@ -111,8 +113,8 @@ def design(
         given_rest: cap on each attribute's ε given the rest of the record; for
             ``"balanced"`` (by default 2x its own ε), ``"lp"`` and ``"forms"`` (also as a part of
             the record's ε, ``"0.75e"``).
-        pair_floor: least φ_ij/(φ_i φ_j) of any two attributes, 0 for none; for ``"balanced"`` (by
-            default 0.5) and ``"lp"``.
+        pair_floor: least φ_ij/(φ_i φ_j) of any two attributes, 0 for none; for ``"balanced"`` at
+            given levels or ratios (by default 0.5) and ``"lp"``.
         importance: of single attributes, by name, 1 if not named; adds to the schema's.
         at_most: largest level of single attributes in nats, by name, when a total is divided.
         order: for the heuristic, the order of the attributes: as given, or by
@@ -123,8 +125,8 @@ def design(
             (independent responses; the default if one of these is given) and ``"joint"`` (one
             response on whole records, which needs one of ``epsilon``, ``attenuation`` and
             ``strength``).
-        pairs: for ``"forms"``, weight of tables of two attributes against shares, 0 to 1; 0.2
-            if not given. At 0 some pairs cannot be estimated.
+        pairs: for ``"forms"`` and for ``"balanced"`` at a total, weight of tables of two attributes
+            against shares, 0 to 1; 0.2 if not given. At 0 some pairs cannot be estimated.
         asked: for ``"forms"``, largest number of attributes in a form, up to 12; if not given 9,
             but any number of those that are alike.
         form_column: for ``"forms"``, the column of the release with the number of the form;
@@ -166,8 +168,12 @@ def design(
     )
     if form_request and functions.forms is None:
         raise InputError(
-            "pairs, asked, form_column and broad are for method "
+            "asked, form_column and broad are for method "
             f"{methods_taking('forms')}, not {spec.name}"
+        )
+    if pairs is not None and "pairs" not in spec.takes:
+        raise InputError(
+            f"`pairs` is for methods {methods_taking('pairs', joined='and')}, not {spec.name}"
         )
     if functions.forms is not None:
         if pair_floor:
@@ -187,11 +193,24 @@ def design(
     _check_method(spec, len(n_categories), given_rest, pair_floor)
     resolve_caps(given_rest, n_categories)  # raises for an invalid cap
     given_rest = spec.given_rest if given_rest is None else given_rest
-    pair_floor = spec.pair_floor if pair_floor is None else pair_floor
-    fair = bool(pair_floor) and len(n_categories) <= FAIR_UP_TO
-    designs = LevelDesigns(
-        schema, spec, Task(n_categories, given_rest, pair_floor or None, order, fair)
-    )
+    # A total without ratios is divided by the least error, where pairs count by their weight.
+    by_error = functions.divide is not None and epsilon is not None
+    by_error = by_error and not any(schema.attributes[i].ratio for i in schema.protected)
+    if by_error and pair_floor:
+        raise InputError(
+            f"method {spec.name} takes a floor on pairs for levels or ratios only; for a total "
+            "give `pairs`, the weight of tables of two attributes"
+        )
+    if pairs is not None and not by_error:
+        raise InputError(
+            f"`pairs` is for a total without ratios under method {spec.name}; for levels give "
+            "`pair_floor`"
+        )
+    if pairs is not None and not 0 <= pairs <= 1:
+        raise InputError(f"`pairs` is the weight of pairs, 0 to 1, not {pairs:g}")
+    if not by_error:
+        pair_floor = spec.pair_floor if pair_floor is None else pair_floor
+    designs = LevelDesigns(schema, spec, Task(n_categories, given_rest, pair_floor or None, order))
     if epsilon is None:
         if importance or at_most:
             raise InputError("importance and at_most divide a total; give epsilon with them")
@@ -208,7 +227,10 @@ def design(
             importance or {},
             at_most or {},
             allow_changed_levels=allow_changed_levels,
+            pairs=pairs,
         )
+        if by_error:
+            result = replace(result, end=replace(form_request, given_rest=given_rest))
         if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, at_most or {}):
             left = (
                 f"Of the total of {nats_text(f'{epsilon:g}')} {number_text(result.epsilon, 6)} are "
@@ -251,7 +273,7 @@ def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
     """Whether every level is at its limit."""
     mechanism = result.mechanism
     levels = zip(mechanism.schema.names, mechanism.attribute_epsilon, strict=True)
-    return all(level >= at_most.get(name, math.inf) - EXACT_WITHIN for name, level in levels)
+    return all(level >= at_most.get(name, math.inf) * (1 - _UNSPENT) for name, level in levels)
 
 
 @_one_thread()
@@ -268,6 +290,8 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
     schema, functions = result.mechanism.schema, FUNCTIONS.get(result.method, Functions())
     if functions.curve_of_forms is not None:
         return functions.curve_of_forms(result)
+    if isinstance(result.end, FormRequest) and len(schema.protected) <= CURVE_UP_TO:
+        return _errors_under_caps(result, result.end, caps)
     if functions.cost_of_caps is None or len(schema.protected) > CURVE_UP_TO:
         return None
     levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
@@ -288,6 +312,28 @@ def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...
             epsilon = max(epsilon, result.epsilon)
         least = min(least, epsilon)
         curve.append(CapCost(cap, least))
+    return tuple(curve)
+
+
+def _errors_under_caps(
+    result: Design, request: FormRequest, caps: Sequence[str]
+) -> tuple[CapCost, ...]:
+    """Return the errors of the laws of the same total under several caps, and under its own."""
+    chosen, curve = result.given_rest or "none", []
+    for cap in caps if chosen in caps else (chosen, *caps):
+        made = result
+        if cap != chosen:
+            made = design(
+                result.mechanism.schema,
+                epsilon=result.budget,
+                method=result.method,
+                given_rest=cap,
+                importance=request.importance,
+                at_most=request.at_most,
+                pairs=request.pairs,
+            )
+        expected = expected_variance(made.mechanism)
+        curve.append(CapCost(cap, made.epsilon, expected.shares, expected.pairs))
     return tuple(curve)
 
 

@@ -1,4 +1,4 @@
-"""The options of a split questionnaire besides the total."""
+"""Options of a request for a total, among them those of split questionnaires."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ DEFAULT_BROAD: Broad = "auto"
 
 @dataclass(frozen=True)
 class FormRequest:
-    """Options of a method with forms besides the total.
+    """Options of a request besides the total.
 
     Args:
         importance: of single attributes, by name; adds to the schema's.
@@ -35,5 +35,5 @@ class FormRequest:
     broad: Broad | None = None
 
     def __bool__(self) -> bool:
-        """Whether an option is set that is for forms only."""
-        return any(each is not None for each in (self.pairs, self.asked, self.column, self.broad))
+        """Whether an option for forms only is given."""
+        return any(each is not None for each in (self.asked, self.column, self.broad))

@@ -53,6 +53,17 @@ class LevelDesigns:
             requested_epsilon=tuple(requested.get(i) for i in range(len(self.schema.attributes))),
         )
 
+    def of_total(self, solution: Solution) -> Design:
+        """Return the design around the law that spends a total, with no levels requested."""
+        design = self.of(solution)
+        levels = [design.mechanism.attribute_epsilon[i] for i in self.schema.protected]
+        caps = resolve_caps(self.task.given_rest, levels)
+        refuse_missed_caps(design.mechanism, caps)
+        if solution.prove is None:
+            return design
+        proof = solution.prove(design.epsilon, caps or (None,) * len(levels))
+        return replace(design, accuracy=proof)
+
     def of(self, solution: Solution) -> Design:
         """Return the design of a solution's laws, with no levels requested."""
         protected = self.schema.protected

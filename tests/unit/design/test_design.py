@@ -261,7 +261,7 @@ def test_a_divided_total_that_largest_levels_cut_off_costs_what_these_levels_cos
 
 
 def test_looser_caps_cost_less_at_the_same_levels() -> None:
-    made = design(Schema.anonymous((2, 3, 4)), epsilon=3.0)
+    made = design(Schema.anonymous((2, 3, 4)), attribute_epsilon=[1.0, 1.2, 1.3])
     curve = cap_curve(made)
     assert [point.cap for point in curve] == list(CURVE)
     levels = [point.epsilon for point in curve]
@@ -282,8 +282,7 @@ def test_a_total_that_cannot_be_spent_is_told_of() -> None:
     # Unless it is the request that keeps all levels down, and not of one attribute alone.
     three = Schema.anonymous((5, 5, 5))
     names = ("a1", "a2", "a3")
-    (note,) = design(three, epsilon=1.6, at_most=dict.fromkeys(names, 0.3)).notes
-    assert "answer independently" in note
+    assert design(three, epsilon=1.6, at_most=dict.fromkeys(names, 0.3)).notes == ()
     notes = design(three, epsilon=1.6, given_rest=0.4, at_most={"a1": 0.3}).notes
     assert any("no larger levels were found" in note for note in notes)
 
