@@ -55,7 +55,7 @@ class Presented:
         return [cast(Tabular, self)]
 
     def to_pandas(self, level: float | None = None) -> Any:
-        """Return the rows as a pandas dataframe.
+        """Return the rows as a pandas dataframe, with categorical text columns.
 
         Args:
             level: of the intervals; by default that of the query, or 0.95.
@@ -66,7 +66,8 @@ class Presented:
         return columns_of(self._shown(), self._level(level)).frame("pandas")
 
     def to_polars(self, level: float | None = None) -> Any:
-        """Return the rows as a Polars dataframe.
+        """Return the rows as a Polars dataframe, with categorical text columns; cast them to String
+        to join them with texts.
 
         Raises:
             InputError: if Polars is not installed, or as :meth:`to_pandas`.

@@ -114,7 +114,7 @@ class Comparison(Question[Difference]):
     Args:
         column: an attribute or a kept column.
         values: two of its values.
-        mean: compare the mean of the one attribute in ``of``, instead of shares.
+        mean: compare the mean of the only attribute, instead of shares.
         scores: for a mean, as in :class:`~deniable.estimate.ordered.Mean`.
         target: truth that errors are for: of these rows (``table``), or of the ``population`` that
             they were drawn from.

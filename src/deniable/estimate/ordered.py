@@ -80,11 +80,11 @@ class Summary(Presented):
         if self.scores == "schema" and self.least is not None:
             made += " and their margins"
         if self.statistic == "mean":
-            what = "Mean"
+            name = "Mean"
         else:
-            what = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
+            name = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
         return (
-            f"{what} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
+            f"{name} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
             + ("; people without a value are left out" if self.left_out is not None else "")
         )

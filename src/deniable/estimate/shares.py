@@ -39,6 +39,9 @@ MAX_COVARIANCES = 1000
 class Estimate(CellTable):
     """An estimated table: frequencies of combinations of categories, or shares within subgroups.
 
+    Rows of :meth:`table` have a category per attribute, ``estimate``, ``standard_error``, ``low``,
+    ``high``, ``uncertain`` and ``count``, the estimated number of rows (or sum of weights).
+
     Standard errors and intervals are those of the unbiased inversion estimate under every method:
     EM and projection are biased and have no error formula. So the estimate of ``em`` or
     ``projected`` may lie outside its interval.

@@ -43,6 +43,9 @@ from deniable.numerals import count_text
 class Smoothed(CellTable):
     """Shares by the all-pairs model, next to the unbiased ones.
 
+    Rows of :meth:`table` have a category per attribute, ``estimate``, ``standard_error``, ``low``,
+    ``high``, ``uncertain``, ``unbiased`` and ``unbiased_standard_error``.
+
     ``attributes``: names, in the order of the axes. ``categories``: the categories of each axis.
     """
 
