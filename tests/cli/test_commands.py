@@ -414,7 +414,7 @@ def test_nothing_is_compared_with_independent_randomization_if_there_is_one_attr
 
 
 def test_what_costs_nothing_is_not_said_to_cost_less_than_nothing(deniable):
-    shown = deniable("design", "--categories", "6", "--epsilon", "2").out
+    shown = deniable("design", "--categories", "6", "--attribute-epsilon", "2").out
     assert "beside the levels cost nothing" in shown
 
 

@@ -88,8 +88,8 @@ class TotalOptions:
             that pairs can be estimated (defaults: below).
         importance: How much accuracy matters, name=3,…; 1 if not named (with --epsilon).
         at_most: Largest level of single attributes, name=1.0,… (--epsilon).
-        pairs: How much tables of two attributes count against shares, 0 to 1 (method forms; default
-            0.2).
+        pairs: How much tables of two attributes count against shares, 0 to 1 (method forms, and
+            balanced with --epsilon; default 0.2).
         asked: Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but any
             number of those that are alike).
         broad: Whether answers to attributes of many categories name a set of them: auto, where it

@@ -336,6 +336,10 @@ def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
         # A difference of two results of a solver can be below 0 in its last digits.
         price = number_text(cost, 3) if cost > _CLOSE else "nothing"
         text += f"; {' and '.join(demands) or 'nothing'} beside the levels {verb} {price}"
+    if (accuracy := statements.get("accuracy")) is not None:
+        from deniable.report.wording import accuracy_text
+
+        text += f"; {accuracy_text(**accuracy)}"
     if (strength := statements["strength"]) is not None:
         text += f"; strength {strength:.1%}"
     return text

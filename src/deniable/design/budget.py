@@ -4,7 +4,6 @@ Every search returns a design that has been accounted for and keeps the budget, 
 of a bracket.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +13,10 @@ from numpy.typing import NDArray
 
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import FUNCTIONS
-from deniable.design.solving import Divided, importances_and_limits, solve_apart
+from deniable.design.solving import importances_and_limits
 from deniable.errors import InputError
-from deniable.proofs.problem import MAX_LEVEL, Problem, SolverError
+from deniable.proofs.problem import SolverError
 from deniable.statement.account import Design
-from deniable.statement.caps import resolve_caps
 from deniable.statement.methods import DEFAULT_METHOD, methods_taking
 
 _LEAST_PART = 1e-5
@@ -26,9 +24,6 @@ _LEAST_PART = 1e-5
 
 _BEYOND = 1.25
 """ε rises at least about as the scale to the power of the inverse."""
-
-_STEPS_TO_APART = 2
-"""Divisions that are tried between the best for shares and that of independent responses."""
 
 _JUMP, _JUMP_WITHIN = 0.5, 0.01
 """Part of a budget by which the last total above it is too large where no law is found from some
@@ -45,10 +40,11 @@ def within_budget(
     at_most: Mapping[str, float],
     *,
     allow_changed_levels: bool,
+    pairs: float | None = None,
 ) -> Design:
     """Return a design whose total is as near the budget as can be, and not above it.
 
-    ``budget``: largest ε of the record, in nats.
+    ``budget``: largest ε of the record, in nats. ``pairs``: θ of the method of least error.
     """
     protected = [designs.schema.attributes[i] for i in designs.schema.protected]
     importances, limits = importances_and_limits(designs.schema, importance, at_most)
@@ -60,7 +56,11 @@ def within_budget(
             "ratios and importances are two ways to divide the same total; give one of them"
         )
     caps = np.array([math.inf if limit is None else limit for limit in limits])
-    if designs.method.division == "importance" and not by_ratio:
+    divide = FUNCTIONS[designs.method.name].divide
+    if divide is not None and not by_ratio:
+        solution = divide(designs.task, budget, importances, limits, pairs)
+        result = designs.of_total(solution)
+    elif designs.method.division == "importance" and not by_ratio:
         result = _by_importance(designs, budget, importances, caps)
     elif weigh:
         raise InputError(
@@ -87,10 +87,6 @@ def _by_ratio(
 
     def at(scale: float) -> Design:
         return designs.at(np.minimum(scale * ratios, caps).tolist())
-
-    spent = _at_once(designs, budget, ratios, caps, None)
-    if spent is not None and (solution := spent.solution()) is not None:
-        return designs.with_levels(solution, spent.levels)
 
     def fits(candidate: Design) -> bool:
         return candidate.epsilon <= budget and not candidate.changed
@@ -125,9 +121,8 @@ def _by_importance(
 
     The variance is that of an unbiased share, averaged over the attribute's categories:
     (1 − 1/a)/a · (1/φ² − 1)/n, so that Σ c_i/φ_i² with c_i = importance_i (1 − 1/a_i)/a_i is
-    minimised. The levels of the best law without caps and floor (beyond 20 different attributes: of
-    its limit for many attributes) give the ratios, and the largest scale that keeps the budget is
-    searched for; under ``optimal`` that is about 1.
+    minimised. The levels of the best law (beyond 20 different attributes: of its limit for many
+    attributes) give the ratios, and the largest scale that keeps the budget, about 1, is searched.
     """
     from deniable.solvers.patterns import importance as solver
 
@@ -140,147 +135,23 @@ def _by_importance(
     except SolverError as error:
         raise InputError(str(error)) from None
     levels = solution.attribute_epsilon
-    spent = _at_once(designs, budget, levels, caps, 1.0)
-    rest = resolve_caps(designs.task.given_rest, (math.inf,) * len(caps)) or (None,)
-    most = np.minimum(caps, [math.inf if cap is None else cap for cap in rest])
-    if spent is not None:
-        apart = _apart(budget, sizes, np.asarray(importance), most)
-        whole = _not_worse_than_apart(designs, budget, spent, levels, apart, costs, caps)
-        if whole is not None:
-            return _unrequested(whole)
-    # At these levels the optimum spends about the budget, and a capped law more.
-    scale = min(1.0, _largest_scale(designs, budget, levels, most))
+    # At these levels the optimum spends about the budget.
+    most = _largest_scale(designs, budget, levels, caps)
     scaled = _largest(
-        lambda scale: designs.at(np.minimum(scale * levels, most).tolist()),
+        lambda scale: designs.at(np.minimum(scale * levels, caps).tolist()),
         budget,
-        scale,
-        _largest_scale(designs, budget, levels, most),
+        min(1.0, most),
+        most,
         _unsure(designs, _NEAR * budget),
     )
     if scaled is None:
-        raise InputError(
-            f"method {designs.method.name} keeps no levels within ε = {budget:g} under this cap "
-            "and floor; loosen them"
-        )
+        raise InputError(f"method {designs.method.name} keeps no levels within ε = {budget:g}")
     return _unrequested(scaled)
-
-
-def _apart(
-    budget: float,
-    sizes: NDArray[np.float64],
-    importance: NDArray[np.float64],
-    caps: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the levels of independent responses that a total is compared with, shape (k,): even
-    ones where all importances are equal, else those of the smallest Σ importance · variance.
-
-    There the derivatives −2 c_i φ_i'/φ_i³ by ε_i are equal, but at caps. They fall with ε_i.
-    """
-    even = bool(np.all(importance == importance[0]))
-    largest = np.minimum(caps, min(budget, MAX_LEVEL))
-
-    def at(log_level: float) -> NDArray[np.float64]:
-        if even:
-            return np.minimum(math.exp(log_level), largest)
-        low, high = np.full(len(sizes), math.log(1e-12)), np.log(largest)
-        for _ in range(60):
-            level = np.exp(0.5 * (low + high))
-            lift = np.expm1(level)
-            falls = np.log(2.0 * importance * (1 - 1 / sizes)) + level + np.log1p(sizes / lift)
-            above = falls - 2.0 * np.log(lift) > -log_level
-            low, high = np.where(above, np.log(level), low), np.where(above, high, np.log(level))
-        return np.asarray(np.minimum(np.exp(low), largest))
-
-    low, high = -MAX_LEVEL, MAX_LEVEL
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        fits = math.fsum(at(middle).tolist()) <= budget * (1 - 1e-14)
-        low, high = (middle, high) if fits else (low, middle)
-    return at(low)
-
-
-def _not_worse_than_apart(
-    designs: LevelDesigns,
-    budget: float,
-    first: Divided,
-    levels: NDArray[np.float64],
-    apart: NDArray[np.float64],
-    costs: Sequence[float],
-    caps: NDArray[np.float64],
-) -> Design | None:
-    """Return the design, or one nearer to independent responses that is not worse than they are;
-    None where nothing settles.
-
-    ``budget``: in nats. ``levels``: ratios that are best for shares under a law of its own, shape
-    (k,). ``apart``: ε_i of the independent responses, shape (k,). ``costs``: c_i of the sum Σ
-    c_i/φ_i² that is to be small, shape (k,). ``caps``: largest levels, shape (k,).
-    """
-
-    def at(part: float) -> Divided | None:
-        ratios = apart ** (1 - part) * levels**part
-        made = _at_once(designs, budget, ratios, caps, None)
-        return made if made is not None and _loses_nothing(designs, made, apart, costs) else None
-
-    best = first if _loses_nothing(designs, first, apart, costs) else None
-    if best is None:
-        low, high = 0.0, 1.0
-        for _ in range(_STEPS_TO_APART):
-            middle = 0.5 * (low + high)
-            made = at(middle)
-            low, high, best = (low, middle, best) if made is None else (middle, high, made)
-        best = best or at(0.0)
-    if best is None:
-        return designs.with_levels(solve_apart(designs.task, apart.tolist()), apart.tolist())
-    solution = best.solution()
-    return None if solution is None else designs.with_levels(solution, best.levels)
-
-
-def _loses_nothing(
-    designs: LevelDesigns, divided: Divided, apart: NDArray[np.float64], costs: Sequence[float]
-) -> bool:
-    """Whether Σ c_i/φ_i², the median variance of shares and, unless pairs are given up, that of
-    tables of two are no larger than under independent responses."""
-    sizes = np.array(designs.task.n_categories, dtype=np.float64)
-    alone = Problem(sizes, apart).keep_excess * sizes / (sizes - 1)
-    single = np.empty(len(sizes))
-    for together, law in divided.parts:
-        single[list(together)] = law.attenuations()
-
-    def no_larger(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> bool:
-        return float(np.median(ours**-2.0)) <= float(np.median(theirs**-2.0)) * (1 + 1e-9)
-
-    cost = np.array(costs)
-    if cost @ single**-2.0 > cost @ alone**-2.0 * (1 + 1e-9) or not no_larger(single, alone):
-        return False
-    floor, upper = designs.task.pair_floor, np.triu_indices(len(sizes), 1)
-    product, pairs = np.outer(alone, alone)[upper], np.outer(single, single)
-    if floor is None or no_larger(floor * pairs[upper], product):
-        return True
-    for together, law in divided.parts:
-        for i, j in itertools.combinations(range(len(together)), 2):
-            pair = law.eigenvalues((i, j))[1, 1]
-            pairs[together[i], together[j]] = pairs[together[j], together[i]] = pair
-    return no_larger(pairs[upper], product)
 
 
 def _unrequested(design: Design) -> Design:
     """Say of a design that its levels came out of the division: nobody requested them."""
     return replace(design, requested_epsilon=(None,) * len(design.requested_epsilon))
-
-
-def _at_once(
-    designs: LevelDesigns,
-    budget: float,
-    ratios: NDArray[np.float64],
-    caps: NDArray[np.float64],
-    scale: float | None,
-) -> Divided | None:
-    """Return the largest levels that one search finds; None for a method that has none."""
-    spend = FUNCTIONS[designs.method.name].spend
-    if spend is None:
-        return None
-    largest = np.minimum(caps, designs.method.largest_level)
-    return spend(designs.task, budget, ratios.tolist(), largest.tolist(), scale)
 
 
 def _largest_scale(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from deniable.design import solving
 from deniable.design.form_request import FormRequest
-from deniable.design.solving import Divided, Solution, Task
+from deniable.design.solving import Solution, Task
 from deniable.design.split_questionnaire import cost_of_caps, published_forms
 from deniable.design.strength import Randomization, StrengthRequest, joint_blocks, lambda_blocks
 from deniable.schema import Schema
@@ -22,9 +22,9 @@ from deniable.statement.methods import (
 )
 
 Solve = Callable[[Task, Sequence[float]], Solution]
-Spend = Callable[
-    [Task, float, Sequence[float], Sequence[float], float | None],
-    Divided | None,
+Divide = Callable[
+    [Task, float, Sequence[float], Sequence[float | None], float | None],
+    Solution,
 ]
 CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
 Forms = Callable[[Schema, str, float, FormRequest], Design]
@@ -37,7 +37,7 @@ class Functions:
     """Functions of one method; exactly one of ``solve``, ``blocks`` and ``forms`` is set."""
 
     solve: Solve | None = None
-    spend: Spend | None = None
+    divide: Divide | None = None
     cost_of_caps: CostOfCaps | None = None
     blocks: Blocks | None = None
     forms: Forms | None = None
@@ -47,7 +47,7 @@ class Functions:
 FUNCTIONS: dict[str, Functions] = {
     DEFAULT_METHOD: Functions(
         solve=solving.solve_balanced,
-        spend=solving.spend_balanced,
+        divide=solving.least_error,
         cost_of_caps=solving.cost_of_balanced_caps,
     ),
     "optimal": Functions(solve=solving.solve_optimal),

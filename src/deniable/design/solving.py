@@ -12,8 +12,9 @@ import numpy as np
 
 from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, PatternTable, ProductLaw, SingleChangeMixture
+from deniable.laws import PatternLaw, PatternTable, ProductLaw, ScoreTable, SingleChangeMixture
 from deniable.mechanism.privacy import compose, record_epsilon
+from deniable.proofs.accuracy import Accuracy
 from deniable.schema import Schema
 from deniable.statement.caps import GivenRest, resolve_caps
 
@@ -24,10 +25,6 @@ _T = TypeVar("_T")
 
 _AIM = 2e-11
 """Solvers aim this far below the request, so that their rounding never ends above it."""
-
-FAIR_UP_TO = 5
-"""Attributes up to which a total's floor on pairs is raised: so few gain little from being
-randomized together, and their pairs can lose much of it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,6 @@ class Task:
     given_rest: GivenRest = None
     pair_floor: float | None = None
     order: Literal["given", "descending"] = "given"
-    fair: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +46,7 @@ class Solution:
 
     ``weights``: for the lower bound, shape (k,), if the solver has better ones than the levels.
     ``optimal_epsilon``: ε of the record at these levels without a cap and a floor, in nats.
+    ``prove``: from ε and caps of the law as it is drawn to the proof of its accuracy.
     """
 
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
@@ -57,23 +54,12 @@ class Solution:
     optimal_epsilon: float | None = None
     end: object = None
     apart: tuple[tuple[int, ...], str] | None = None
+    prove: Callable[[float, Sequence[float | None]], Accuracy | None] | None = None
 
     @classmethod
     def one(cls, law: PatternLaw, weights: Sequence[float] | None = None) -> "Solution":
         """Return one law for all attributes, in their order."""
         return cls(((tuple(range(len(law.n_categories))), law),), weights)
-
-
-@dataclass(frozen=True)
-class Divided:
-    """A total divided among levels.
-
-    ``levels``: in nats, shape (k,).
-    """
-
-    levels: list[float]
-    parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
-    solution: Callable[[], Solution | None]
 
 
 def aimed_below(levels: Sequence[float]) -> list[float]:
@@ -141,40 +127,54 @@ def _multiple(given_rest: GivenRest) -> float | None:
     return None if caps is None else caps[0]
 
 
-def spend_balanced(
-    task: Task, total: float, ratios: Sequence[float], at_most: Sequence[float], scale: float | None
-) -> Divided | None:
-    """Divide a total among levels in these ratios by one search."""
-    from deniable.proofs.problem import SolverError
-    from deniable.solvers.patterns import totals
+def least_error(
+    task: Task,
+    total: float,
+    importance: Sequence[float],
+    at_most: Sequence[float | None],
+    pairs: float | None,
+) -> Solution:
+    """Return the law of least error that costs no more than a total in nats.
+
+    `importance` and `at_most` have shape (k,); `pairs` is θ, or None for the default.
+    """
+    from deniable.solvers.patterns import error_proof
+    from deniable.solvers.patterns import least_error as solver
 
     multiple, limits = _multiple(task.given_rest), None
     if multiple is None:
-        multiple, limits = math.inf, resolve_caps(task.given_rest, ratios)
-    if multiple <= 1.0 + 1e-6 or len(ratios) == 1:
-        return None
-    try:
-        spent = totals.spend(
-            task.n_categories,
-            total,
-            ratios,
-            at_most,
-            multiple,
-            task.pair_floor,
-            limits=limits,
-            scale=scale,
-            fair=task.fair,
+        multiple, limits = math.inf, resolve_caps(task.given_rest, [1.0] * len(importance))
+    theta = solver.DEFAULT_PAIRS if pairs is None else pairs
+    found = solver.solve(
+        task.n_categories,
+        total,
+        pairs=theta,
+        importance=importance,
+        multiple=multiple,
+        limits=limits,
+        at_most=at_most,
+    )
+    if found is None:
+        levels = solver.independent(
+            task.n_categories, total, theta, importance, limits, at_most
+        ).tolist()
+        reason = "no common law was found that keeps the caps"
+        alone = None if len(levels) == 1 else (tuple(range(len(levels))), reason)
+        return replace(solve_independent(task, levels), apart=alone)
+    law = ScoreTable.from_densities(
+        task.n_categories, found.costs, found.densities, total, found.caps
+    )
+
+    def prove(epsilon: float, caps: Sequence[float | None]) -> Accuracy | None:
+        return error_proof.proof(
+            found, law, epsilon, caps, theta, importance, [_or_infinite(x) for x in at_most]
         )
-    except (SolverError, ArithmeticError):
-        return None
 
-    def solution() -> Solution | None:
-        try:
-            return _of_balanced(spent.solution)
-        except (SolverError, ArithmeticError):
-            return None
+    return replace(Solution.one(law), prove=prove)
 
-    return Divided(spent.levels.tolist(), _laws(spent.parts), solution)
+
+def _or_infinite(level: float | None) -> float:
+    return math.inf if level is None else level
 
 
 def cost_of_balanced_caps(
@@ -264,14 +264,6 @@ def solve_independent(task: Task, levels: Sequence[float]) -> Solution:
     """Return the product of independent responses."""
     # Its weights are rounded down exactly; there is no rounding to keep clear of.
     return Solution.one(ProductLaw.from_levels(task.n_categories, levels))
-
-
-def solve_apart(task: Task, levels: Sequence[float]) -> Solution:
-    """Return independent responses where a common law was asked for, and say so."""
-    reason = "no common law was found under which shares and tables of two lose nothing"
-    independent = solve_independent(task, levels)
-    said = replace(independent, weights=levels, apart=(tuple(range(len(levels))), reason))
-    return _beside_optimum(said, task, levels)
 
 
 def solve_linear_program(task: Task, levels: Sequence[float]) -> Solution:

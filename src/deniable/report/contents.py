@@ -146,6 +146,14 @@ class Forms(msgspec.Struct, frozen=True):
     sets: tuple[Sets, ...]
 
 
+class Accuracy(msgspec.Struct, frozen=True):
+    """Lower bound of the relative errors of other laws, for shares and for pairs by weight."""
+
+    pairs: float
+    at_least: float
+    all_patterns: bool
+
+
 class MechanismStatement(msgspec.Struct, frozen=True):
     """The mechanism's own record."""
 
@@ -157,6 +165,7 @@ class MechanismStatement(msgspec.Struct, frozen=True):
     schema: dict[str, Any]
     blocks: list[BlockStatement]
     changed_levels: list[str] = []
+    accuracy: Accuracy | None = None
 
 
 class Saving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -89,7 +89,8 @@ def _rows_needed(comparison: Comparison, point: CapCost, free: CapCost) -> Group
     if point.cap == "none":
         name = "no cap"
     else:
-        unit = " (e: ε of the row)" if point.cap.endswith("e") else " nats"
+        units = {"e": " (e: ε of the row)", "x": " its own ε"}
+        unit = units.get(point.cap[-1], " nats")
         name = f"at most {point.cap}{unit}"
     bars = [
         Bar(value / least, f"{what}: {significant(value / least, 2)} times", style)

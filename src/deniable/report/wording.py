@@ -71,6 +71,17 @@ def rounded_up(share: float) -> str:
     return f"{math.ceil(share * 1000 - 1e-7) / 10:g}{PERCENT}"
 
 
+def accuracy_text(pairs: float, at_least: float, all_patterns: bool) -> str:
+    """Return by how much other laws can err less, as part of a sentence."""
+    laws = "pattern law" if all_patterns else "law of one score with these costs"
+    most = significant(max(100 * (1 - at_least), 1e-4), 2, ROUND_CEILING)
+    return (
+        f"no {laws} with this ε, these caps and attenuations above 0 is better by more than "
+        f"{most}{PERCENT} (relative variance of shares times {1 - pairs:g} plus that of "
+        f"pairs times {pairs:g})"
+    )
+
+
 def percent_text(share: float) -> str:
     """Return a share in per cent, to three digits; never 100 % if it is less."""
     if 0.9995 <= share < 1:

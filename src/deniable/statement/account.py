@@ -20,6 +20,7 @@ from deniable.mechanism.prediction import predict_covariance
 from deniable.mechanism.privacy import nats_text
 from deniable.mechanism.strength import Strength, mechanism_strength
 from deniable.notebook import html_table
+from deniable.proofs.accuracy import Accuracy
 
 PAIRS_UP_TO = 50
 """Up to this many protected attributes the account includes every pair."""
@@ -47,6 +48,7 @@ class Design:
             the method has these; not part of the record.
         given_rest: the cap on ``epsilon_given_rest``, as requested; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j); None for none.
+        accuracy: proven distance of the law for a total from the least error; None without one.
         notes: sentences about the search for the law; not part of the record.
         together: whether the method may randomize attributes together, so that its designs are
             compared with independent responses.
@@ -71,6 +73,7 @@ class Design:
     optimal_epsilon: float | None = field(default=None, compare=False)
     given_rest: str | None = None
     pair_floor: float | None = None
+    accuracy: Accuracy | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
     together: bool = field(default=False, compare=False)
     released_rows: int | None = field(default=None, compare=False)

@@ -15,6 +15,7 @@ from deniable.laws import (
     PatternTable,
     ProductLaw,
     PublishedForms,
+    ScoreTable,
     SingleChangeMixture,
     VoteBlend,
 )
@@ -26,6 +27,7 @@ Input = Literal[
     "importance",
     "caps",
     "floor",
+    "pairs",
     "order",
     "strength",
     "matrices",
@@ -98,24 +100,25 @@ def _inputs(*names: Input) -> frozenset[Input]:
 
 
 _SEARCHED = frozenset(law.family for law in (PatternTable, ProductLaw, GatedSum, VoteBlend))
-"""Families that a search for the smallest ε ends with."""
+"""Families of the results of a search for the smallest ε."""
 
 METHODS: dict[str, Method] = {
     spec.name: spec
     for spec in (
         Method(
             DEFAULT_METHOD,
-            "near the smallest ε of the record for the levels, with a cap on disclosure of an "
-            "attribute to an observer of the rest, and every pair of attributes estimable",
+            "for a total, the least error of shares and of tables of two attributes; for levels, "
+            "near the smallest ε of the record; both with a cap on ε given the rest",
             label="balanced",
-            description="the law of smallest ε found that keeps every requested level, caps "
-            "disclosure to an observer with knowledge of the rest of the row, and leaves every "
-            "table of two attributes estimable",
-            takes=_inputs("importance", "caps", "floor"),
+            description="for a total, the law of least error found of shares and of tables of two "
+            "attributes; for levels, the law of smallest ε found that keeps them and leaves every "
+            "table of two attributes estimable; both cap ε given the "
+            "rest of the row",
+            takes=_inputs("importance", "caps", "floor", "pairs"),
             division="importance",
             given_rest=DEFAULT_CAP,
             pair_floor=DEFAULT_PAIR_FLOOR,
-            families=_SEARCHED,
+            families=_SEARCHED | {ScoreTable.family},
             together=True,
             style=("#009E73", "D", "-"),
         ),
@@ -215,7 +218,7 @@ METHODS: dict[str, Method] = {
             "includes some attributes, drawn independently of the record; the shares of the forms "
             "and their laws are those of least variance found",
             families=frozenset({PublishedForms.family}),
-            takes=frozenset({"total", "importance", "caps", "forms"}),
+            takes=frozenset({"total", "importance", "caps", "pairs", "forms"}),
             instead_of_levels="a level belongs to a form, and a form with one attribute alone "
             "spends all of it there: give a total, and importances or largest levels",
             together=True,
@@ -305,8 +308,9 @@ _INPUT_NAMES: dict[Input, str] = {
     "importance": "importances",
     "caps": "caps",
     "floor": "a floor on pairs",
+    "pairs": "the weight of pairs",
     "order": "an order",
     "strength": "λ or strengths",
     "matrices": "matrices",
-    "forms": "importance of pairs, questions per form, answer sets",
+    "forms": "questions per form, answer sets",
 }

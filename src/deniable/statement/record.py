@@ -8,6 +8,7 @@ machine, so a record whose statements differ from its law has been altered, and 
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ import msgspec
 
 from deniable._checks import typed
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, PublishedForms, law_from_plain
+from deniable.laws import PatternLaw, PublishedForms, ScoreTable, law_from_plain
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.mechanism.privacy import finite_or_none
+from deniable.proofs.accuracy import Accuracy, Multipliers, kinds, proved
 from deniable.schema import Schema
 from deniable.statement.account import Design, asked_shares
 from deniable.statement.bound import lacks_proof, lower_bound
@@ -26,6 +28,7 @@ from deniable.statement.methods import METHODS
 from deniable.statement.stored import (
     FORMAT,
     FORMAT_VERSION,
+    StoredAccuracy,
     StoredAttribute,
     StoredMechanism,
     check_version,
@@ -81,12 +84,37 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "optimal_epsilon": design.optimal_epsilon,
         "given_rest": design.given_rest,
         "pair_floor": design.pair_floor,
+        **_accuracy_to_plain(design, _STATED),
         "budget": design.budget,
         "strength": design.account.strength.strength,
         "unprotected": list(design.mechanism.unprotected),
         "changed_levels": list(design.changed),
         "attributes": [row | {"epsilon_given_rest_at_most": bound} for row, bound in rows],
     }
+
+
+_STATED = ("pairs", "at_least", "all_patterns")
+"""What is printed of the accuracy; the rest is its proof."""
+
+
+def _accuracy_to_plain(design: Design, names: Sequence[str]) -> dict[str, Any]:
+    """Return the accuracy of a law for a total as plain values; nothing if it has none."""
+    proof = design.accuracy
+    if proof is None:
+        return {}
+    limits = [level if math.isfinite(level) else None for level in proof.at_most]
+    plain = {
+        "pairs": proof.theta,
+        "at_least": proof.at_least,
+        "all_patterns": proof.all_patterns,
+        "importance": list(proof.importance),
+        "at_most": limits,
+        "single": list(proof.multipliers.single),
+        "double": list(proof.multipliers.double),
+        "levels": list(proof.multipliers.levels),
+        "caps": [list(one) for one in proof.multipliers.caps],
+    }
+    return {"accuracy": {name: plain[name] for name in names}}
 
 
 def certificate_to_plain(design: Design) -> dict[str, Any] | None:
@@ -134,6 +162,7 @@ def mechanism_to_plain(design: Design) -> dict[str, Any]:
         "software": f"deniable {version('deniable')}",
         "attributes": [fields_of(StoredAttribute, row) for row in stated["attributes"]],
         "certificate": certificate_to_plain(design),
+        **_accuracy_to_plain(design, StoredAccuracy.__struct_encode_fields__),
         "schema": mechanism.schema.to_plain(),
         "blocks": [
             {"attributes": [names[i] for i in block.attributes], "law": block.law.to_plain()}
@@ -176,7 +205,39 @@ def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> D
         released_rows=rows,
     )
     _check_statements(design, stored)
+    if stored.accuracy is not None:
+        design = replace(design, accuracy=_proved_accuracy(design, stored.accuracy))
     return design
+
+
+def _proved_accuracy(design: Design, stored: StoredAccuracy) -> Accuracy:
+    """Return the accuracy that a record's proof proves, and refuse another that it states."""
+    mechanism = design.mechanism
+    laws = [block.law for block in mechanism.blocks if _is_solved(block)]
+    k = len(mechanism.schema.protected)
+    if len(laws) != 1 or not isinstance(laws[0], ScoreTable) or len(stored.importance) != k:
+        raise InputError("the mechanism has been altered: its accuracy is of another law")
+    law, solved = laws[0], mechanism.schema.protected
+    alone = [mechanism.attribute_epsilon[i] for i in solved]
+    of = kinds(law.n_categories, law.costs, stored.importance)
+    shapes = [len(stored.at_most), len(stored.single), len(stored.levels), len(stored.double)]
+    shape = [k, len(of.share), len(of.share), len(of.pairs)]
+    scores, numbers = len(of.scores.costs), of.scores.values[-1]
+    inside = all(t < scores and s + of.scores.costs[t] <= numbers for t, _, s, _ in stored.caps)
+    if shapes != shape or not inside:
+        raise InputError("the mechanism has been altered: its accuracy is of another law")
+    made = proved(
+        law,
+        design.epsilon,
+        caps_of_text(design.given_rest, alone),
+        stored.pairs,
+        stored.importance,
+        [_or_infinite(level) for level in stored.at_most],
+        Multipliers(stored.single, stored.double, stored.levels, stored.caps),
+    )
+    if not _close(made.at_least, stored.at_least) or made.all_patterns != stored.all_patterns:
+        raise _altered("the record", "accuracy", made.at_least, stored.at_least)
+    return made
 
 
 def _check_statements(design: Design, stored: StoredMechanism) -> None:
@@ -237,7 +298,7 @@ def _check_limits(design: Design) -> None:
 
 
 def _check_method(design: Design) -> None:
-    """Raise if the record's method makes no such laws; methods that make the same laws cannot be
+    """Raise if the record's method does not make its laws; methods with the same laws cannot be
     distinguished."""
     spec, mechanism = METHODS[design.method], design.mechanism
     families = {block.law.family for block in mechanism.blocks} - _BESIDE_ANY

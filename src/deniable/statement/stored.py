@@ -75,6 +75,34 @@ class StoredCertificate(msgspec.Struct, forbid_unknown_fields=True):
     digest: Digest
 
 
+Multiplier = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class StoredAccuracy(msgspec.Struct, forbid_unknown_fields=True):
+    """Lower bound of the errors of other laws, relative to this one's, with its proof.
+
+    ``caps``: kind of attribute, whether the changed output is the likelier, score, multiplier.
+    """
+
+    pairs: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    at_least: float
+    all_patterns: bool
+    importance: tuple[Annotated[float, msgspec.Meta(gt=0)], ...]
+    at_most: tuple[Annotated[float, msgspec.Meta(gt=0)] | None, ...]
+    single: tuple[Multiplier, ...]
+    double: tuple[Multiplier, ...]
+    levels: tuple[Multiplier, ...]
+    caps: tuple[
+        tuple[
+            Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)],
+            bool,
+            Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)],
+            Multiplier,
+        ],
+        ...,
+    ]
+
+
 class StoredMechanism(msgspec.Struct, forbid_unknown_fields=True):
     """A mechanism: its laws in integers, and every number that follows from them."""
 
@@ -94,6 +122,7 @@ class StoredMechanism(msgspec.Struct, forbid_unknown_fields=True):
     certificate: StoredCertificate | None
     schema: dict[str, Any]
     blocks: list[StoredBlock]
+    accuracy: StoredAccuracy | None = None
 
 
 def fields_of(kind: type[msgspec.Struct], stated: Mapping[str, Any]) -> dict[str, Any]:

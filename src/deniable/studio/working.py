@@ -19,7 +19,7 @@ _context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" e
 if sys.platform != "win32":
     # What processes need is loaded once for all of them, and not where the page is waited for: of a
     # design of twelve attributes it is two thirds of the CPU.
-    names = ("balanced_lists", "forms", "importance", "least_variance", "optimal", "totals")
+    names = ("balanced_lists", "forms", "importance", "least_error", "least_variance", "optimal")
     _context.set_forkserver_preload(
         [
             *("deniable.studio.answers", "scipy.optimize", "clarabel", "importlib.metadata"),

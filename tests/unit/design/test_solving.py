@@ -1,18 +1,21 @@
 """What methods answer: caps in nats, laws, and what is said where attributes answer apart."""
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from deniable.design.design import cap_curve, design
 from deniable.design.methods import FUNCTIONS
-from deniable.design.solving import Task, cost_of_balanced_caps, solve_apart, spend_balanced
+from deniable.design.solving import Task, cost_of_balanced_caps
 from deniable.errors import InputError
-from deniable.laws import PatternTable
+from deniable.laws import ScoreTable
+from deniable.mechanism.prediction import expected_variance
 from deniable.proofs.problem import SolverError
 from deniable.schema import Schema
-from deniable.solvers.patterns import balanced, optimal, totals
+from deniable.solvers.patterns import balanced, least_error, optimal
 from deniable.solvers.patterns.ramps.one_law import CommonLaw
 from deniable.statement.caps import cap_text, caps_of_text, resolve_caps
 
@@ -30,10 +33,10 @@ def test_caps_mean_the_same_as_text_and_in_nats() -> None:
         caps_of_text("1.5,?", [1.0, 0.5])
 
 
-def test_up_to_twelve_attributes_the_default_law_is_a_table_of_patterns() -> None:
+def test_the_default_law_at_a_total_is_a_table_of_scores() -> None:
     made = design(Schema.anonymous([2, 3, 4, 5, 6, 7] * 2), epsilon=2.0)
     (block,) = made.mechanism.blocks
-    assert isinstance(block.law, PatternTable)
+    assert isinstance(block.law, ScoreTable)
     assert 2.0 * (1 - 1e-6) <= made.epsilon <= 2.0
     assert not made.notes
 
@@ -50,7 +53,7 @@ def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch)
     made = design(Schema.anonymous([3, 3, 3, 3]), attribute_epsilon=[1.0, 9.0, 1.0, 1.0])
     (note,) = made.notes
     assert note.startswith("'a2' answers independently of the rest: the solver's arithmetic")
-    assert note.endswith(f"; ε is {made.gap:.3g} nats above what is proved of any law.")
+    assert note.endswith(f"; ε is {made.gap:.3g} nats above the proven minimum of any law.")
 
 
 def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
@@ -73,7 +76,7 @@ def test_blocks_that_answer_independently_are_named_with_what_they_cost(monkeypa
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1, 1.1, 0.9, 1.2], method="optimal")
     assert made.notes == (
         "The attributes answer in 2 blocks, independently of each other: no single law was found "
-        f"for their levels; ε is {made.gap:.3g} nats above what is proved of any law.",
+        f"for their levels; ε is {made.gap:.3g} nats above the proven minimum of any law.",
     )
 
 
@@ -109,15 +112,11 @@ def test_beside_levels_of_hundreds_of_nats_a_law_is_found(levels, most) -> None:
     assert made.epsilon < most
 
 
-def test_the_smallest_epsilon_known_is_given_where_a_total_is_divided_independently() -> None:
-    made = design(Schema.anonymous([2, 10_000]), epsilon=0.25)
-    assert made.notes[0].startswith("All attributes answer independently")
-    # That law may miss a level by 1e-9 nats, which the bound does not.
-    assert made.epsilon_lower_bound - 1e-9 <= made.optimal_epsilon < 0.2
-
-
-def test_a_cap_that_leaves_no_room_is_left_to_a_search_over_scales() -> None:
-    assert spend_balanced(Task((3, 3), "1x", 0.5), 2.0, [1.0, 1.0], [9.0, 9.0], 1.0) is None
+def test_a_cap_of_the_own_level_leaves_independent_responses() -> None:
+    made = design(Schema.anonymous([2, 10]), epsilon=1.0, given_rest="1x")
+    assert made.notes[0].startswith("All attributes answer independently of each other: no common")
+    assert made.mechanism.epsilon_given_rest == made.mechanism.attribute_epsilon
+    assert 1.0 * (1 - 1e-6) <= made.epsilon <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -143,8 +142,8 @@ def test_a_total_is_divided_under_caps_in_nats(counts, total, caps, level) -> No
 
 
 def test_along_the_curve_no_looser_cap_costs_more(monkeypatch) -> None:
-    made = design(Schema.anonymous([2, 3, 4]), epsilon=2.0)
-    found = [1.9, 2.6, 2.7, None]  # a search that fails, and one that finds nothing
+    made = design(Schema.anonymous([2, 3, 4]), attribute_epsilon=[0.8, 0.9, 1.0])
+    found = [made.epsilon - 0.1, 2.6, 2.7, None]  # a search that fails, and one that finds nothing
     functions = replace(FUNCTIONS["balanced"], cost_of_caps=lambda *_: found)
     monkeypatch.setitem(FUNCTIONS, "balanced", functions)
     curve = cap_curve(made, ("1.25x", "1.5x", "2x", "3x", "none"))
@@ -152,14 +151,30 @@ def test_along_the_curve_no_looser_cap_costs_more(monkeypatch) -> None:
     assert [point.epsilon for point in curve] == [made.epsilon] * 4
 
 
-def test_a_total_that_a_search_fails_on_is_divided_at_given_levels(monkeypatch) -> None:
-    def fails(*_, **__):
-        raise SolverError("no progress")
-
-    monkeypatch.setattr(totals, "spend", fails)
-    made = design(Schema.anonymous([3] * 4), epsilon=2.0)
+def test_a_total_that_the_search_fails_on_is_divided_among_independent_responses(
+    monkeypatch,
+) -> None:
+    monkeypatch.setattr(least_error, "solve", lambda *_, **__: None)
+    made = design(Schema.anonymous([3, 3, 9, 9]), epsilon=2.0, at_most={"a1": 0.1})
     assert 2.0 * (1 - 1e-6) <= made.epsilon <= 2.0
-    assert sum(made.mechanism.attribute_epsilon) > 2.0
+    assert made.mechanism.attribute_epsilon[0] <= 0.1
+    assert made.notes[0].startswith("All attributes answer independently of each other")
+
+
+def test_at_a_total_the_curve_of_caps_states_errors() -> None:
+    made = design(Schema.anonymous([2, 3, 4]), epsilon=2.0, importance={"a3": 2.0}, pairs=0.4)
+    curve = cap_curve(made)
+    assert [point.cap for point in curve] == ["1.25x", "1.5x", "2x", "3x", "none"]
+    expected = expected_variance(made.mechanism)
+    assert (curve[2].shares, curve[2].pairs) == (expected.shares, expected.pairs)
+    loosest = design(
+        Schema.anonymous([2, 3, 4]),
+        epsilon=2.0,
+        importance={"a3": 2.0},
+        pairs=0.4,
+        given_rest="none",
+    )
+    assert curve[-1].shares == expected_variance(loosest.mechanism).shares
 
 
 def test_a_cap_that_cannot_be_met_has_no_place_on_the_curve() -> None:
@@ -168,14 +183,9 @@ def test_a_cap_that_cannot_be_met_has_no_place_on_the_curve() -> None:
     assert costs[0] > costs[2] > 1.0
 
 
-def test_a_total_without_a_cap_is_divided_too() -> None:
-    divided = spend_balanced(Task((3,) * 4, None, 0.5), 2.0, [1.0] * 4, [9.0] * 4, None)
-    capped = spend_balanced(Task((3,) * 4, "2x", 0.5), 2.0, [1.0] * 4, [9.0] * 4, None)
-    assert sum(divided.levels) > sum(capped.levels) - 1e-6
-
-
-def test_where_no_law_serves_tables_of_two_answers_are_independent_and_it_is_said() -> None:
-    solution = solve_apart(Task((3, 3)), [1.0, 0.5])
-    assert solution.apart == ((0, 1), solution.apart[1])
-    assert "tables of two lose nothing" in solution.apart[1]
-    assert solution.optimal_epsilon < 1.5
+def test_a_looser_cap_on_a_total_costs_no_accuracy() -> None:
+    errors = [
+        least_error.solve((3, 4, 5, 6), 2.0, multiple=multiple).objective
+        for multiple in (1.2, 2.0, 3.0, math.inf)
+    ]
+    assert all(loose <= tight + 1e-6 for tight, loose in pairwise(errors))

@@ -87,7 +87,7 @@ def test_a_schema_lends_its_declaration(average: Path) -> None:
     assert attribute[0].epsilon is None
     with pytest.raises(InputError, match="2 categories in the schema"):
         pick(average, privacy=0.3, name="a", schema=schema)
-    with pytest.raises(InputError, match="by --name"):
+    with pytest.raises(InputError, match="--name: give the attribute"):
         pick(average, privacy=0.3, schema=schema)
 
 

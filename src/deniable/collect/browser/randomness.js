@@ -1,4 +1,4 @@
-// The only door to random bits: nothing else in the page may touch crypto.getRandomValues.
+// The only access to random bits: nothing else in the page may touch crypto.getRandomValues.
 
 /** Uniform bits from the browser's generator, as docs/drawing-protocol.md hands them out. */
 export class SystemBits {

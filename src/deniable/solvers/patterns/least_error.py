@@ -21,7 +21,8 @@ depend on ε, and the best power is taken.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import clarabel
@@ -30,8 +31,8 @@ from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
-from deniable.solvers.patterns.scores import Scores, all_patterns
-from deniable.solvers.problem import MAX_LEVEL, checked_problem, optional_limits
+from deniable.proofs.problem import MAX_LEVEL, checked_problem, optional_limits
+from deniable.proofs.scores import Scores, all_patterns
 
 DEFAULT_PAIRS = 0.2
 """θ: how much tables of two count against shares."""
@@ -146,7 +147,8 @@ def solve(
     limits: Sequence[float | None] | None = None,
     at_most: Sequence[float | None] | None = None,
 ) -> LeastError | None:
-    """Return the law of the least error found; None if none was found that keeps the limits.
+    """Return the law of the least error found; None if independent responses are as good, or none
+    was found that keeps the limits.
 
     `importance`, `limits` and `at_most` have shape (k,); see `Task`.
 
@@ -157,11 +159,13 @@ def solve(
     k = checked_problem(n_categories, [1.0] * len(n_categories)).n_attributes
     if not 0 < epsilon <= MAX_LEVEL:
         raise InputError(f"epsilon: {epsilon:g} is not in (0, {MAX_LEVEL:g}] nats")
-    if not 0 <= pairs < 1:
-        raise InputError(f"pairs: the weight of pairs {pairs:g} is not in [0, 1)")
+    if not 0 <= pairs <= 1:
+        raise InputError(f"pairs: the weight of pairs {pairs:g} is not in [0, 1]")
     counted = np.ones(k) if importance is None else np.asarray(importance, dtype=np.float64)
     capped = optional_limits(limits, k, "limits")
     most = optional_limits(at_most, k, "at_most")
+    if multiple < LEAST_MULTIPLE or capped.sum() <= epsilon:
+        return None
     keys = list(zip(n_categories, counted.tolist(), capped.tolist(), most.tolist(), strict=True))
     kinds = sorted(set(keys))
     columns = [np.array([kind[j] for kind in kinds], dtype=np.float64) for j in range(4)]
@@ -201,7 +205,7 @@ def solve(
     scores = program.scores
     return LeastError(
         tuple(scores.costs[i] for i in place),
-        np.interp(np.arange(scores.values[-1] + 1), scores.values, density[program.merged]),
+        program.by_score(density),
         program.levels(density)[place],
         program.caps(density)[place],
         shares,
@@ -210,6 +214,25 @@ def solve(
         program,
         density,
     )
+
+
+def least_under_caps(found: LeastError) -> FloatArray:
+    """Return the densities, by score, of the least (1 − θ) s/s₀ + θ p/p₀ under a law's caps as
+    numbers, s₀ and p₀ its own mean variances."""
+    program, f = copy(found.program), found.density
+    program.task = replace(program.task, multiple=math.inf, limits=program.caps(f))
+    first, second = program.prices(found.shares, found.pairs)
+    last = 1.0
+    for _ in range(_ROUNDS):
+        new = program.step(f, _REACH, (first, second))
+        if new is None or not program.positive(new):
+            break
+        shares, pairs = program.errors(new)
+        value, f = first * shares + second * pairs, new
+        if abs(last - value) < _SETTLED / 100:
+            break
+        last = value
+    return program.by_score(f)
 
 
 def independent_levels(task: Task, epsilon: float) -> FloatArray:
@@ -229,10 +252,37 @@ def independent_levels(task: Task, epsilon: float) -> FloatArray:
         gain = gain + task.theta * pairs / pairs.sum()
         # The derivative of J by a level, of one attribute; the exponent damps the iteration.
         slope = gain / n * a * (lift + 1) / (lift * (lift + a))
-        level = level * (slope / slope.mean()) ** 0.3
-        level = np.minimum(level * (epsilon / (n @ level)), most)
+        level = np.minimum(level * (slope / slope.mean()) ** 0.3, most)
+        free = level < most
+        rest = epsilon - n[~free] @ level[~free]
+        level[free] *= max(rest, 0.0) / max(n[free] @ level[free], 1e-300)
+        level = np.maximum(np.minimum(level, most), 1e-9 * epsilon)
     found: FloatArray = level
     return found
+
+
+def independent(
+    n_categories: Sequence[int],
+    epsilon: float,
+    pairs: float,
+    importance: Sequence[float],
+    limits: Sequence[float | None] | None,
+    at_most: Sequence[float | None] | None,
+) -> FloatArray:
+    """Return levels of independent responses that add up to at most ε, shape (k,); see `solve`."""
+    k = len(n_categories)
+    task = Task(
+        np.asarray(n_categories, dtype=np.float64),
+        np.ones(k),
+        epsilon,
+        pairs,
+        np.asarray(importance, dtype=np.float64),
+        1.0,
+        optional_limits(limits, k, "limits"),
+        optional_limits(at_most, k, "at_most"),
+    )
+    level = independent_levels(task, epsilon)
+    return level * min(1.0, epsilon * (1 - 1e-12) / math.fsum(level.tolist()))
 
 
 def _scores(
@@ -309,6 +359,8 @@ class Program:
         self.measure = self._cells(measure[None])[0]
         self.weights = weights(task, scores.costs)
         self.single = self._cells((scores.single / scores.scale).astype(np.float64))
+        changed = scores.measure - scores.kept
+        self.changed = self._cells((changed / scores.scale).astype(np.float64))
         double = scores.double(self.weights.pairs)
         self.double = self._cells((double / scores.scale).astype(np.float64))
         self.neighbours = []
@@ -322,6 +374,12 @@ class Program:
         first = np.flatnonzero(np.diff(self.merged, prepend=-1))
         added: FloatArray = np.add.reduceat(rows, first, axis=1)
         return added
+
+    def by_score(self, density: FloatArray) -> FloatArray:
+        """Return densities of all numbers up to the largest score."""
+        values = self.scores.values
+        densities: FloatArray = np.interp(np.arange(values[-1] + 1), values, density[self.merged])
+        return densities
 
     def errors(self, density: FloatArray) -> tuple[float, float]:
         """Return the mean variances of shares and of pairs."""
@@ -338,10 +396,19 @@ class Program:
         theta = self.task.theta
         return (1 - theta) * math.log(shares) + (theta * math.log(pairs) if theta else 0.0)
 
+    def prices(self, shares: float, pairs: float) -> tuple[float, float]:
+        """Return the derivatives of J by the two mean variances."""
+        theta = self.task.theta
+        return (1 - theta) / shares, theta / pairs if theta else 0.0
+
     def levels(self, density: FloatArray) -> FloatArray:
         """Return the own level of an attribute of every kind in nats, shape (m,)."""
-        phi = self.single @ density
-        levels: FloatArray = np.log1p(self.task.n_categories * phi / (1 - phi))
+        return self._levels(self.single @ density, self.changed @ density)
+
+    def _levels(self, phi: FloatArray, changed: FloatArray) -> FloatArray:
+        # (1 − φ) (a − 1)/a is the probability of a change; as a sum it loses no digits near 0.
+        a = self.task.n_categories[:, None] if phi.ndim > 1 else self.task.n_categories
+        levels: FloatArray = np.log1p((a - 1) * phi / np.maximum(changed, 1e-300))
         return levels
 
     def caps(self, density: FloatArray) -> FloatArray:
@@ -394,12 +461,11 @@ class Program:
         task, w = self.task, self.weights
         single, double = self.single @ densities, self.double @ densities
         good = (single > 0).all(axis=0) & (double > 0).all(axis=0)
-        single, double = np.maximum(single, 1e-300), np.maximum(double, 1e-300)
-        with np.errstate(over="ignore"):
-            value = (1 - task.theta) * np.log(w.single @ single**-2.0)
-            if task.theta:
-                value = value + task.theta * np.log(w.own @ single**-2.0 + w.double @ double**-2.0)
-        levels = np.log1p(task.n_categories[:, None] * single / (1 - single))
+        single, double = np.maximum(single, 1e-100), np.maximum(double, 1e-100)
+        value = (1 - task.theta) * np.log(w.single @ single**-2.0)
+        if task.theta:
+            value = value + task.theta * np.log(w.own @ single**-2.0 + w.double @ double**-2.0)
+        levels = self._levels(single, self.changed @ densities)
         caps = np.minimum(task.multiple * levels, task.limits[:, None])
         log = np.log(densities)
         rest = np.array(
@@ -428,41 +494,49 @@ class Program:
                 reach *= 0.8
         return best
 
-    def step(self, f: FloatArray, reach: float) -> FloatArray | None:
-        """Return the solution of the convex program around a density; None if it is not solved."""
+    def step(
+        self, f: FloatArray, reach: float, prices: tuple[float, float] | None = None
+    ) -> FloatArray | None:
+        """Return the solution of the convex program around a density; None if it is not solved.
+
+        `prices` of the two mean variances replace those of the tangents of J.
+        """
         task, w = self.task, self.weights
         n, m = len(f), len(self.single)
         move = min(1.0, reach * task.epsilon)  # of a log density
         phi, double = self.single @ f, self.double @ f
         shares, tables = self.errors(f)
-        weight = task.theta / (1 - task.theta) * shares / tables if task.theta else 0.0
-        cost, cost2 = (w.single + weight * w.own) / phi**2, weight * w.double / double**2
+        first, second = prices or self.prices(shares, tables)
+        cost = (first * w.single + second * w.own) / phi**2
+        cost2 = second * w.double / double**2
         scale = float(cost.sum() + cost2.sum())
         slope, curve = self._pairs(f, double, cost2 / scale)
         r = len(curve)
-        # u; x: new over old attenuations; z: coordinates of the expansion; low: the least new
-        # density over the least old one; slack of every kind; t with t x ≥ 1.
-        u, x, z, low, slack, t = (int(i) for i in np.cumsum([0, n, m, r, 1, m]))
-        rows = _Rows(t + m)
+        # d: u is 1 + move d, in which small ε lose no digits; x: new over old attenuations;
+        # z: coordinates of the expansion; low: d of the least density; slack of every kind;
+        # t with t x ≥ 1.
+        d, x, z, low, slack, t = (int(i) for i in np.cumsum([0, n, m, r, 1, m]))
+        rows = Rows(t + m)
         every, kinds = np.arange(n), np.arange(m)
-        rows.add([(u + every, self.measure * f)], 1.0)
+        rows.add([(d + every, self.measure * f)], 0.0)
         for i in range(m):
-            rows.add([(u + every, -self.single[i] * f), (x + i, phi[i])], 0.0)
+            rows.add([(d + every, -move / phi[i] * self.single[i] * f), (x + i, 1.0)], 1.0)
         for i in range(r):
-            rows.add([(u + every, -curve[i]), (z + i, 1.0)], -float(curve[i].sum()))
+            rows.add([(d + every, -move * curve[i]), (z + i, 1.0)], 0.0)
         equal = rows.n
-        rows.each([(u + every, 1.0)], math.exp(move))
-        rows.each([(u + every, -1.0)], -math.exp(-move))
+        rows.each([(d + every, 1.0)], math.expm1(move) / move)
+        rows.each([(d + every, -1.0)], -math.expm1(-move) / move)
         rows.each([(slack + kinds, -1.0)], 0.0)
-        # low·(min f/f) ≤ u ≤ low·e^ε (min f/f)
-        least = f.min() / f
-        within = math.exp(-min(2 * move, _NEAR * task.epsilon))
-        near = np.flatnonzero(least >= within)
-        rows.each([(u + near, -1.0), (low, least[near])], 0.0)
-        most = math.exp(task.epsilon) * least
-        near = np.flatnonzero(most * within <= 1)
-        rows.each([(u + near, 1.0), (low, -most[near])], 0.0)
-        self._caps_rows(rows, f, phi, move, (u, x, slack))
+        # The least density may rise by the same range; all others lie within e^ε of it.
+        fall = np.log(f.min() / f)
+        within = min(2 * move, _NEAR * task.epsilon)
+        near = np.flatnonzero(fall >= -within)
+        least = np.exp(fall[near])
+        rows.each([(d + near, -1.0), (low, least)], -np.expm1(fall[near]) / move)
+        near = np.flatnonzero(fall + task.epsilon <= within)
+        room = fall[near] + task.epsilon
+        rows.each([(d + near, 1.0), (low, -np.exp(room))], np.expm1(room) / move)
+        self._caps_rows(rows, f, phi, move, (d, x, slack))
         some = np.flatnonzero(np.isfinite(task.at_most))
         lift = np.expm1(task.at_most[some] * (1 - _MARGIN))
         top = lift / (lift + task.n_categories[some]) / phi[some]
@@ -474,12 +548,12 @@ class Program:
             rows.add([], 2.0)
             cones.append(clarabel.SecondOrderConeT(3))
         linear, square = np.zeros((2, t + m))
-        linear[:n], linear[slack:t] = slope, _PENALTY
+        linear[:n], linear[slack:t] = move * slope, _PENALTY
         square[z:low], square[t:] = 2.0, 2 * cost / scale
         answer = rows.solve(square, linear, cones)
         if answer is None:
             return None
-        new = np.maximum(f * answer[:n], 1e-300)
+        new = np.maximum(f * (1 + move * answer[0][:n]), 1e-300)
         new = np.maximum(new, new.max() * math.exp(-task.epsilon))
         density: FloatArray = new / (self.measure @ new)
         return density
@@ -497,15 +571,17 @@ class Program:
         return -2 * cost @ relative, sizes[:rank, None] * axes[:rank]
 
     def _caps_rows(
-        self, rows: "_Rows", f: FloatArray, phi: FloatArray, move: float, at: tuple[int, int, int]
+        self, rows: "Rows", f: FloatArray, phi: FloatArray, move: float, at: tuple[int, int, int]
     ) -> None:
         """Add the caps: f_x u_x ≤ e^cap f_y u_y for cells x, y that differ by one attribute."""
-        task, (u, x, slack) = self.task, at
+        task, (d, x, slack) = self.task, at
         levels = self.levels(f)
-        caps = np.minimum(task.multiple * levels, task.limits) - _MARGIN
-        keep = (phi * (task.n_categories - 1) + 1) / task.n_categories
+        caps = np.minimum(task.multiple * levels, task.limits)
+        caps = caps - _MARGIN * np.minimum(caps, 1.0)
+        changed = np.maximum(self.changed @ f, 1e-300)
         # Of a cap that moves, by the attenuation relative to the old one.
-        slope = task.multiple * phi * (1 - 1 / task.n_categories) / (keep * (1 - keep))
+        slope = phi * (1 - 1 / task.n_categories) / ((1 - changed) * changed)
+        slope = task.multiple * slope if math.isfinite(task.multiple) else np.zeros(len(phi))
         slope = np.where(task.multiple * levels <= task.limits, slope, 0.0)
         for i in np.flatnonzero(caps < task.epsilon):
             kept, gone = self.neighbours[i]
@@ -513,19 +589,19 @@ class Program:
                 room = caps[i] + np.log(f[under] / f[over])
                 near = np.flatnonzero(room < min(2 * move, _NEAR * caps[i]))
                 ratio = np.exp(room[near])
-                moving = -ratio * slope[i]
+                moving = -ratio * slope[i] / move
                 rows.each(
                     [
-                        (u + over[near], 1.0),
-                        (u + under[near], -ratio),
+                        (d + over[near], 1.0),
+                        (d + under[near], -ratio),
                         (x + i, moving),
                         (slack + i, -1.0),
                     ],
-                    moving,
+                    np.expm1(room[near]) / move + moving,
                 )
 
 
-class _Rows:
+class Rows:
     """Rows of a sparse program A v ≤ b, as Clarabel takes them."""
 
     def __init__(self, width: int) -> None:
@@ -550,12 +626,18 @@ class _Rows:
         self._right.append(_filled(right, first))
         self.n += len(first)
 
-    def solve(self, square: FloatArray, linear: FloatArray, cones: list[Any]) -> FloatArray | None:
-        """Return v of least ½ Σ square v² + linear·v; None if it is not found."""
+    def solve(
+        self,
+        square: FloatArray,
+        linear: FloatArray,
+        cones: list[Any],
+        tolerance: float = _TOLERANCE,
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Return v of least ½ Σ square v² + linear·v and the multipliers; None if not found."""
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
-        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = _TOLERANCE
+        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = tolerance
         at, columns, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
         matrix = sparse.csc_matrix((values, (at, columns)), shape=(self.n, self._width))
         answer = clarabel.DefaultSolver(
@@ -568,7 +650,7 @@ class _Rows:
         ).solve()
         found = np.array(answer.x)
         done = answer.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
-        return found if done and np.all(np.isfinite(found)) else None
+        return (found, np.array(answer.z)) if done and np.all(np.isfinite(found)) else None
 
 
 def _filled(values: Any, like: IntArray) -> Any:

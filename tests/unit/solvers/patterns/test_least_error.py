@@ -197,3 +197,50 @@ def test_a_thousand_alike() -> None:
     solution = found((5,) * 1000, 4.0)
     assert len(set(solution.costs)) == 1
     assert solution.levels.max() == solution.levels.min() > 0
+
+
+SEVERAL = (
+    ONE_LARGE,
+    NINE,
+    EXAMPLE,
+    FIFTEEN,
+    (2, 3, 4),
+    (5,) * 6,
+    (430, 2),
+    (6, 3, 9, 5, 33, 4),
+    (2,) * 20,
+    (500, 3, 4, 12, 7, 2),
+)
+
+
+def check_that_more_never_errs_more(n_categories: tuple[int, ...], totals: FloatArray) -> None:
+    solutions = [found(n_categories, float(total)) for total in totals]
+    errors = [solution.objective for solution in solutions]
+    assert all(larger < smaller for smaller, larger in itertools.pairwise(errors))
+    # Nor does the law of the next total, mixed with a uniform record until it has this ε.
+    for solution, total, following in zip(solutions, totals, solutions[1:], strict=False):
+        f = following.density
+        most = math.exp(total)
+        part = (f.max() - most * f.min()) / (f.max() - most * f.min() + most - 1)
+        mixed = (1 - part) * f + part
+        if solution.program.holds(mixed * (1 + 1e-12)):
+            assert solution.objective <= following.objective - 2 * math.log1p(-part) + 1e-4
+
+
+def test_a_larger_total_never_errs_more_with_one_large_domain() -> None:
+    check_that_more_never_errs_more(ONE_LARGE, np.arange(0.5, 15.0, 0.5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_categories", SEVERAL)
+def test_a_larger_total_never_errs_more(n_categories: tuple[int, ...]) -> None:
+    check_that_more_never_errs_more(n_categories, np.arange(0.5, 12.0, 0.5))
+
+
+def test_errors_are_smooth_in_the_total() -> None:
+    totals = np.arange(10.5, 14.0, 0.1)
+    solutions = [found(ONE_LARGE, float(total)) for total in totals]
+    for errors in ([s.shares for s in solutions], [s.pairs for s in solutions]):
+        steps = np.abs(np.diff(errors))
+        around = np.maximum(steps[:-2], steps[2:])
+        assert (steps[1:-1] <= 1.5 * around).all()

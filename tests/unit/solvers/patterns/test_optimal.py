@@ -283,7 +283,7 @@ def test_costs_keep_their_digits_beside_weights_at_which_nearly_nothing_changes(
 
 
 def test_levels_at_which_nothing_changes_any_more_are_refused() -> None:
-    with pytest.raises(SolverError, match="nothing changes"):
+    with pytest.raises(SolverError, match="hardly any value changes"):
         optimal.solve([4] * 30, [60.0] * 30)
 
 

@@ -84,6 +84,14 @@ class Scores:
         ]
 
     @cached_property
+    def kept(self) -> Integers:
+        """Uniform measure of an attribute of every kind kept, times `scale`, shape (m, n)."""
+        rows = np.zeros((len(self.costs), len(self._dense)), dtype=object)
+        for row, rest in zip(rows, self._without, strict=True):
+            row[: len(rest)] = rest
+        return rows[:, self.values]
+
+    @cached_property
     def single(self) -> Integers:
         """Rows of the attenuation of an attribute of every kind, times `scale`, shape (m, n)."""
         rows = [

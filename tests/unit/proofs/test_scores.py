@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from deniable.solvers.patterns.scores import Scores, all_patterns
+from deniable.proofs.scores import Scores, all_patterns
 
 CASES = [
     Scores((2, 3, 5), (2, 1, 2), (1, 3, 2)),
