@@ -29,6 +29,11 @@ test-all:
     {{bin}}/pytest
     {{bin}}/pytest -m slow
 
+# The default tests with coverage: half as long again to twice as long. A gap without a reason fails.
+coverage:
+    {{bin}}/pytest --cov --cov-report=
+    {{bin}}/python scripts/coverage_gaps.py
+
 # The statistical tests that no change runs; some minutes.
 weekly:
     {{bin}}/pytest -m weekly
