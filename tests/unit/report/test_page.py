@@ -234,7 +234,10 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
     ),
     "a seed promises nothing": (
         seeded,
-        ["No guarantee: the randomness came from a seed.", "This release is not private. With secret randomness"],
+        [
+            "No guarantee: the randomness came from a seed.",
+            "This release is not private. With secret randomness",
+        ],
         [],
     ),
     "shuffled": (three_attributes, ["shuffled"], ["NOT PRIVATE", "Levels differ", KEPT_ORDER]),
