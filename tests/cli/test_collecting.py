@@ -63,7 +63,7 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
     again = ["collect", "open", "--mechanism", "mechanism.json", "--ledger", "l",
              "--questionnaire", "example/questionnaire.toml", "--output"]  # fmt: skip
     mistyped = deniable(*again, "counted", "--population", "pupil")
-    assert (mistyped.status, "say with --new-population" in mistyped.err) == (2, True)
+    assert (mistyped.status, "set --new-population" in mistyped.err) == (2, True)
     checked = deniable(*again, "study", "--population", "pupil", "--check", "--json")
     assert (checked.status, checked.err.startswith("deniable: refused for 2 reasons")) == (2, True)
     assert [one["at"] for one in json.loads(checked.out)["problems"]] == ["output", "ledger"]

@@ -1,4 +1,4 @@
-"""What a request for a split questionnaire says besides the total."""
+"""The options of a split questionnaire besides the total."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ DEFAULT_BROAD: Broad = "auto"
 
 @dataclass(frozen=True)
 class FormRequest:
-    """What a method that divides people among forms is told besides the total.
+    """Options of a method with forms besides the total.
 
     Args:
         importance: of single attributes, by name; adds to the schema's.
         at_most: largest level of single attributes alone in nats, by name.
-        pairs: how much tables of two attributes count against shares, 0 to 1.
-        asked: most attributes that a form may ask; None for what is best of what can be found.
+        pairs: weight of tables of two attributes against shares, 0 to 1.
+        asked: largest number of attributes in a form; None for the default limit.
         column: the column of the release that holds the number of the form.
         given_rest: cap on ``epsilon_given_rest``.
         broad: whether answers may name sets of categories; `DEFAULT_BROAD` if not given.
@@ -35,5 +35,5 @@ class FormRequest:
     broad: Broad | None = None
 
     def __bool__(self) -> bool:
-        """Whether something is asked for that is for forms only."""
+        """Whether an option is set that is for forms only."""
         return any(each is not None for each in (self.pairs, self.asked, self.column, self.broad))

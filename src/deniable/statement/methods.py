@@ -98,7 +98,7 @@ def _inputs(*names: Input) -> frozenset[Input]:
 
 
 _SEARCHED = frozenset(law.family for law in (PatternTable, ProductLaw, GatedSum, VoteBlend))
-"""Families that a search for the smallest ε ends with."""
+"""Families of the results of a search for the smallest ε."""
 
 METHODS: dict[str, Method] = {
     spec.name: spec
