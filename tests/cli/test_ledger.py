@@ -239,7 +239,7 @@ def test_pram_reserves_the_worst_stratum_and_counts_what_was_drawn(deniable, peo
     assert entered.spending.epsilon == record["guarantee"]["epsilon"]
     invariant = deniable(*words, "--attenuation", "0.5", "--invariant", "--output", "r2")
     assert "unbounded in all" in invariant.out
-    assert "with no bound on what all of them reveal" in (people / "r2/report.html").read_text()
+    assert "without a bound for all of them together" in (people / "r2/report.html").read_text()
     deniable("ledger", "budget", "l", "--epsilon", "100")
     assert deniable(*words, "--attenuation", "0.5", "--output", "r3").status == 2
     assert "is over its budget" in deniable("ledger", "check", "l").out

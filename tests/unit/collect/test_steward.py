@@ -113,13 +113,13 @@ def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path:
             return re.sub(r"\s+", " ", content.decode())
 
         one = seen("")
-        assert "6,000 records; shares among whom they stand for" in one
-        assert "Yes: counts as those of 6,000 records" in one
+        assert "6,000 records; shares among the population" in one
+        assert "Passed: the counts of 6,000 records" in one
         assert one.count(">Yes</th>") == 1
         two = seen("of=smokes&and=lonely&target=table&precision=0,5")
-        assert "shares among those who answered" in two
+        assert "shares among the respondents" in two
         assert two.count(">Often</th>") == 2
-        assert "For ± 0.5 percentage points in every row it takes about" in two
+        assert "± 0.5 percentage points in every row need about" in two
         assert 'value="0.5"' in two
         for query, problem in (
             ("of=nothing", "nothing"),
