@@ -1,7 +1,7 @@
 """Lists of column names as people type them, and the texts of answers that name a set."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from deniable.errors import InputError
 
@@ -28,10 +28,7 @@ def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
     """
     if isinstance(given, str):
         return tuple(split_names(given))
-    try:
-        names = tuple(given)
-    except TypeError:
-        names = (None,)
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(name, str) for name in names):
         raise InputError(
             f"{argument} is the name of a column or a list of names, not {type(given).__name__}"
