@@ -28,8 +28,8 @@ def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
     """
     if isinstance(given, str):
         return tuple(split_names(given))
-    names = tuple(given) if isinstance(given, Iterable) else ()
-    if not isinstance(given, Iterable) or not all(isinstance(name, str) for name in names):
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(name, str) for name in names):
         raise InputError(
             f"{argument} is the name of a column or a list of names, not {type(given).__name__}"
         )
