@@ -29,6 +29,15 @@ test-all:
     {{bin}}/pytest
     {{bin}}/pytest -m slow
 
+# The default tests with coverage: half as long again to twice as long. A gap without a reason fails.
+coverage:
+    {{bin}}/pytest --cov --cov-report=
+    {{bin}}/python scripts/coverage_gaps.py
+
+# The statistical tests that no change runs; some minutes.
+weekly:
+    {{bin}}/pytest -m weekly
+
 # kill -9 at two hundred moments of every command that writes, twice, and of the server.
 kill:
     KILLS=200 {{bin}}/pytest -m "" -k "killed" tests/cli/test_faults.py tests/unit/ledger tests/unit/collect
@@ -56,7 +65,7 @@ altered:
 
 # A thousand audits of honest mechanisms of every family: a few minutes.
 audits:
-    AUDITS=77 {{bin}}/pytest -n 0 -s -m slow -k "every_family" tests/statistical/test_audit.py
+    AUDITS=77 {{bin}}/pytest -n 0 -s -m weekly -k "every_family" tests/statistical/test_audit.py
 
 # Every kind of hard design against what is demanded of it, and 300 designs of every kind: most of an hour; fails at the end if one missed.
 hard:

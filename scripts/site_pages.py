@@ -7,7 +7,6 @@ Formulas, `$…$` and `$$…$$`, become MathML here, which browsers lay out by t
 needs no script for them. The one font it brings, STIX Two Math, is from the package ziamath.
 """
 
-import inspect
 import posixpath
 import re
 from html import unescape
@@ -16,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import griffe
 from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
@@ -32,27 +30,7 @@ PAGES = {
 FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>([.,;:)]*)', re.DOTALL
 )
-MODULES = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?(?=\))")
-
-
-class SpelledOut(griffe.Extension):
-    """The page of the Python interface shows a function's ``**asked`` one by one, as its help does
-    (deniable.opened.spelled_out)."""
-
-    def on_function(self, *, func: griffe.Function, **_kwargs: Any) -> None:
-        """Add the arguments that the decorator has named."""
-        if not any("spelled_out" in str(one.value) for one in func.decorators):
-            return
-        del func.parameters[-1]
-        shown = inspect.signature(griffe.dynamic_import(func.path)).parameters
-        for name, one in list(shown.items())[len(func.parameters) :]:
-            default = None if one.default is one.empty else repr(one.default)
-            annotation = MODULES.sub("", inspect.formatannotation(one.annotation))
-            kind = griffe.ParameterKind.keyword_only
-            func.parameters.add(
-                griffe.Parameter(name, annotation=annotation, kind=kind, default=default)
-            )
 
 
 def on_config(config: Any) -> Any:

@@ -300,7 +300,7 @@ def _frontier(folder: Path) -> None:
 def _job(folder: Path) -> None:
     job = open_job(folder)
     job.design, job.options, job.layout  # noqa: B018
-    job.stages, job.units, job.left("draw")
+    job.stages, job.units, job.remaining("draw")
 
 
 def _key(content: bytes, scratch: Path) -> None:

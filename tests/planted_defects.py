@@ -167,7 +167,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("estimate/intervals", "unit/estimate/intervals"): [
         ("slope**2 / 4", "slope**2 / 2"),
         ("self.score_interval(estimates - outwards", "self.score_interval(estimates + outwards"),
-        ("third - second * nearest", "third + second * nearest"),
+        ("covariance -= second * nearest", "covariance += second * nearest"),
     ],
     ("estimate/intervals", "unit/estimate/under_forms statistical/coverage_by_enumeration"): [
         ("slope = slope - 2 * fraction", "slope = slope + 2 * fraction"),

@@ -48,7 +48,9 @@ def missing(command: str) -> list[str]:
     return gone
 
 
-@pytest.mark.parametrize("name", ["fmt", "lint", "test", "test-all", "docs", "bench"])
+@pytest.mark.parametrize(
+    "name", ["fmt", "lint", "test", "test-all", "weekly", "coverage", "docs", "bench"]
+)
 def test_every_command_of_a_recipe_names_what_exists(name: str) -> None:
     commands = recipes()[name]
     assert commands

@@ -88,7 +88,7 @@ ROOMS: dict[str, set[str]] = {
             "report schema statement tables"
         ),
         "api": (
-            "design engines errors estimate laws ledger mechanism models opened planning "
+            "_checks design engines errors estimate laws ledger mechanism models opened planning "
             "randomness release schema solvers.patterns statement synthesis tables"
         ),
         "cli": (

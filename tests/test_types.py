@@ -17,7 +17,8 @@ def test_a_frame_in_memory_comes_back_as_its_own_type() -> None:
     in_pandas, in_polars = pandas.DataFrame(rows), polars.DataFrame(rows)
     of_pandas = assert_type(deniable.randomize(in_pandas, plan), pandas.DataFrame)
     of_polars = assert_type(
-        deniable.randomize(in_polars, plan, drop_other_columns=True), polars.DataFrame
+        deniable.randomize(in_polars, plan, deniable.Publication(drop_other_columns=True)),
+        polars.DataFrame,
     )
     assert (type(of_pandas), type(of_polars)) == (pandas.DataFrame, polars.DataFrame)
 

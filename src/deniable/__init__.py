@@ -33,6 +33,7 @@ __all__ = [
     "Model",
     "ModelQuery",
     "OpenedRelease",
+    "Publication",
     "Quantile",
     "Schema",
     "Shares",

@@ -1,4 +1,4 @@
-"""Checks of plain arguments, made once where an object is built."""
+"""Checks of arguments, made where an object is built."""
 
 import inspect
 import math
@@ -15,7 +15,6 @@ from typing import (
     Literal,
     TypeVar,
     Union,
-    Unpack,
     cast,
     get_args,
     get_origin,
@@ -80,8 +79,8 @@ _DATABASE = re.compile(r"(sqlite|postgresql)(\+\w+)?:/")
 
 
 def refuse_database(source: str | os.PathLike[str]) -> None:
-    """Refuse a database's address or file where a table or a record is read: the store of a
-    study."""
+    """Raise for a database's address or file, such as a study's store, in place of a table or
+    record."""
     address = _DATABASE.match(str(source))
     if address is None and not _is_sqlite(Path(source)):
         return
@@ -96,11 +95,11 @@ def refuse_database(source: str | os.PathLike[str]) -> None:
 def _is_sqlite(path: Path) -> bool:
     try:
         if not path.is_file():
-            return False  # from a pipe nothing is taken
+            return False  # a pipe is not read
         with path.open("rb") as file:
             return file.read(16).startswith(b"SQLite format 3")
     except (OSError, ValueError):
-        return False  # whoever reads it will say
+        return False  # its reader raises
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -114,21 +113,20 @@ _PLAIN: dict[Any, tuple[type | tuple[type, ...], str, str]] = {
     date: (date, "a date", "dates"),
     NoneType: (NoneType, "None", "None"),
 }
-"""Types of arguments: what is taken for each, and how one and several are called."""
+"""Types of arguments: accepted classes, and the name of one value and of several."""
 
 _NAMED = {"ndarray": "matrix", "Any": "value"}
-"""What a type is called, by its name."""
+"""Names of types in messages."""
 _SEQUENCES, _MAPPINGS = (Sequence, list, tuple), (Mapping, dict)
 
 
 def check_type(name: str, value: Any, hint: Any) -> None:
-    """Stop at an argument that is of none of the types that its annotation names, or contains what
-    is not."""
+    """Raise for an argument, or contents of one, of types other than annotated."""
     if not _wrong(value, hint):
         return
     hints = _one_of(hint)
     if {str, Sequence[str]} <= set(hints) or sum(map(_is_own, hints)) > 1:
-        return  # names and plans have sentences of their own
+        return  # names and plans have messages of their own
     wrong = [_wrong(value, one) for one in hints]
     inside = [found for found in wrong if " with " in found]
     raise InputError(f"{name} is {_called(hint)}, not {(inside or wrong)[0]}")
@@ -143,7 +141,7 @@ def _is_own(hint: Any) -> bool:
 
 
 def _wrong(value: Any, hint: Any) -> str:
-    """Return what a value is that does not fit an annotation; empty if it fits."""
+    """Return the type of a value that does not fit an annotation; empty if it fits."""
     kind, inner, own = get_origin(hint) or hint, get_args(hint), type(value).__name__
     if kind in (Union, UnionType):
         found = [_wrong(value, one) for one in inner]
@@ -175,16 +173,16 @@ def _wrong(value: Any, hint: Any) -> str:
 
 
 def _wrong_inside(own: str, values: Iterable[Any], hints: tuple[Any, ...]) -> str:
-    """Return what a container is, with the kind of a value in it that does not fit."""
+    """Return the type of a container and that of a misfit in it; empty if all fit."""
     if hints and hints[0] is not Any:
-        for each in {type(each): each for each in values}.values():  # one of every type
+        for each in {type(each): each for each in values}.values():  # one per type
             if found := _wrong(each, hints[0]):
                 return f"{own} with {found.removesuffix(' in it')} in it"
     return ""
 
 
 def _called(hint: Any, *, many: bool = False) -> str:
-    """Return how one, or several, of the values of an annotation are called."""
+    """Return the name of one, or several, values of an annotation."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind in (Union, UnionType):
         return " or ".join(dict.fromkeys(_called(one, many=many) for one in inner))
@@ -207,7 +205,7 @@ def _called(hint: Any, *, many: bool = False) -> str:
 
 
 def check_fields(made: Any, **instead: Any) -> None:
-    """Stop at a dataclass's fields of other types than its annotations name."""
+    """Raise for dataclass fields of types other than annotated."""
     hints, defaults = _hints_of(type(made)), vars(type(made))  # type: ignore[arg-type]
     for name, value in vars(made).items():
         if type(value) is not hints[name] and value is not defaults.get(name, made):
@@ -220,16 +218,12 @@ def _hints_of(made: Any) -> dict[str, Any]:
 
 
 def typed(function: _Function) -> _Function:
-    """Make a function stop at arguments of other types than its annotations name."""
+    """Make a function raise for arguments of types other than annotated."""
     shown = inspect.signature(function)
 
     @wraps(function)
     def checked(*arguments: Any, **given: Any) -> Any:
-        hints, bound = dict(_hints_of(function)), shown.bind(*arguments, **given).arguments
-        for name in shown.parameters.keys() & bound.keys():
-            if get_origin(hints.get(name)) is Unpack:  # **asked
-                hints |= _hints_of(get_args(hints[name])[0])
-                bound |= bound.pop(name)
+        hints, bound = _hints_of(function), shown.bind(*arguments, **given).arguments
         for name, value in bound.items():
             if name in hints:  # and not self
                 check_type(name, value, hints[name])

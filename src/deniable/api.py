@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable._checks import typed
 from deniable.design.design import design
 from deniable.design.strength import StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
-from deniable.engines.units import Publishing, Releasing, options_of
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
@@ -33,7 +33,6 @@ from deniable.opened import (
     Plan,
     mechanism_of,
     open,  # noqa: A004 - called as deniable.open
-    spelled_out,
 )
 from deniable.planning.sample_size import plan, smallest_epsilon
 from deniable.planning.trend_power import plan_trend
@@ -42,9 +41,9 @@ from deniable.release.checking import Check, Problems
 from deniable.release.curator import Treatment
 from deniable.release.curator import check_budget as check_budget_of_treatment
 from deniable.release.curator import pram as write_treated
+from deniable.release.publication import Publication
 from deniable.release.release import (
     Layout,
-    Options,
     check_budget,
     open_rows,
     refuse_drafted,
@@ -76,6 +75,7 @@ __all__ = [
     "Model",
     "ModelQuery",
     "OpenedRelease",
+    "Publication",
     "Quantile",
     "Schema",
     "Shares",
@@ -112,23 +112,22 @@ _Frame = TypeVar("_Frame", bound=EagerFrame)
 
 
 @overload
-def randomize(frame: _Frame, plan: Plan, **told: Unpack[Releasing]) -> _Frame: ...
+def randomize(frame: _Frame, plan: Plan, publication: Publication | None = None) -> _Frame: ...
 
 
 @overload
-def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any: ...
+def randomize(frame: Any, plan: Plan, publication: Publication | None = None) -> Any: ...
 
 
-@spelled_out(Options, options_of)
-def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
+@typed
+def randomize(frame: Any, plan: Plan, publication: Publication | None = None) -> Any:
     """Randomize a dataframe.
-
-    All arguments but these are as of :func:`share`.
 
     Args:
         frame: a pandas, Polars or pyarrow table (or another frame known to narwhals), a DuckDB
             relation, a pyarrow dataset, or a stream of record batches.
         plan: a design or its mechanism, or the file or folder that has it.
+        publication: options of the release, other than those of a folder.
 
     Returns:
         A frame of the same kind, its columns in the same order; kept columns are untouched. What
@@ -149,7 +148,9 @@ def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
     mechanism = mechanism_of(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
-    options = options_of("deniable.randomize(…)", **told)
+    publication = publication or Publication()
+    publication.refuse_folder()
+    options = publication.options("deniable.randomize(…)")
     refuse_drafted(schema, options)
     check_budget(mechanism, options.population)
     with open_rows(frame, schema, options) as reader:
@@ -164,14 +165,14 @@ def randomize(frame: Any, plan: Plan, **told: Unpack[Releasing]) -> Any:
         return released
 
 
-@spelled_out(Options, options_of)
+@typed
 def share(
     table: Any,
     plan: Design | str | Path,
     output: str | Path,
+    publication: Publication | None = None,
     *,
     jobs: int | None = None,
-    **told: Unpack[Publishing],
 ) -> dict[str, Any]:
     """Randomize a table and write a folder to publish.
 
@@ -183,23 +184,7 @@ def share(
             :func:`randomize` takes.
         plan: a design, or the file or folder that has it.
         output: the folder to make.
-        shuffle: release the rows in random order.
-        person: a column that says whose row it is; it is dropped, and ε per person is reported.
-        person_epsilon: the most ε of all rows of one person, in nats; by default the ε of one row,
-            so that a table with several rows of a person is refused.
-        also: as which kinds of files the rows are written too: "sav", "dta", "parquet", "csv".
-        drop_other_columns: leave out columns that the schema neither declares nor keeps, instead
-            of refusing them.
-        accept_drafted: release attributes whose categories or edges were read off the data.
-        overwrite: replace an existing release.
-        sign: private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase stands
-            in the environment variable DENIABLE_SIGN_PASSPHRASE.
-        ledger: the file in which releases are counted (docs/howto/ledger.md); by default the one
-            that the environment variable DENIABLE_LEDGER names, if there is one.
-        population: whose data these are, for the ledger.
-        new_population: whether it is not in the ledger yet, which is asked where that has budgets.
-        new_ledger: whether the file of the ledger may not exist yet and is begun then; by default
-            only one that ``ledger`` names.
+        publication: options of the release.
         jobs: processes that work on parts; by default one for every core.
 
     Returns:
@@ -213,11 +198,12 @@ def share(
         >>> schema = deniable.Schema((deniable.Attribute("smokes", ("no", "yes")),))
         >>> plan = deniable.design(schema, epsilon=2)
         >>> frame = pandas.DataFrame({"smokes": ["no", "yes", "no"]})
-        >>> record = deniable.share(frame, plan, "release", shuffle=True)
+        >>> shuffled = deniable.Publication(shuffle=True)
+        >>> record = deniable.share(frame, plan, "release", shuffled)
         >>> record["release"]["rows"], sorted(path.name for path in Path("release").iterdir())
         (3, ['codebook.csv', 'data.parquet', 'record.json', 'report.html'])
     """
-    options = options_of("deniable.share(…)", **told)
+    options = (publication or Publication()).options("deniable.share(…)")
     made = _design(plan)
     schema, spending = made.mechanism.schema, Spending.of(Strata.one(made.mechanism))
     check = Check(schema, Path(output), options, Problems(), spending)
@@ -229,11 +215,12 @@ def share(
     return write_release(table, made, Path(output), options, SystemRandomness())
 
 
-@spelled_out(Options, options_of)
+@typed
 def pram(
     table: Any,
     schema: Schema,
     output: str | Path,
+    publication: Publication | None = None,
     *,
     request: StrengthRequest | None = None,
     by: str | None = None,
@@ -241,15 +228,13 @@ def pram(
     invariant: bool = False,
     alpha: float = 1.0,
     numeric: Mapping[str, float] | None = None,
-    **told: Unpack[Publishing],
 ) -> dict[str, Any]:
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
-
-    All arguments but these are as of :func:`share`.
 
     Args:
         table: a path or a dataframe; it is held in memory.
         schema: the attributes, and the columns released as they are.
+        publication: options of the release.
         request: how strongly to randomize, by λ, strength, covariances or matrices.
         by: a kept column whose values form strata.
         per_stratum: how strongly to randomize single strata, instead of ``request``.
@@ -282,7 +267,7 @@ def pram(
         alpha=alpha,
         numeric=numeric or {},
     )
-    options = options_of("deniable.pram(…)", **told)
+    options = (publication or Publication()).options("deniable.pram(…)")
     check = Check(schema, Path(output), options, Problems(), numeric=list(treatment.numeric))
     with check.problems.at("ledger"):
         check_budget_of_treatment(treatment, options, Path(output))

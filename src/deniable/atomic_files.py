@@ -1,4 +1,4 @@
-"""Outputs that appear whole or not at all."""
+"""Output files and folders that appear whole or not at all."""
 
 import ctypes
 import errno
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 _ASIDE = frozenset({"new", "old", "lock"})
-"""Names in the hidden folder beside a folder that is being made."""
+"""Names in the hidden folder next to a folder in the making."""
 
 _SETTLED = 60.0
-"""Seconds after which the process that makes a file has certainly locked it."""
+"""Seconds after which the process that makes a file has surely locked it."""
 
 
 def as_text(name: str) -> str:
-    r"""Return a file's name, or words with such names, with ? for bytes that are not text.
+    """Return a file's name, or text with such names, with ? for bytes that are not text.
 
     >>> as_text("tab\udce9.csv")
     'tab?.csv'
@@ -50,11 +50,11 @@ def atomic_output(
     beside: Path | None = None,
     reserve: int = 0,
 ) -> Iterator[BinaryIO]:
-    """Open a file that gets its name only when the block has ended without an exception.
+    """Open a file that gets its name when the block ends without an exception.
 
-    Where the system has files without a name (Linux), the data has none until it is complete and
-    on the disk, so that even a killed process leaves nothing. Elsewhere it is written under a
-    temporary name in the same folder, which an exception, an interrupt or SIGTERM removes.
+    On Linux the data have no name until they are complete and on the disk: even a killed process
+    leaves no file. Elsewhere they are written under a temporary name in the same folder, which an
+    exception, an interrupt or SIGTERM removes.
 
     >>> with atomic_output("table.csv") as file:
     ...     file.write(b"smokes,age\\n")
@@ -78,7 +78,7 @@ def atomic_output(
 
 
 class Digesting(io.RawIOBase):
-    """A file that is written from its beginning to its end, and the digest of what was written.
+    """A file written from its beginning, with its digest.
 
     >>> with atomic_output("table.csv") as file:
     ...     digesting = Digesting(file)
@@ -100,24 +100,22 @@ class Digesting(io.RawIOBase):
         return self._file.write(content)
 
     def tell(self) -> int:
-        """Return how many bytes there are."""
+        """Return the number of bytes."""
         return self._file.tell()
 
     def writable(self) -> bool:
-        """Return that it can be written."""
+        """Return True."""
         return True
 
     def hexdigest(self) -> str:
-        """Return the SHA-256 of what was written, in hexadecimal."""
+        """Return the SHA-256 of the bytes written, in hexadecimal."""
         return self._digest.hexdigest()
 
 
 @contextmanager
 def explain_write_errors(where: str | Path) -> Iterator[None]:
-    """Turn a failure of the system to write into one sentence.
-
-    A pipe whose reader has gone is no mistake of the user: that error is passed on.
-    """
+    """Turn a system's write error into one sentence; that of a pipe without a reader is passed on,
+    as it is not a user's mistake."""
     try:
         yield
     except BrokenPipeError:
@@ -128,29 +126,27 @@ def explain_write_errors(where: str | Path) -> Iterator[None]:
 
 def _write_failure(where: str | Path, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        why = "there is no space left for it; free some space, or write it elsewhere"
+        why = "the disk is full; free some space, or write it elsewhere"
     elif error.errno in (errno.ENOSYS, errno.ENOLCK):
         why = (
-            "its file system has no locks, without which two processes would change the same "
-            "files; write it elsewhere, such as to a folder on a disk of this machine"
+            "its file system has no locks, without which two processes could change the same "
+            "files; write it elsewhere, such as to a folder on a local disk"
         )
     elif error.errno == errno.ENOENT:
         why = "its folder does not exist; make it first"
     elif error.errno == errno.EEXIST:
         why = (
             "it exists already; choose another name, or replace it with `overwrite` (releases of "
-            "the same people add up: an old one that someone has still counts)"
+            "the same people add up: copies of an old one still count)"
         )
     else:
-        why = f"the system says: {error.strerror or type(error).__name__}"
+        why = f"system error: {error.strerror or type(error).__name__}"
     return f"{where} cannot be written: {why}"
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Stop before any work if an output exists and was not meant to be replaced.
-
-    What a run that died has left beside it is removed first (:func:`sweep`).
-    """
+    """Raise, before any work, if an output exists and may not be replaced, after removing the
+    remains of a killed run (:func:`sweep`)."""
     sweep(path)
     if not overwrite and os.path.lexists(path):
         raise InputError(_write_failure(path, FileExistsError(errno.EEXIST, "")))
@@ -161,20 +157,20 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
 def refuse_foreign_folder(
     path: Path, what: str, is_ours: Callable[[set[str]], bool], *, overwrite: bool
 ) -> None:
-    """Stop before any work if a folder exists and is not to be, or must not be, replaced.
+    """Raise, before any work, if a folder exists and may not be replaced.
 
-    Only an older result of the same kind and an empty folder are ever replaced: anything else that
-    stands there, such as the folder that holds the true table, would be lost.
+    Only older results of the same kind and empty folders are replaced: other files in the folder,
+    such as the true table, would be lost.
     """
     refuse_existing(path, overwrite=overwrite)
     if not os.path.lexists(path):
         return
     if not path.is_dir():
-        raise InputError(f"{path} is not a folder, so it is not replaced; name another folder")
+        raise InputError(f"{path} is not a folder and is not replaced; name another folder")
     present = {entry.name for entry in path.iterdir()}
     if present and not is_ours(present):
         raise InputError(
-            f"{path} holds other files than {what} does, so it is not replaced; name another folder"
+            f"{path} holds other files than {what} and is not replaced; name another folder"
         )
 
 
@@ -186,7 +182,7 @@ def write_file(
     private: bool = False,
     beside: Path | None = None,
 ) -> None:
-    """Write a small file that is no release, whole or not at all; see :func:`atomic_output`.
+    """Write a small file that is not a release, whole or not at all; see :func:`atomic_output`.
 
     >>> write_file(Path("note.txt"), b"all of it", overwrite=False)
     >>> Path("note.txt").read_text()
@@ -194,8 +190,8 @@ def write_file(
     """
     if not overwrite and os.path.lexists(path):
         raise InputError(
-            f"{path} cannot be written: it exists already; choose another name, or replace it with "
-            "`overwrite`"
+            f"{path} cannot be written: it exists already; choose another name, or replace it "
+            "with `overwrite`"
         )
     with atomic_output(path, overwrite=overwrite, private=private, beside=beside) as file:
         file.write(content)
@@ -203,10 +199,10 @@ def write_file(
 
 @contextmanager
 def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Give an empty folder that gets its name only when the block has ended without an exception.
+    """Yield an empty folder that gets its name when the block ends without an exception.
 
-    It stands beside its final place meanwhile, under a name that begins with a dot, and is removed
-    if anything goes wrong; an old folder stays until the new one is complete.
+    Until then it has a hidden name next to its final place, and is removed on any error; an old
+    folder stays until the new one is complete.
 
     >>> with replaced_folder(Path("release"), overwrite=False) as folder:
     ...     made = (folder / "record.json").write_text("{}")
@@ -216,13 +212,13 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     ['record.json']
     """
     refuse_existing(path, overwrite=overwrite)
-    # Named before it is made: a signal may come in between.
+    # Named before it is made: a signal may come between.
     aside = path.absolute().parent / f".{path.name}.{uuid.uuid4().hex[:16]}"
     lock = FileLock(aside / "lock")
     try:
         with explain_write_errors(path):
             aside.mkdir(mode=0o700)
-            lock.claim()  # free when this process is gone: then the folder is swept
+            lock.claim()  # free after this process: then the folder is swept
             new = aside / "new"
             new.mkdir()
             yield new
@@ -232,7 +228,7 @@ def replaced_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
 
 def remove_locked_folder(folder: Path, lock: "FileLock") -> None:
-    """Remove a folder, the lock file in it last: until then no other process uses the folder."""
+    """Remove a folder, its lock file last: until then no other process uses it."""
     with suppress(OSError):
         for entry in list(folder.iterdir()):
             if entry.is_dir() and not entry.is_symlink():
@@ -240,16 +236,16 @@ def remove_locked_folder(folder: Path, lock: "FileLock") -> None:
             elif entry != lock.path:
                 entry.unlink()
     lock.remove()
-    with suppress(OSError):  # another process has already made a new one
+    with suppress(OSError):  # another process has made a new one
         folder.rmdir()
 
 
 def put_folder(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:
-    """Give a folder its name; in one step, where the system can."""
+    """Give a folder its name, in one step where the system can."""
     if not overwrite and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "")
     if not path.exists():
-        new.rename(path)  # refused if there are files in a folder that has come meanwhile
+        new.rename(path)  # fails if a non-empty folder has appeared meanwhile
         return
     if _exchanged(new, path):
         return
@@ -262,7 +258,7 @@ def put_folder(new: Path, path: Path, old: Path, *, overwrite: bool) -> None:
 
 
 def _exchanged(first: Path, second: Path) -> bool:
-    """Swap two names in one step; return whether the system can (Linux's renameat2)."""
+    """Swap two names in one step; return whether the system supports it (Linux's renameat2)."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
@@ -272,10 +268,10 @@ def _exchanged(first: Path, second: Path) -> bool:
 
 
 class FileLock:
-    """A file that one process at a time holds; free as soon as that process is gone, even killed.
+    """A lock file held by one process at a time, free after that process ends, even if killed.
 
-    Never by the mere existence of a file, which would outlast its process: where the system has no
-    other locks, claiming fails.
+    Where the system has no locks, claiming fails: the existence of a file would outlast its
+    process.
 
     >>> lock = FileLock(Path("running"))
     >>> lock.claim()
@@ -292,8 +288,8 @@ class FileLock:
         self._lock: BaseFileLock | None = None
 
     def claim(self, *, patience: float = 0.0) -> bool:
-        """Hold the file, made if need be; return False while another process holds it."""
-        import filelock  # not needed by commands that write nothing
+        """Lock the file, made if needed; return False while another process holds it."""
+        import filelock  # not needed by commands without output
 
         if sys.platform != "win32" and not filelock.has_fcntl:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -307,20 +303,19 @@ class FileLock:
         return True
 
     def take_over(self) -> bool:
-        """Hold the file if this user may and no process does; return whether it is held."""
+        """Lock the file if this user may and no process does; return whether it is locked."""
         with suppress(OSError):
             return self.claim()
         return False
 
     def release(self) -> None:
-        """Let go of it."""
+        """Unlock the file."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     def remove(self) -> None:
-        """Remove the file, and let go of it. Windows removes no open file; there filelock does so
-        afterwards."""
+        """Remove and unlock the file, on Windows in the reverse order."""
         with suppress(OSError):
             self.path.unlink()
         self.release()
@@ -334,10 +329,8 @@ def _hold(file: BinaryIO) -> bool:
 
 
 def sweep(path: Path) -> None:
-    """Remove what runs that were killed have left beside an output, and warn of each.
-
-    An old folder that such a run had moved away and not yet replaced comes back.
-    """
+    """Remove the remains of killed runs next to an output, with a notice for each; a folder that
+    such a run had moved away comes back."""
     ours = re.compile(
         rf"\.{re.escape(path.name)}\.([a-z0-9_]{{8}}|[0-9a-f]{{16}}|[a-z0-9_.]+\.partial)"
     )
@@ -347,7 +340,7 @@ def sweep(path: Path) -> None:
     except OSError:
         return
     for left in leftovers:
-        with suppress(OSError):  # another program's, or gone meanwhile
+        with suppress(OSError):  # another program's, or removed meanwhile
             if left.is_dir():
                 _sweep_folder(left, path)
             elif not _new_and_empty(left, set()):
@@ -359,7 +352,7 @@ def sweep(path: Path) -> None:
 
 
 def _new_and_empty(left: Path, held: set[str]) -> bool:
-    """Whether this may belong to a process that has just made it and not yet locked it."""
+    """Return whether this may belong to a process that has just made and not yet locked it."""
     status = left.lstat()
     empty = held <= {"lock"} if left.is_dir() else not status.st_size
     return empty and time.time() - status.st_mtime < _SETTLED
@@ -374,21 +367,21 @@ def _sweep_folder(left: Path, path: Path) -> None:
         held = sorted(p.name for p in (left / "new").iterdir()) if (left / "new").is_dir() else []
         if (left / "old").exists() and not os.path.lexists(path):
             (left / "old").rename(path)
-            notify(f"{path} is back: a run that was killed had moved it")
-        _warn_of(left, f" with {', '.join(held)}" if held else " with nothing in it")
+            notify(f"{path} is restored: a killed run had moved it")
+        _warn_of(left, f" with {', '.join(held)}" if held else ", empty")
     finally:
         remove_locked_folder(left, lock)
 
 
 def _warn_of(left: Path, held: str) -> None:
     notify(
-        f"a run that was killed had left {left}{held}; it has been removed. Released rows that "
-        "somebody has seen there add up to those of other releases",
+        f"a killed run had left {left}{held}; it has been removed. Released rows that "
+        "were visible there add up to those of other releases",
     )
 
 
 def _has_unnamed(folder: Path) -> bool:
-    """Return whether this folder's file system can hold a file without a name."""
+    """Return whether this folder's file system supports unnamed files."""
     if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
         return False
     try:
@@ -399,7 +392,7 @@ def _has_unnamed(folder: Path) -> bool:
 
 
 def leaves_nothing(path: Path) -> bool:
-    """Return whether a process that is killed while it writes here leaves nothing on the disk."""
+    """Return whether a process killed while it writes here leaves no file."""
     return _has_unnamed(path.absolute().parent)
 
 
@@ -409,15 +402,15 @@ def _unnamed(
 ) -> Iterator[BinaryIO]:
     descriptor = os.open(beside, os.O_TMPFILE | os.O_RDWR, mode)
     with os.fdopen(descriptor, "wb") as file:
-        _hold(file)  # whatever name it has: it is not left behind
+        _hold(file)  # a killed process leaves no file under any name
         yield file
         file.flush()
         os.fsync(descriptor)
         before_named()
         folder = os.open(path.parent, os.O_RDONLY)
         try:
-            # A link cannot replace a file, which is what is wanted unless overwriting was asked
-            # for; then the complete file takes a temporary name and is renamed over the old one.
+            # A link cannot replace a file, as required unless overwriting; then the complete file
+            # gets a temporary name and is renamed over the old one.
             name = path.name
             if overwrite:
                 name = f".{path.name}.{os.getpid()}.{descriptor}.partial"
@@ -462,7 +455,7 @@ def _aside(
 
 
 def _name_once(temporary: Path, path: Path) -> None:
-    """Give a file its name unless that is taken; in one step, where the system has links."""
+    """Give a file its name unless that is taken, in one step where the system has links."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -477,7 +470,7 @@ def _name_once(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def _terminated_as_exception() -> Iterator[None]:
-    """Let SIGTERM unwind the stack, unless the program handles it itself."""
+    """Let SIGTERM unwind the stack, unless the program handles it."""
     ours = (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,8 +1,8 @@
-"""The one exception that a user's mistake raises, and the one notice.
+"""The exception for users' mistakes, and the notice.
 
-A message names an argument of the Python interface between backticks, `overwrite`, and what only a
-command can do as the command, `deniable share --resume`. The command line says them as they are
-typed there (:mod:`deniable.cli.typed`).
+A message has arguments of the Python interface in backticks, `overwrite`, and actions of the
+command line as commands, `deniable share --resume`. The command line prints them as options
+(:mod:`deniable.cli.typed`).
 """
 
 import logging
@@ -10,21 +10,21 @@ import warnings
 
 
 class InputError(ValueError):
-    """What the user gave cannot be used.
+    """Unusable input.
 
-    The message is one clear sentence that says what is wrong, where it is, and how to mend it. By
-    default it never contains a value from a table: an error message ends up in logs, and the
-    value is what is to be protected. The command line prints it to stderr and exits with status 2.
+    The message is one clear sentence on the fault, its place and its fix. By default it never
+    contains a table's value, which is confidential, while messages end up in logs. The command line
+    prints it to stderr and exits with status 2.
     """
 
 
 class Notice(UserWarning):
-    """Something that a user should know, though the work goes on; one sentence or two."""
+    """A warning that does not stop the work; one or two sentences."""
 
 
 def notify(sentence: str) -> None:
-    """Issue a notice in the course of a release, which no filter ends that makes exceptions of
-    warnings: there it is logged."""
+    """Issue a notice during a release; under a filter that turns warnings into exceptions it is
+    logged instead."""
     try:
         warnings.warn(sentence, Notice, stacklevel=3)
     except Notice:

@@ -1,11 +1,11 @@
-"""A plain table in HTML, as notebooks show it, and in text."""
+"""Plain tables in HTML, for notebooks, and in text."""
 
 from collections.abc import Sequence
 from html import escape
 
 
 def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; all texts are escaped.
+    """Return an HTML table with escaped texts.
 
     >>> html_table("Shares", ["sex", "share"], [["f", "0.5"]])[:38]
     '<table><caption>Shares</caption><thead'
@@ -21,7 +21,7 @@ def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str
 
 
 def text_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in aligned columns, under its caption.
+    """Return a table in aligned columns under its caption.
 
     >>> print(text_table("Shares", ["sex", "share"], [["f", "0.5"]]))
     Shares

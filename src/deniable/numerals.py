@@ -1,4 +1,4 @@
-"""Numbers and counts as people read them: no exponents, and nouns in their number."""
+"""Numbers and counts in text: no exponents, and nouns in singular or plural."""
 
 import math
 from decimal import Decimal
@@ -22,7 +22,7 @@ def significant(
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    """Return a result to a few significant digits; nearer to 0 than a billionth it is 0.
+    """Return a number with a few significant digits; below a billionth, 0.
 
     >>> number_text(5.034e11), number_text(0.00004796), number_text(-3e-17), number_text(math.inf)
     ('503,400,000,000', '0.00004796', '0', 'inf')
@@ -33,7 +33,7 @@ def number_text(value: float, digits: int = 4) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Return a p-value to two digits, or that it is below a millionth.
+    """Return a p-value with two digits, or "below" the least shown.
 
     >>> p_text(0.0421), p_text(3e-80)
     ('0.042', 'below 0.000001')
@@ -44,7 +44,7 @@ def p_text(p_value: float) -> str:
 
 
 def count_text(count: int, one: str, many: str = "") -> str:
-    """Return a count with its noun, whose plural has an s if not given.
+    """Return a count with its noun; the plural defaults to an added s.
 
     >>> count_text(1, "row"), count_text(1200, "row"), count_text(0, "category", "categories")
     ('1 row', '1,200 rows', '0 categories')

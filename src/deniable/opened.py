@@ -1,11 +1,9 @@
 """An opened release, and a method for each query of it."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import wraps
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Protocol, TypeVar, cast
 
 from deniable._checks import check_type
 from deniable.errors import InputError
@@ -53,60 +51,6 @@ def mechanism_of(plan: Plan) -> Mechanism:
             "deniable.design(schema, epsilon=…)"
         )
     raise InputError(f"plan is what deniable.design returns, or a path, not {type(plan).__name__}")
-
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def spelled_out(*makers: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """Return what makes a function's help show one by one what its ``**asked`` may be, and refuse
-    anything else."""
-    defaults = {
-        one.name: one.default
-        for maker in makers
-        for one in (fields(maker) if is_dataclass(maker) else _parameters(maker))
-        if one.default is not MISSING
-    }
-
-    def spelled(function: _Function) -> _Function:
-        *own, asked = _parameters(function)
-        (entries,) = get_args(asked.annotation)
-        for name, hint in get_type_hints(entries).items():
-            default = asked.empty if name in entries.__required_keys__ else defaults.get(name)
-            entry = asked.replace(kind=asked.KEYWORD_ONLY, annotation=hint)
-            own.append(entry.replace(name=name, default=default))
-        hints = {one.name: one.annotation for one in own}
-
-        @wraps(function)
-        def checked(*arguments: Any, **given: Any) -> Any:
-            for name, value in given.items():
-                if name == "seed":
-                    raise TypeError(f"{function.__name__}() {_NO_SEED}")
-                if name not in hints:
-                    has = ", ".join(one for one in hints if one != "self")
-                    raise TypeError(f"{function.__name__}() has no argument '{name}'; it has {has}")
-                check_type(name, value, hints[name])
-            if missing := sorted(entries.__required_keys__ - given.keys()):
-                raise TypeError(f"{function.__name__}() needs the argument '{missing[0]}'")
-            for (name, hint), value in zip(hints.items(), arguments, strict=False):
-                check_type(name, value, hint)
-            return function(*arguments, **given)
-
-        shown = inspect.signature(function).replace(parameters=own)
-        checked.__signature__ = shown  # type: ignore[attr-defined]
-        return cast(_Function, checked)
-
-    return spelled
-
-
-_NO_SEED = (
-    "takes no seed: noise that can be repeated can be subtracted, and protects nobody. Tests that "
-    "need repeatable draws give deniable.mechanism.randomizer.Randomizer a bit source of their own"
-)
-
-
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    return list(inspect.signature(function).parameters.values())
 
 
 _Answer_co = TypeVar("_Answer_co", bound=Tabular, covariant=True)

@@ -1,18 +1,16 @@
-"""The one source of random bits, and exact draws from integer weights.
+"""The only source of random bits, and exact draws from integer weights.
 
-Nothing else in the package may touch ``os.urandom``, ``secrets``, ``random`` or the cipher; a test
-checks that. Random bits are an AES-256-CTR keystream whose key and counter come from the
-operating system: as fast as memory, and indistinguishable from uniform bits unless AES is broken.
+No other module may use ``os.urandom``, ``secrets``, ``random`` or the cipher; a test checks this.
+Random bits are an AES-256-CTR keystream whose key and counter come from the operating system: as
+fast as memory, and indistinguishable from uniform bits unless AES is broken.
 
-A draw never compares a rounded floating-point number. A probability is a ratio of integers; the
-uniform number U in [0, 1) is revealed bit by bit, most significant first, until it is known on
-which side of every boundary it lies. Sixteen bits decide nearly always; the rest, and all where
-there are thousands of outcomes, is looked at with 64, and after that with Python's integers for as
-long as it takes. The outcome therefore has exactly the stated probability, given uniform bits.
+A draw never compares rounded floating-point numbers. A probability is a ratio of integers; the
+uniform number U in [0, 1) is revealed bit by bit, most significant first, until its side of every
+boundary is certain. Sixteen bits nearly always suffice; otherwise, and with thousands of outcomes,
+64 are used, and then Python's integers for as long as needed. Given uniform bits, the outcome has
+exactly the stated probability (docs/proofs/accounting.md, Theorem 7).
 
-The number of bits used depends on U alone, never on a record.
-
-Why draws are exact: docs/proofs/accounting.md, Theorem 7.
+The number of bits used depends on U alone, never on a person's row.
 """
 
 import hashlib
@@ -36,21 +34,21 @@ _ZEROS = bytes(_CHUNK)
 
 _REKEY_AFTER = 1 << 40
 """Bytes under one key. AES in counter mode never repeats a block, so a keystream of N blocks is
-told from random with advantage about N²/2¹²⁹: at 2³⁶ blocks, 2⁻⁵⁷."""
+distinguishable from random with advantage about N²/2¹²⁹: at 2³⁶ blocks, 2⁻⁵⁷."""
 
 _PIECE = 1 << 16
-"""Draws made at a time, so that what they pass through stays in the second-level cache."""
+"""Draws made at a time, so that intermediate arrays stay in the second-level cache."""
 
 _DIRECT_OUTCOMES = 4096
-"""Above this many outcomes a 16-bit prefix leaves too many draws undecided to be worth a table."""
+"""Beyond this number of outcomes a 16-bit prefix leaves too many draws undecided for a table."""
 
 _GUIDE_BITS, _STEPS = 18, 4
-"""With more outcomes at most so many first bits of a word say where among the boundaries to look,
-and so many steps from there find nearly every outcome."""
+"""With more outcomes, the number of first bits of a word that select a starting boundary, and the
+number of steps from it that find nearly every outcome."""
 
 
 _forks = 0
-"""How many forks lie between the first process and this one."""
+"""Number of forks between the first process and this one."""
 
 
 def _count_fork() -> None:
@@ -58,7 +56,7 @@ def _count_fork() -> None:
     _forks += 1
 
 
-if hasattr(os, "register_at_fork"):  # not on systems that cannot fork
+if hasattr(os, "register_at_fork"):  # missing on systems without fork
     os.register_at_fork(after_in_child=_count_fork)
 
 
@@ -66,7 +64,7 @@ class BitSource(Protocol):
     """A supply of uniform random bits."""
 
     secure: bool
-    """Whether the bits are unpredictable. A release made from others says so in its record."""
+    """Whether the bits are unpredictable; a release's record states if they were not."""
 
     def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
         """Return ``count`` independent uniform values of an unsigned integer type."""
@@ -88,7 +86,7 @@ class _Keystream:
     def bits(self, dtype: Unsigned, count: int) -> NDArray[Any]:
         item = np.dtype(dtype)
         size = count * item.itemsize
-        buffer = np.empty(size + 16, dtype=np.uint8)  # the cipher wants room for one block more
+        buffer = np.empty(size + 16, dtype=np.uint8)  # the cipher needs room for one more block
         view = buffer.data
         for start in range(0, size, _CHUNK):
             step = min(_CHUNK, size - start)
@@ -101,9 +99,8 @@ class _Keystream:
 class SystemRandomness(_Keystream, threading.local):
     """Unpredictable bits: a keystream keyed from the operating system's generator.
 
-    No two copies of an object ever use the same bits. Every thread that uses it has a key of its
-    own; after a fork the child draws a new key; a copy, also one that was pickled for another
-    process, is an object with a new key.
+    No two copies of an object use the same bits: every thread has its own key, a child draws a new
+    key after a fork, and a copy, pickled ones included, is a new object with a new key.
 
     >>> source = SystemRandomness()
     >>> source.secure, len(source.bits(np.uint64, 3))
@@ -112,7 +109,7 @@ class SystemRandomness(_Keystream, threading.local):
 
     secure = True
 
-    def __init__(self) -> None:  # called again, by threading.local, in every thread
+    def __init__(self) -> None:  # threading.local calls it in every thread
         super().__init__(os.urandom(32), os.urandom(16))
         self._forks = _forks
 
@@ -129,11 +126,11 @@ class SystemRandomness(_Keystream, threading.local):
 class SeededRandomness(_Keystream):
     """Repeatable bits for tests and for reproducing a study. NOT PRIVATE.
 
-    Whoever knows or guesses the seed can undo the randomization. A release made from this source
-    is marked in its record. An object belongs to the process and the thread that made it: in
-    another, its bits would be used twice, so there it refuses, as it refuses to be copied.
+    An observer who knows or guesses the seed can undo the randomization; a release from this source
+    is marked in its record. An object belongs to the process and thread that made it and cannot be
+    copied: elsewhere its bits would be used twice.
 
-    ``stream``: the name of one of many streams of bits; no two names share any.
+    ``stream``: name of one of many streams of bits; no two names share any.
 
     >>> SeededRandomness(1).bits(np.uint8, 4).tolist(), SeededRandomness(1).secure
     ([74, 251, 114, 73], False)
@@ -162,9 +159,9 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger[Any]]:
 
 
 class ExactCategorical:
-    """Draws from a distribution given by integer weights, each outcome exactly as likely as stated.
+    """Draws from a distribution given by integer weights, with exact probabilities.
 
-    Outcome j has probability ``weights[j] / sum(weights)``. The weights may be of any width.
+    Outcome j has probability ``weights[j] / sum(weights)``; weights may have any width.
 
     ``weights``: non-negative integers, at least one positive; shape (n,).
 
@@ -188,7 +185,7 @@ class ExactCategorical:
         self._boundaries = cumulative
         self._dtype = smallest_unsigned(self.n_outcomes)
         self._floor64 = np.array([(c << 64) // self._total for c in cumulative], dtype=object)
-        # A boundary at 1.0 (trailing outcomes of weight zero) lies beyond every 64-bit value.
+        # A boundary at 1.0 (before trailing outcomes of weight zero) exceeds every 64-bit value.
         self._reachable = sum(1 for c in cumulative if c < self._total)
         self._floor64 = self._floor64[: self._reachable].astype(np.uint64)
         self._inexact = {
@@ -206,9 +203,9 @@ class ExactCategorical:
             self._guide = np.searchsorted(self._floor64, self._guided()).astype(np.int32)
 
     def _prefix_table(self, bits: int) -> NDArray[Any]:
-        # The prefix t says U ∈ [t, t+1)/2^bits. With b_j = c_j·2^bits/total, the number of
-        # boundaries at or below U is at least #{b_j <= t} and at most #{b_j < t+1}. Where the two
-        # agree the outcome is known; elsewhere the table holds n_outcomes, "look further".
+        # For prefix t, U ∈ [t, t+1)/2^bits. With b_j = c_j·2^bits/total, the number of boundaries
+        # at or below U is at least #{b_j <= t} and at most #{b_j < t+1}. If both are equal the
+        # outcome is known; otherwise the table holds n_outcomes, "undecided".
         scaled = [c << bits for c in self._boundaries]
         floor = np.array([s // self._total for s in scaled], dtype=np.int64)
         ceiling = np.array([-(-s // self._total) for s in scaled], dtype=np.int64)
@@ -218,7 +215,7 @@ class ExactCategorical:
         return np.where(least == most, least, self.n_outcomes).astype(self._dtype)
 
     def _guided(self) -> NDArray[np.uint64]:
-        """Return the least word that begins with each prefix that the guide knows."""
+        """Return the least word with each prefix in the guide."""
         prefixes = np.arange(1 << self._guide_bits, dtype=np.uint64)
         return prefixes << np.uint64(64 - self._guide_bits)
 
@@ -227,8 +224,8 @@ class ExactCategorical:
     ) -> NDArray[Any]:
         """Return ``count`` independent outcomes, shape (count,), in the narrowest unsigned type.
 
-        ``source``: of the bits. ``quarter``: which quarter of [0, 1) each U lies in, 0 to 3, shape
-        (count,), if that is given: four distributions, of which each draw is from one.
+        ``quarter``: for draws from four distributions, the quarter of [0, 1) that contains each U,
+        0 to 3, shape (count,).
         """
         if self._table is None:
             value = source.bits(np.uint64, count)
@@ -254,8 +251,8 @@ class ExactCategorical:
         return outcome
 
     def _decide(self, value: NDArray[np.uint64], source: BitSource) -> NDArray[Any]:
-        # value holds the first 64 bits of U. A boundary with floor(b_j) < value lies below U and
-        # one with floor(b_j) > value above; equality decides only if b_j is an integer.
+        # value holds the first 64 bits of U. A boundary with floor(b_j) < value is below U and one
+        # with floor(b_j) > value above; equality decides only if b_j is an integer.
         outcome = self._below(value)
         touching = (
             np.flatnonzero((outcome > 0) & (self._floor64.take(outcome - 1, mode="clip") == value))
@@ -269,10 +266,10 @@ class ExactCategorical:
         return result
 
     def _below(self, value: NDArray[np.uint64]) -> NDArray[Any]:
-        """Return how many of the boundaries' first 64 bits are not above each value's, shape (n,).
+        """Return how many of the boundaries' first 64 bits are at most each value, shape (n,).
 
-        From the guide on it is mostly one step or none; a search from the beginning is ten times
-        slower. Where steps do not settle it, also beyond the last boundary, it is searched for.
+        From the guide it takes mostly no step or one; a search from the beginning is ten times
+        slower. If steps do not settle it, also past the last boundary, it is searched for.
         """
         if self._guide is None or not self._reachable:
             return np.searchsorted(self._floor64, value, side="right")
@@ -297,7 +294,7 @@ class ExactCategorical:
                 return least
 
     def draws_by(self, weights: Sequence[int]) -> bool:
-        """Return whether every table that is looked up gives the outcomes these probabilities.
+        """Return whether every look-up table gives the outcomes these probabilities.
 
         >>> weights = ExactCategorical([1, 2, 1])
         >>> weights.draws_by([2, 4, 2]), weights.draws_by([1, 2, 2])
@@ -316,7 +313,7 @@ class ExactCategorical:
         if self._inexact != {floor for floor, rest in exact if rest}:
             return False
         if self._guide is not None:
-            # So many boundaries, and no more, lie below every word with the prefix.
+            # This many boundaries, and no more, are below every word with the prefix.
             around = np.pad(self._floor64, 1)
             below, above = around[self._guide], around[self._guide + 1]
             none, all_of_them = self._guide == 0, self._guide == self._reachable
@@ -339,10 +336,8 @@ class ExactCategorical:
 def uniform_below(limit: int, count: int, source: BitSource) -> NDArray[np.uint16]:
     """Return ``count`` independent uniform integers from 0 to ``limit`` − 1, shape (count,).
 
-    They are what :class:`ExactCategorical` with as many equal weights draws from the same bits,
-    without a table: the whole part of U times the limit.
-
-    ``source``: of the bits.
+    Equal to the draws of :class:`ExactCategorical` with equal weights from the same bits, without a
+    table: the whole part of U times the limit.
 
     >>> uniform_below(40, 8, SeededRandomness(1)).tolist()
     [39, 11, 12, 1, 7, 2, 10, 13]
@@ -357,7 +352,7 @@ def uniform_below(limit: int, count: int, source: BitSource) -> NDArray[np.uint1
     drawn = scaled.astype(np.uint16)
     undecided = np.flatnonzero(low_half > (1 << 16) - limit)
     if len(undecided):
-        # 48 bits more; what they add carries if it wraps.
+        # 48 further bits; their product carries if the sum wraps.
         more = (source.bits(np.uint64, len(undecided)) >> np.uint64(16)) * np.uint64(limit)
         low = low_half[undecided].astype(np.uint64) << np.uint64(48)
         total = low + more
@@ -368,7 +363,7 @@ def uniform_below(limit: int, count: int, source: BitSource) -> NDArray[np.uint1
 
 
 def _carries(low: int, limit: int, source: BitSource) -> int:
-    """Return 1 if what further bits add to the first 64 of a fraction makes it 1 or more."""
+    """Return 1 if further bits bring a fraction with these first 64 bits to 1 or more, else 0."""
     bits = 64
     while low + limit > 1 << bits:
         low, bits = (low << 64) + limit * int(source.bits(np.uint64, 1)[0]), bits + 64
@@ -378,8 +373,8 @@ def _carries(low: int, limit: int, source: BitSource) -> int:
 
 
 def _within(value: NDArray[Any], quarter: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return the first bits of a number that lies in a quarter of [0, 1), the others as they are
-    drawn; shape (n,)."""
+    """Return the first bits of numbers in given quarters of [0, 1), the rest as drawn; shape
+    (n,)."""
     kind = value.dtype.type
     first = quarter.astype(kind) << kind(8 * value.itemsize - 2)
     return np.asarray(value >> kind(2) | first)
@@ -388,8 +383,8 @@ def _within(value: NDArray[Any], quarter: NDArray[np.uint8]) -> NDArray[Any]:
 def permutation(count: int, source: BitSource) -> NDArray[np.intp]:
     """Return a uniformly random order of ``range(count)``, shape (count,).
 
-    Sorting by independent uniform keys gives every order the same probability provided that no
-    two keys are equal, so keys are drawn again until they all differ.
+    Sorting by independent uniform keys gives every order the same probability if all keys differ,
+    so keys are drawn again until they do.
 
     >>> permutation(5, SeededRandomness(1)).tolist()
     [0, 3, 4, 1, 2]

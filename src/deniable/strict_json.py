@@ -1,4 +1,4 @@
-"""The one way to read JSON: strict, and refused where an object gives a key twice."""
+"""The only reader of JSON: strict, without repeated keys."""
 
 import json
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ def from_json(content: bytes | str, kind: type[_T]) -> _T: ...
 @overload
 def from_json(content: bytes | str, kind: Any) -> Any: ...
 def from_json(content: bytes | str, kind: Any = Any) -> Any:
-    """Return the values of a JSON text, as a type that msgspec knows.
+    """Return the values of a JSON text, as a type known to msgspec.
 
-    Of a key given twice programs take the first value or the last, so that two of them would read
-    two different records.
+    Programs take the first or the last value of a repeated key, so two of them could read different
+    records.
 
     >>> from_json('{"a": [1, 2]}', dict[str, list[int]])
     {'a': [1, 2]}
@@ -29,7 +29,7 @@ def from_json(content: bytes | str, kind: Any = Any) -> Any:
     msgspec.DecodeError: the key 'a' is given twice
     """
     values = msgspec.json.decode(content, type=kind)
-    # Nothing is built: only the keys are looked at.
+    # Builds no values: only the keys are checked.
     json.loads(
         content if isinstance(content, str) else content.decode(),
         object_pairs_hook=_refuse_twice,

@@ -352,10 +352,10 @@ def test_what_is_in_other_files_of_a_release_is_named_as_not_checked(
     (shared / "report.html").write_text(page.replace("ε", "e"))
     shown = deniable("inspect", "r")
     assert shown.status == 0, shown.err
-    assert "what is in more, what is in raw.csv, what is in report.html" in shown.out
+    assert "content of more, content of raw.csv, content of report.html" in shown.out
     warned = deniable("ledger", "check", "l", "--release", "r")
     assert warned.status == 0, warned.err
-    assert "what is in more, what is in raw.csv, what is in report.html" in warned.err
+    assert "content of more, content of raw.csv, content of report.html" in warned.err
     codebook = (shared / "codebook.csv").read_text()
     (shared / "codebook.csv").write_text(codebook.replace("f,f", "f,m"))
     refused = deniable("inspect", "r")

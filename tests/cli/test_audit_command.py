@@ -13,7 +13,7 @@ def test_the_command_says_what_it_can_see_and_then_what_it_found(deniable, peopl
     done = deniable("audit", "m.json", *SMALL, "--error", "1e-9")
     assert done.status == 0, done.err
     assert done.out.index("found with probability") < done.out.index("ε given rest")
-    assert done.out.splitlines()[-1] == "Consistent with the claim; nothing is proved"
+    assert done.out.splitlines()[-1] == "Consistent with the claim; an audit cannot prove it"
 
 
 def test_another_program_is_refuted_with_status_one(deniable, people):
@@ -31,7 +31,7 @@ def test_another_program_is_refuted_with_status_one(deniable, people):
     plain = deniable(*words, "--json").json
     assert plain["refuted"] is True
     assert plain["error"] == 1e-9
-    assert plain["power"][0]["defect"] == "an attribute is released as it is"
+    assert plain["power"][0]["defect"] == "an attribute is released unchanged"
 
 
 def test_what_cannot_be_audited_is_one_sentence(deniable, people):

@@ -15,7 +15,7 @@ SECRET = "Rumpelstiltskin"
 
 def refused(result, *problems):
     """Check the manners of a refusal."""
-    ours = ("Method ", "nothing identifies this table")
+    ours = ("Method ", "this table cannot be identified")
     lines = [line for line in result.err.splitlines() if not line.startswith(ours)]
     assert result.status == 2, result
     assert len(lines) == 1, result.err
@@ -55,7 +55,7 @@ def test_an_unknown_category_is_placed_and_not_shown(deniable, people):
 
 def test_a_level_beyond_all_protection_is_refused_and_not_computed_for_hours(deniable):
     words = ["design", "--categories", "3,3", "--method", "kronecker", "--json"]
-    refused(deniable(*words, "--epsilon", "1e6"), "500000 nats", "protects nothing")
+    refused(deniable(*words, "--epsilon", "1e6"), "500000 nats", "protects no value")
     assert deniable(*words, "--epsilon", "1500").status == 0
 
 

@@ -63,7 +63,7 @@ def test_a_study_is_opened_from_the_examples_files(deniable, tmp_path):
     again = ["collect", "open", "--mechanism", "mechanism.json", "--ledger", "l",
              "--questionnaire", "example/questionnaire.toml", "--output"]  # fmt: skip
     mistyped = deniable(*again, "counted", "--population", "pupil")
-    assert (mistyped.status, "say with --new-population" in mistyped.err) == (2, True)
+    assert (mistyped.status, "set --new-population" in mistyped.err) == (2, True)
     checked = deniable(*again, "study", "--population", "pupil", "--check", "--json")
     assert (checked.status, checked.err.startswith("deniable: refused for 2 reasons")) == (2, True)
     assert [one["at"] for one in json.loads(checked.out)["problems"]] == ["output", "ledger"]
@@ -98,7 +98,7 @@ def test_opening_warns_of_categories_without_labels(deniable, study, tmp_path):
     questions.write_text(questions.read_text().replace("\nno = {", "\n# no = {", 1))
     warned = deniable(*opening, "--output", "bare")
     assert warned.status == 0, warned.err
-    sentence = "respondents read categories without labels as they are coded: smokes (no); give"
+    sentence = "respondents read the codes of categories without labels: smokes (no); give"
     assert sentence in " ".join(warned.err.split())
 
 
@@ -148,7 +148,7 @@ def test_a_page_on_disk_is_verified_and_another_is_not(deniable, study, tmp_path
 def test_invitations_are_links_that_are_kept_nowhere_else(deniable, study, tmp_path):
     refused = deniable("collect", "invite", "study", "--count", "3", "--output", "links.csv")
     assert refused.status == 2
-    assert "anyone may answer this study" in refused.err
+    assert "is open to all" in refused.err
     questions = tmp_path / "example" / "questionnaire.toml"
     questions.write_text(questions.read_text().replace('"open"', '"invited"'))
     opened = deniable(
@@ -183,7 +183,7 @@ def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["serve", "study", "--host", "0.0.0.0"], "would be open on the way"),
+        (["serve", "study", "--host", "0.0.0.0"], "would be sent unencrypted"),
         (["serve", "nowhere"], "not the folder of a study"),
         (["serve", "study", "--port", "99999"], "--port is a number from 0 to 65535"),
         (["serve", "study", "--per-minute", "0"], "at least once a minute"),
@@ -194,12 +194,12 @@ def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
         ),
         (["answer", "http://h:x/", "--answers", "mechanism.json"], "give the address of a study"),
         (["status", "nowhere"], "not the folder of a study"),
-        (["export", "study", "--output", "release"], "nothing has been collected yet"),
+        (["export", "study", "--output", "release"], "the study has no records yet"),
         (["verify", "page.html", "--study", "none.json"], "cannot be read"),
         (["answer", "ftp://x", "--answers", "mechanism.json"], "give the address of a study"),
         (["add", "study", "mechanism.json"], "record 1: the body is not a submission"),
-        (["invite", "study", "--count", "0", "--output", "l.csv"], "from one person to a million"),
-        (["invite", "study", "--count", "9" * 12, "--output", "l.csv"], "from one person to a"),
+        (["invite", "study", "--count", "0", "--output", "l.csv"], "from 1 to 1,000,000"),
+        (["invite", "study", "--count", "9" * 12, "--output", "l.csv"], "from 1 to 1,000,000"),
         (["demo", "--files", "example"], "exists already"),
         (
             ["open", "--mechanism", "mechanism.json", "--questionnaire",
@@ -373,4 +373,4 @@ def test_a_study_is_inspected_and_estimated_from_as_it_is(deniable, study, tmp_p
 def test_a_mistyped_ledger_of_an_export_is_refused_if_none_is_to_be_begun(deniable, study):
     export = ["collect", "export", "study", "--output", "r", "--ledger", "mistyped"]
     assert "no such ledger; restore it" in deniable(*export, "--no-new-ledger").err
-    assert "nothing has been collected yet" in deniable(*export, "--new-ledger").err
+    assert "the study has no records yet" in deniable(*export, "--new-ledger").err

@@ -352,7 +352,9 @@ def test_share_says_what_a_steward_must_know_in_eight_lines_and_the_rest_on_requ
     assert set(brief.splitlines()) <= set(full.splitlines())
 
 
-def test_share_says_what_helps_most_where_nothing_can_be_read(deniable, tmp_path):
+def test_share_says_what_helps_most_where_nothing_can_be_read(deniable, tmp_path, monkeypatch):
+    # The search for forms takes seconds and has tests of its own; here it finds none.
+    monkeypatch.setattr("deniable.planning.alternatives.forms_instead", lambda *_: [])
     rows = (EXAMPLES / "insurance.csv").read_text().splitlines(keepends=True)[:600]
     (tmp_path / "few.csv").write_text("".join(rows))
     share = ["share", "few.csv", "--schema", EXAMPLES / "insurance.toml", "--epsilon", "2"]

@@ -368,7 +368,7 @@ def test_a_full_disk_is_one_sentence_and_the_older_output_stays(prepared, name):
     for size in (0, 40):
         status, said = outcome(words, folder, partial(full, size))
         assert status == 2, said
-        assert "there is no space left" in said.splitlines()[-1]
+        assert "the disk is full" in said.splitlines()[-1]
         assert "Traceback" not in said
         assert content(folder / command.output) == before
         assert sorted(p.name for p in folder.iterdir()) == names
@@ -397,7 +397,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(prepared, name):
     said_by_us = [line for line in said.splitlines() if line.startswith("deniable: ")]
     assert status == 2, said
     assert len(said_by_us) == 1
-    assert "cannot be written: the system says: Permission denied" in said_by_us[0]
+    assert "cannot be written: system error: Permission denied" in said_by_us[0]
     assert "Traceback" not in said
 
 
@@ -406,7 +406,7 @@ def test_a_ledger_that_cannot_be_written_stops_the_release(prepared):
     words = [w for w in COMMANDS["share"].words if w not in SEED]
     status, said = outcome([*words[:-2], "--ledger", "new", *words[-2:]], folder, sealed)
     assert status == 2
-    assert "new cannot be written: the system says: Permission denied" in said
+    assert "new cannot be written: system error: Permission denied" in said
     assert not (folder / "x").exists()
 
 

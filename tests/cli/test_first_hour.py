@@ -223,7 +223,7 @@ def test_dates_are_read_as_the_file_writes_them(deniable, tmp_path):
     drawn = ["randomize", "t.csv", "--mechanism", "r", "--output", "o.csv", "--accept-drafted"]
     assert deniable(*drawn, *told).status == 0
     wrong = deniable("share", *accepted, *levels, "--output", "z", "--dates", "12.31.25")
-    assert "the last day of 2025, such as 31.12.2025" in wrong.err
+    assert "the last day of 2025 in their form, such as 31.12.2025" in wrong.err
 
 
 def test_share_without_a_schema_shows_a_draft_and_the_ways_to_a_schema(deniable, tmp_path):

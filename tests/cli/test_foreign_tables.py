@@ -21,17 +21,17 @@ def test_true_values_are_no_release(deniable, people, mechanism, words):
     *query, option, names = words
     asked = ["estimate", *query, "raw.csv", "--mechanism", "m.json", option, names]
     done = deniable(*asked)
-    assert (done.status, "is not what this mechanism releases" in done.err) == (2, True), done.err
+    assert (done.status, "is not a release of this mechanism" in done.err) == (2, True), done.err
     insisted = deniable(*asked, "--anyway")
     assert insisted.status == 0 or "Traceback" not in insisted.err
-    assert "it may be that the table is not what" in insisted.err
+    assert "it may be that the table is not a release" in insisted.err
 
 
 def test_true_values_beside_columns_that_were_binned_are_no_release(deniable, people, mechanism):
     """The mistake that is made: the table itself, whose ages are numbers and not yet bins."""
     asked = ["estimate", "people.csv", "--mechanism", "m.json", "--of", "sex,blood"]
     done = deniable(*asked)
-    assert (done.status, "is not what this mechanism releases" in done.err) == (2, True), done.err
+    assert (done.status, "is not a release of this mechanism" in done.err) == (2, True), done.err
     assert deniable(*asked, "--anyway").status == 0
 
 
@@ -47,7 +47,7 @@ def test_inspect_looks_at_the_table_of_a_folder_after_its_digest(deniable, peopl
     record = json.loads((people / "r" / "record.json").read_text())
     record["release"]["sha256"] = hashlib.sha256(content).hexdigest()
     (people / "r" / "record.json").write_text(json.dumps(record))
-    assert "is not what this mechanism releases" in deniable("inspect", "r").err
+    assert "is not a release of this mechanism" in deniable("inspect", "r").err
     assert deniable("inspect", "r", "--anyway").status == 0
 
 
@@ -85,12 +85,12 @@ def test_inspect_refuses_rows_of_another_codebook(deniable, people, mechanism):
 def test_standard_input_and_counts_are_looked_at_too(deniable, people, mechanism):
     asked = ["estimate", "-", "--mechanism", "m.json", "--of", "sex"]
     raw = (people / "raw.csv").read_text()
-    assert "is not what this mechanism releases" in deniable(*asked, stdin=raw).err
+    assert "is not a release of this mechanism" in deniable(*asked, stdin=raw).err
     insisted = deniable(*asked, "--anyway", "--json", stdin=raw)
     assert insisted.json["n"] == 3000
     (people / "counts.csv").write_text("sex,count\nf,3000\n")
     counted = ["estimate", "--counts", "counts.csv", "--mechanism", "m.json", "--of", "sex"]
-    assert "is not what this mechanism releases" in deniable(*counted).err
+    assert "is not a release of this mechanism" in deniable(*counted).err
     assert deniable(*counted, "--anyway").status == 0
 
 
@@ -101,7 +101,7 @@ def test_a_bare_table_is_warned_of_unless_it_is_confirmed_or_in_the_record(denia
     (people / "copy.csv").write_bytes((people / "r" / "data.csv").read_bytes())
     (people / "other.csv").write_bytes((people / "copy.csv").read_bytes() + b"\n")
     deniable("randomize", "people.csv", "--mechanism", "r", "--output", "out.csv")
-    warning = "nothing identifies this table as a release of the mechanism"
+    warning = "this table cannot be identified as a release of the mechanism"
     for query, names in (([], "sex"), (["independence"], "sex,blood")):
         for table in ("copy.csv", "other.csv"):
             asked = ["estimate", *query, table, "--mechanism", "r", "--of", names, "--anyway"]

@@ -29,7 +29,7 @@ def test_releases_add_up_and_the_first_page_says_to_what(deniable, people):
     assert second["command"].endswith("--method kronecker --output r2 --json")
     page = (people / "r2" / "report.html").read_text()
     assert "Release 2 of this population, an ε of 9 in all." in page
-    assert page.index("Release 2 of") < page.index("What is promised")
+    assert page.index("Release 2 of") < page.index("Guarantee")
     assert deniable("inspect", "r2").status == 0
     shown = deniable("ledger", "show", "l", "--json").json["populations"]
     (population,) = shown
@@ -61,9 +61,13 @@ def test_the_budget_comes_before_the_rows_in_pram_and_in_python(deniable, people
     refused = deniable(*words, "--attenuation", "0.5")
     assert (refused.status, "does not allow this release" in refused.err) == (2, True)
     for attempt in (
-        lambda: library.share("people.csv", plan, "r", ledger="l"),
-        lambda: library.pram("people.csv", schema, "r", request=request, ledger="l"),
-        lambda: library.randomize(pyarrow.table({"no": ["1"]}), plan, ledger="l"),
+        lambda: library.share("people.csv", plan, "r", library.Publication(ledger="l")),
+        lambda: library.pram(
+            "people.csv", schema, "r", library.Publication(ledger="l"), request=request
+        ),
+        lambda: library.randomize(
+            pyarrow.table({"no": ["1"]}), plan, library.Publication(ledger="l")
+        ),
     ):
         with pytest.raises(library.InputError, match="does not allow this release"):
             attempt()
@@ -114,8 +118,8 @@ def test_a_mistyped_population_is_asked_about_where_there_are_budgets(deniable, 
         for named in (["--population", "clinik"], []):
             refused = deniable(*words, *named)
             assert refused.status == 2
-            assert "is not in this ledger, which has budgets (l); name with --pop" in refused.err
-            assert "of 'Clinic', or say with --new-population" in refused.err
+            assert "is not in this ledger, which has budgets (l); set --pop" in refused.err
+            assert "of 'Clinic', or set --new-population" in refused.err
     assert sorted(path.name for path in people.iterdir()) == [
         *("l", "m.json", "people.csv", "people.toml"),
     ]
@@ -190,14 +194,20 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
     lost = deniable(*SHARE[:-2], "--output", "r1")  # failed before: a new one, without a word
     assert (lost.status, "DENIABLE_LEDGER names it; restore it" in lost.err) == (2, True)
     begun = deniable(*SHARE, "--output", "r1")
-    assert (begun.status, "l is a new ledger, without a budget" in begun.err) == (0, True)
+    assert (begun.status, "l is a new ledger without a budget" in begun.err) == (0, True)
     plan = library.design(Schema.from_toml("people.toml"), attribute_epsilon=[1, 1, 1])
     frame = pandas.DataFrame({"sex": ["f", "m"], "age": [25, 61], "blood": ["A", "0"]})
-    library.randomize(frame, plan, population="others")
+    library.randomize(frame, plan, library.Publication(population="others"))
     library.share(frame, plan, "r2")
     request = library.StrengthRequest(attenuation=0.5)
     with pytest.warns(Notice, match="new ledger"):
-        library.pram(frame, plan.mechanism.schema, "r3", request=request, ledger=tmp_path / "l2")
+        library.pram(
+            frame,
+            plan.mechanism.schema,
+            "r3",
+            library.Publication(ledger=tmp_path / "l2"),
+            request=request,
+        )
     found = balances(Ledger("l").events())
     assert [(b.population, len(b.releases)) for b in found.values()] == [
         ("everybody", 2),
@@ -212,7 +222,7 @@ def test_the_variable_names_the_ledger_for_commands_and_in_python(
         assert "set DENIABLE_LEDGER" in deniable("ledger", "show").err
         assert deniable(*SHARE[:-2], "--output", f"r{blank}").status == 0
         with pytest.raises(library.InputError, match="name of the ledger is blank"):
-            library.randomize(frame, plan, ledger=blank or "")
+            library.randomize(frame, plan, library.Publication(ledger=blank or ""))
     monkeypatch.setenv("DENIABLE_LEDGER", ".")
     assert "DENIABLE_LEDGER: . is a folder" in deniable(*SHARE[:-2], "--output", "r4").err
 
@@ -229,7 +239,7 @@ def test_pram_reserves_the_worst_stratum_and_counts_what_was_drawn(deniable, peo
     assert entered.spending.epsilon == record["guarantee"]["epsilon"]
     invariant = deniable(*words, "--attenuation", "0.5", "--invariant", "--output", "r2")
     assert "unbounded in all" in invariant.out
-    assert "with no bound on what all of them reveal" in (people / "r2/report.html").read_text()
+    assert "without a bound for all of them together" in (people / "r2/report.html").read_text()
     deniable("ledger", "budget", "l", "--epsilon", "100")
     assert deniable(*words, "--attenuation", "0.5", "--output", "r3").status == 2
     assert "is over its budget" in deniable("ledger", "check", "l").out

@@ -332,7 +332,8 @@ def test_bad_input_about_parts_is_one_sentence(deniable, traced):
         "'sex' is an attribute of the schema",
     )  # fmt: skip
     (traced / "merged.toml").write_text('keep = ["sex"]\n' + MERGED)
-    refused(deniable("design", "--schema", "merged.toml", "--epsilon", "3"), "'sex' is kept, but")
+    merged = deniable("design", "--schema", "merged.toml", "--epsilon", "3")
+    refused(merged, "'sex' is listed under keep, but")
 
 
 def test_under_forms_the_parts_are_empty_together_and_estimated(deniable, place):

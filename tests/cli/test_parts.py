@@ -82,7 +82,7 @@ def test_a_batch_system_begins_works_and_finishes(deniable, parts):
     assert not (parts / ".release.job").exists()
     again = deniable("finish", ".release.job")
     assert (again.status, again.out) == (2, "")
-    assert "no release of that name that was begun" in again.err
+    assert "no unfinished release of that name" in again.err
 
 
 def test_begun_anew_what_drew_nothing_is_given_back_and_what_drew_counts(deniable, parts):
@@ -140,8 +140,8 @@ def test_mistakes_are_one_sentence(deniable, parts):
         (["share", "--mechanism", "m.json", "--output", "x"], "name the table to release"),
         (["share", "people/0.csv", "--mechanism", "m.json", "--output", "x", "--only-begin"],
          "these rows are not divided"),
-        (["share", "--resume", "--output", "x"], "no release of that name that was begun"),
-        (["work", "x"], "no release of that name that was begun"),
+        (["share", "--resume", "--output", "x"], "no unfinished release of that name"),
+        (["work", "x"], "no unfinished release of that name"),
         (["estimate", "people/*.xyz", "--mechanism", "m.json", "--of", "sex"], "no file matches"),
     ]:  # fmt: skip
         result = deniable(*words)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 import deniable as package
@@ -82,3 +83,21 @@ def test_every_query_takes_its_fields_and_the_common_options(
     done = deniable(*words, *answer, *drawn, "--force")
     assert done.status == 0, done.err
     assert (tmp_path / "x.svg").exists() == bool(drawn)
+
+
+def test_leverage_and_the_agreement_of_forms_take_counts(
+    folder: Path, deniable: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(folder)
+    for query, release, by in (("leverage", "kronecker", []), ("agreement", "forms", ["form"])):
+        counted = pandas.read_csv(f"{release}/data.csv", dtype=str).groupby(
+            ["a", *by], dropna=False
+        )
+        counted.size().reset_index(name="count").to_csv(tmp_path / "c.csv", index=False)
+        words = ("--mechanism", release, "--counts", tmp_path / "c.csv", "--of", "a", "--json")
+        done, whole = (
+            deniable("estimate", query, *words),
+            deniable("estimate", query, release, *words[4:]),
+        )
+        assert done.status == 0, done.err
+        assert done.json == whole.json

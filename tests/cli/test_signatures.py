@@ -73,10 +73,10 @@ def test_a_pass_phrase_comes_from_the_environment(deniable, people, keys, monkey
     assert deniable("inspect", "p", "--signed-by", "key.pub").status == 0
     schema = Schema.from_toml(people / "people.toml")
     plan = library.design(schema, attribute_epsilon=[1, 1, 1], method="kronecker")
-    library.share("people.csv", plan, "s", sign="locked.pem")
+    library.share("people.csv", plan, "s", library.Publication(sign="locked.pem"))
     assert deniable("inspect", "s", "--signed-by", "key.pub").status == 0
     request = library.StrengthRequest(attenuation=0.5)
-    library.pram("people.csv", schema, "q", request=request, sign="key.pem")
+    library.pram("people.csv", schema, "q", library.Publication(sign="key.pem"), request=request)
     assert deniable("inspect", "q", "--signed-by", "key.pub").status == 0
 
 

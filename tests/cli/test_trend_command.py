@@ -79,8 +79,8 @@ def test_forms_are_compared_and_liars_measured(deniable: Any, cohort: Path) -> N
     shared(deniable, cohort, "--method", "forms", "--pairs", "0.5", coding="carrier")
     done = deniable("estimate", "agreement", "release")
     assert done.status == 0, done.err
-    assert "Do all forms tell of one population? 400 rows" in done.out
-    assert "cannot find one wrong attenuation" in done.out
+    assert "Agreement of all forms with one population: 400 rows" in done.out
+    assert "cannot find a wrong attenuation" in done.out
     one = deniable("estimate", "leverage", "release", "--of", "rs1", "--json").json
     assert [share["rs1"] for share in one["shares"]] == ["[0,1)", "[1,2]"]
     assert one["shares"][0]["range"] >= one["least_range"] >= 0.01

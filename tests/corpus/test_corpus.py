@@ -76,7 +76,10 @@ def test_a_table_comes_through_as_it_is(tmp_path, name, design):
     # At such levels next to nothing changes: what is estimated is what was read.
     plan = design(schema, attribute_epsilon=[40.0] * len(schema.names), method="kronecker")
     deniable.share(
-        path, plan, tmp_path / "r", drop_other_columns=True, accept_drafted=True, overwrite=True
+        path,
+        plan,
+        tmp_path / "r",
+        deniable.Publication(drop_other_columns=True, accept_drafted=True, overwrite=True),
     )
     released = deniable.open(tmp_path / "r")
     for column in list(table.truth)[:6]:
@@ -109,7 +112,12 @@ def test_a_table_that_a_package_ships_comes_through_as_it_is(tmp_path, name, des
     texts = columns_of(content)
     assert len(schema.names) >= len(texts) / 3
     plan = design(schema, attribute_epsilon=[40.0] * len(schema.names), method="kronecker")
-    deniable.share(path, plan, tmp_path / "r", drop_other_columns=True, accept_drafted=True)
+    deniable.share(
+        path,
+        plan,
+        tmp_path / "r",
+        deniable.Publication(drop_other_columns=True, accept_drafted=True),
+    )
     rows = len(next(iter(texts.values())))
     released = deniable.open(tmp_path / "r")
     for attribute in schema.attributes[:6]:
@@ -126,7 +134,7 @@ def test_at_an_epsilon_of_40_a_release_says_that_it_protects_nothing(tmp_path, d
     schema = Schema.from_plain(tomllib.loads(draft_schema(path)))
     plan = design(schema, epsilon=40)
     assert 39 < plan.epsilon <= 40
-    deniable.share(path, plan, tmp_path / "r", accept_drafted=True)
+    deniable.share(path, plan, tmp_path / "r", deniable.Publication(accept_drafted=True))
     assert "hardly protects a row as a whole" in (tmp_path / "r" / "report.html").read_text()
     texts = columns_of(path.read_bytes())["species"]
     found = deniable.open(tmp_path / "r").shares("species")[0]

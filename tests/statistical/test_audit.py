@@ -28,7 +28,7 @@ def refuted(mechanism: Mechanism, turns: int, draws: int) -> int:
     return sum(audit(plan, box).refuted for _ in range(turns))
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_honest_mechanisms_of_every_family_are_refuted_no_oftener_than_promised():
     share = BUDGET.spend("audits of honest mechanisms")
     found = {

@@ -81,7 +81,7 @@ def covered(columns: Columns, law: str, shown: Target, drawn: Target) -> list[ND
     return [np.array(one) for one in held]
 
 
-@pytest.mark.slow  # thousands of differences; their arithmetic has quick tests elsewhere
+@pytest.mark.weekly  # thousands of differences; their arithmetic has quick tests elsewhere
 @pytest.mark.parametrize("law", ["product", "little noise"])
 def test_intervals_of_differences_and_ratios_hold_the_truth(law: str) -> None:
     columns, _ = synthetic(law)

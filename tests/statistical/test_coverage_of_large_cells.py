@@ -19,7 +19,7 @@ from statistical.coverage import (
 )
 
 # Hundreds of releases a case: many seconds by nature.
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 
 @pytest.mark.parametrize("law_name", ["product", "table", "matrix"])

@@ -109,7 +109,7 @@ def test_means_of_the_examples_columns_hold_the_raw_means_and_middles_would_not(
         assert too_few(mean_hits(bare, truth, "middle"), share), name
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_quantiles_of_the_examples_columns_hold_the_raw_quantiles() -> None:
     schema, columns = example()
     share = BUDGET.spend("coverage: raw quantiles of the example")
@@ -124,7 +124,7 @@ def test_quantiles_of_the_examples_columns_hold_the_raw_quantiles() -> None:
             assert binom.cdf(sum(hits), len(hits), LEVEL) >= share, (name, probability)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_means_of_adults_gains_and_hours_hold_the_raw_means_without_any_score() -> None:
     with (ROOT / "examples" / "adult.data").open(newline="") as file:
         records = list(csv.reader(file, skipinitialspace=True)) * 16

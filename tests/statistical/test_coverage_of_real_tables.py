@@ -12,7 +12,7 @@ from deniable.schema import Attribute, Schema
 from statistical.coverage import Columns, check_both_targets
 
 # Thousands of releases of tens of thousands of rows; the same laws on a small table are quick.
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 ROOT = Path(__file__).parents[2]
 

@@ -113,7 +113,7 @@ def biased(errors: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
     return np.asarray(np.abs(errors.mean(axis=0)) > limit * spread)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("kind", ["invariant", "strata", "both"])
 def test_estimates_have_no_bias_and_their_intervals_cover(kind: str) -> None:
     bias_share = BUDGET.spend(f"ex post: bias, {kind}")

@@ -89,7 +89,7 @@ def rejections(p_values: list[float]) -> NDArray[np.int_]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in TOGETHER)) for n in LAWS]
+    "name", [pytest.param(n, marks=[pytest.mark.weekly] * (n in TOGETHER)) for n in LAWS]
 )
 def test_p_values_are_uniform_under_independence(name: str) -> None:
     share = BUDGET.spend(f"independence: p-values, {name}")

@@ -63,6 +63,7 @@ def too_many(found: NDArray[np.int64], share: float) -> bool:
     return bool((binom.sf(found - 1, RELEASES, LEVEL) < share / 4).any())
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("law", ["matrix", "ramp", "forms"])
 def test_intervals_hold_the_truth_as_often_as_they_say(law: str) -> None:
     share = BUDGET.spend(f"intervals of a logistic regression, {law}", 2e-9)
@@ -71,6 +72,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(law: str) -> None:
     assert not too_many(found, share / 2)
 
 
+@pytest.mark.weekly
 def test_a_term_that_is_nothing_is_rarely_found() -> None:
     share = BUDGET.spend("likelihood-ratio test of nothing")
     table = truth(0.0)
@@ -116,7 +118,7 @@ def test_a_prior_that_is_counted_as_data_is_seen() -> None:
     assert all(fit.data_share[:4].min() < 0.9 for fit in fits)  # and the fit itself says so
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_least_squares_of_a_kept_number_holds_the_truth() -> None:
     share, law = BUDGET.spend("intervals of least squares", 2e-9), "forms"
     true, found = np.array([30.0, 4.0, 0.0, -6.0]), np.zeros(4, dtype=np.int64)

@@ -33,8 +33,6 @@ from statistical.test_independence_holds_its_level import (
     rejections,
 )
 
-pytestmark = pytest.mark.slow
-
 SCORES = (0.0, 1.0, 3.0)
 QUESTION = Trend(("a1",), status="a2", scores=SCORES, compare=("0", "2"))
 """Of a status of four values two are compared, the others are left out."""
@@ -66,6 +64,7 @@ def trends_of(mechanism: Mechanism, counts: NDArray[np.float64]) -> list[TrendTe
     return [QUESTION.answer(Counts.of(mechanism, each))[0].tests[0] for each in counts]
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", ["table", "product", "forms"])
 def test_p_values_of_trends_are_uniform_where_there_is_none(name: str) -> None:
     share = BUDGET.spend(f"trend: p-values, {name}")
@@ -75,6 +74,7 @@ def test_p_values_of_trends_are_uniform_where_there_is_none(name: str) -> None:
     assert not alarms(hits, LEVELS, share).any(), f"{hits / RELEASES} at {LEVELS}"
 
 
+@pytest.mark.slow
 def test_a_pair_taken_for_randomized_apart_would_be_noticed() -> None:
     # Then 5 % is over 25 %; were it that, this would go unnoticed with less than this share.
     share = BUDGET.spend("trend: a pair taken for randomized apart", 2 * SHARE)
@@ -88,6 +88,7 @@ def test_a_pair_taken_for_randomized_apart_would_be_noticed() -> None:
     assert alarms(hits, LEVELS, share)[1], f"{hits / RELEASES} at {LEVELS}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["product", "forms"])
 def test_the_interval_of_a_difference_covers_and_a_narrow_one_would_not(name: str) -> None:
     share = BUDGET.spend(f"trend: intervals, {name}", 2 * SHARE) / 2
@@ -145,6 +146,7 @@ def agreed(made_by: Mechanism, stated: Mechanism, releases: int, rows: int) -> l
     return p_values
 
 
+@pytest.mark.weekly
 def test_forms_of_one_population_disagree_at_5_percent_in_at_most_5() -> None:
     share = BUDGET.spend("forms agree: level")
     releases = 1000
@@ -152,6 +154,7 @@ def test_forms_of_one_population_disagree_at_5_percent_in_at_most_5() -> None:
     assert binom.sf(hits - 1, releases, 0.062) > share, f"{hits / releases}"
 
 
+@pytest.mark.slow
 def test_every_second_form_weaker_than_stated_is_found() -> None:
     share = BUDGET.spend("forms agree: every second form weaker")
     releases = 200
@@ -159,6 +162,7 @@ def test_every_second_form_weaker_than_stated_is_found() -> None:
     assert binom.cdf(hits, releases, 0.95) > share, f"{hits / releases}"
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("there", [False, True])
 def test_a_planned_study_finds_the_odds_ratio_as_often_as_it_says(there: bool) -> None:
     share = BUDGET.spend(f"trend: a planned study, {there}")

@@ -37,7 +37,7 @@ def pair_patterns(law, pair):
     return (kernel * other_outputs(sizes).astype(float)).ravel()
 
 
-@pytest.mark.slow  # a million records; laws of hundreds of attributes are drawn in the default run
+@pytest.mark.weekly  # a million records; the default run draws from hundreds of attributes
 @pytest.mark.parametrize("method", ["optimal", "balanced"])
 def test_a_million_records_of_sixty_attributes_follow_their_law(method):
     mechanism = design(Schema.anonymous(SIZES), attribute_epsilon=LEVELS, method=method).mechanism

@@ -71,7 +71,7 @@ def test_the_help_shows_the_defaults_that_hold() -> None:
     assert defaults == {"level": 0.95, "probability": 0.5, "target": "table", "where": None}
     status = inspect.signature(deniable.OpenedRelease.trend).parameters["status"]
     assert (status.default, status.annotation) == (status.empty, str)
-    assert inspect.signature(deniable.share).parameters["population"].default == "everybody"
+    assert inspect.signature(deniable.Publication).parameters["population"].default == "everybody"
 
 
 def test_packages_do_not_take_the_places_of_functions() -> None:
@@ -118,12 +118,14 @@ def test_a_frame_comes_back_as_its_own_kind_with_kept_columns_untouched(kind: An
 def test_a_column_that_is_not_declared_is_refused_or_dropped() -> None:
     with pytest.raises(deniable.InputError, match="weight"):
         deniable.randomize(frame(), PLAN)
-    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    released = deniable.randomize(frame(), PLAN, deniable.Publication(drop_other_columns=True))
     assert "weight" not in released.columns
 
 
 def test_a_shared_folder_needs_no_plan_to_be_asked(tmp_path: Path) -> None:
-    record = deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True, shuffle=True)
+    record = deniable.share(
+        frame(), PLAN, tmp_path / "r", deniable.Publication(drop_other_columns=True, shuffle=True)
+    )
     written = json.loads((tmp_path / "r" / "record.json").read_text())
     assert written["guarantee"].items() <= record["guarantee"].items()
     assert record.keys() - written.keys() == {"small_print", "outlook"}
@@ -133,12 +135,14 @@ def test_a_shared_folder_needs_no_plan_to_be_asked(tmp_path: Path) -> None:
     north = deniable.open(tmp_path / "r").shares("smokes", where={"town": "north"})[0]
     assert 0 < north.n_records < 400
     with pytest.raises(deniable.InputError, match="exists already"):
-        deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True)
-    deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True, overwrite=True)
+        deniable.share(frame(), PLAN, tmp_path / "r", deniable.Publication(drop_other_columns=True))
+    deniable.share(
+        frame(), PLAN, tmp_path / "r", deniable.Publication(drop_other_columns=True, overwrite=True)
+    )
 
 
 def test_every_question_answers_about_the_released_rows() -> None:
-    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    released = deniable.randomize(frame(), PLAN, deniable.Publication(drop_other_columns=True))
     mean, *_ = deniable.open(released, PLAN).mean("smokes")
     shares = deniable.open(released, PLAN).shares("smokes")[0]
     assert mean.estimate == pytest.approx(shares.values[1])
@@ -159,7 +163,12 @@ def test_every_question_answers_about_the_released_rows() -> None:
 def test_a_whole_table_is_treated_and_its_record_returned(tmp_path: Path) -> None:
     request = deniable.StrengthRequest(attenuation=0.7)
     record = deniable.pram(
-        frame(), SCHEMA, tmp_path / "p", request=request, by="town", drop_other_columns=True
+        frame(),
+        SCHEMA,
+        tmp_path / "p",
+        deniable.Publication(drop_other_columns=True),
+        request=request,
+        by="town",
     )
     assert record["release"]["rows"] == 400
     assert deniable.open(tmp_path / "p").shares("smokes")[0].n_records == 400
@@ -175,7 +184,7 @@ def test_a_decomposition_gives_its_matrix_back_exactly() -> None:
 
 
 def test_names_are_given_as_in_a_shell_or_as_lists() -> None:
-    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    released = deniable.randomize(frame(), PLAN, deniable.Publication(drop_other_columns=True))
     expected = deniable.open(released, PLAN).shares(["smokes", "age"])[0].values
     for of in ("smokes,age", ("smokes", "age")):
         np.testing.assert_array_equal(deniable.open(released, PLAN).shares(of)[0].values, expected)
@@ -188,14 +197,14 @@ def test_names_are_given_as_in_a_shell_or_as_lists() -> None:
 
 
 def test_kept_columns_group_a_frame() -> None:
-    released = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    released = deniable.randomize(frame(), PLAN, deniable.Publication(drop_other_columns=True))
     found = deniable.open(released, PLAN).shares("smokes", by="town")
     towns = released["town"].value_counts()
     assert {dict(one.group)["town"]: one.n_records for one in found} == dict(towns)
 
 
 def test_messages_speak_of_arguments_and_wrong_plans_are_told_apart(tmp_path: Path) -> None:
-    table = deniable.randomize(frame(), PLAN, drop_other_columns=True)
+    table = deniable.randomize(frame(), PLAN, deniable.Publication(drop_other_columns=True))
     with pytest.raises(deniable.InputError) as raised:
         deniable.open(table).shares("smokes")[0]
     assert "--" not in str(raised.value)
@@ -217,7 +226,7 @@ def test_messages_speak_of_arguments_and_wrong_plans_are_told_apart(tmp_path: Pa
 
 
 def test_a_frame_with_rows_missing_is_warned_of(tmp_path: Path) -> None:
-    deniable.share(frame(), PLAN, tmp_path / "r", drop_other_columns=True)
+    deniable.share(frame(), PLAN, tmp_path / "r", deniable.Publication(drop_other_columns=True))
     plan = deniable.read_design(tmp_path / "r")
     rows = pandas.read_parquet(tmp_path / "r" / "data.parquet")
     with warnings.catch_warnings():
@@ -237,7 +246,7 @@ def test_what_is_asked_in_the_wrong_type_is_told_in_a_sentence() -> None:
         deniable.plan(schema, rows=100, error="2pt")
     with pytest.raises(deniable.InputError, match="schema is a Schema or a text or a path"):
         deniable.plan({"smokes": 2}, rows=100, error=0.02)
-    with pytest.raises(deniable.InputError, match="'town' is released as it is, so that its"):
+    with pytest.raises(deniable.InputError, match="'town' is released unchanged: its"):
         schema.position("town")
     frame = pandas.DataFrame({"smokes": ["no", "maybe"], "town": ["A", "B"]})
     plan = deniable.design(schema, epsilon=1)
@@ -331,6 +340,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "read_design": (deniable.read_design, {"path": "none.json"}),
         "birkhoff": (deniable.birkhoff, {"matrix": np.array([[0.5, 0.5], [0.5, 0.5]])}),
         "randomize": (deniable.randomize, {"frame": table, "plan": plan}),
+        "Publication": (deniable.Publication, {}),
         "share": (deniable.share, made | {"table": table}),
         "pram": (
             deniable.pram,
@@ -376,9 +386,6 @@ def test_an_argument_of_a_wrong_type_is_named_in_one_sentence(
         for name, (function, given) in calls.items():
             parameters = inspect.signature(function).parameters
             defaults = {name: one.default for name, one in parameters.items()}
-            if defaults.pop("asked", None):  # of engines
-                others = ("person", "sign", "ledger", "population")
-                defaults |= {"shuffle": False, **dict.fromkeys(others)}
             for (argument, default), wrong in product(defaults.items(), WRONG):
                 if wrong is default or (wrong is True and default is False):
                     continue  # right, and the work of a whole call

@@ -244,7 +244,7 @@ def test_an_old_folder_that_a_killed_run_had_moved_comes_back(tmp_path):
     left_behind(tmp_path, "old/data.csv")
     with pytest.warns(Notice) as said, pytest.raises(InputError, match="exists already"):
         atomic_files.refuse_existing(tmp_path / "r", overwrite=False)
-    assert "is back" in str(said[0].message)
+    assert "is restored" in str(said[0].message)
     assert (tmp_path / "r" / "data.csv").read_text() == "old/data.csv"
 
 
@@ -385,9 +385,9 @@ def test_a_failure_of_the_system_is_said_in_its_words_and_a_closed_pipe_is_left_
         with explain_write_errors("o.csv"):
             raise error
 
-    with pytest.raises(InputError, match=r"o\.csv cannot be written: there is no space left"):
+    with pytest.raises(InputError, match=r"o\.csv cannot be written: the disk is full"):
         failing(OSError(errno.ENOSPC, "No space left on device"))
-    with pytest.raises(InputError, match="the system says: Read-only file system"):
+    with pytest.raises(InputError, match="system error: Read-only file system"):
         failing(OSError(errno.EROFS, "Read-only file system"))
     with pytest.raises(BrokenPipeError):
         failing(BrokenPipeError(errno.EPIPE, "Broken pipe"))

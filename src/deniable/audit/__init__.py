@@ -1,6 +1,6 @@
-"""An audit from outside: rows in, rows out, and nothing else is looked at.
+"""Black-box audit of a mechanism, from input and output rows only.
 
-It can refute a claim, with a probability of error that is stated; it never proves one.
+It can refute a claim, with a stated probability of error, and never proves one.
 """
 
 from deniable.audit.audit import Audit, audit

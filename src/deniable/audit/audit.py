@@ -1,4 +1,4 @@
-"""The audit itself: draw, count, and compare with what is claimed."""
+"""The audit: draw, count, and compare with the claim."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,37 +16,35 @@ from deniable.numerals import number_text
 from deniable.randomness import BitSource, ExactCategorical, SystemRandomness
 
 _CELLS_AT_ONCE = 4_000_000
-"""Codes that the box is asked for at once, of 8 bytes: 32 MB."""
+"""Codes passed to the box at once, of 8 bytes: 32 MB."""
 
 _FEWEST_AT_ONCE = 1_000
-"""Rows, of however many columns, for which a program is started."""
+"""Least number of rows passed to a program at once."""
 
-CONSISTENT = "consistent with the claim; nothing is proved"
+CONSISTENT = "consistent with the claim; an audit cannot prove it"
 
 
 @dataclass(frozen=True)
 class Level:
-    """A claimed ε and what was shown of it, in nats.
-
-    ``claimed``: inf where nothing is promised.
-    """
+    """A claimed ε and its lower limit from the audit, in nats; ``claimed`` is inf without a
+    guarantee."""
 
     claimed: float
     at_least: float
 
     @property
     def refuted(self) -> bool:
-        """Whether more was shown than is claimed."""
+        """Whether the lower limit exceeds the claim."""
         return self.at_least > self.claimed
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values; None stands for no bound."""
+        """Return plain values; None for no bound."""
         return asdict(self) | {"claimed": finite_or_none(self.claimed), "refuted": self.refuted}
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A claimed number and the interval in which it was found."""
+    """A claimed number and its interval from the audit."""
 
     claimed: float
     low: float
@@ -60,7 +58,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Audited:
-    """What was found of one attribute."""
+    """Result on one attribute."""
 
     name: str
     epsilon: Level
@@ -81,7 +79,7 @@ class Audited:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found."""
+    """Result of an audit."""
 
     plan: Plan
     draws: int
@@ -92,12 +90,12 @@ class Audit:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim does not hold."""
+        """Whether the claim is refuted."""
         return bool(self.refutations)
 
     @property
     def verdict(self) -> str:
-        """The result in one sentence."""
+        """Verdict in one sentence."""
         return f"REFUTED: {self.refutations[0]}" if self.refutations else CONSISTENT
 
     def to_plain(self) -> dict[str, Any]:
@@ -129,7 +127,7 @@ def audit(
     >>> def box(codes):
     ...     return Randomizer(mechanism, SystemRandomness()).randomize(codes)
     >>> audit(Plan(mechanism, draws=20_000, error=1e-9), box).verdict
-    'consistent with the claim; nothing is proved'
+    'consistent with the claim; an audit cannot prove it'
     """
     drawing = _Drawing(plan, box, progress)
     mixed = _Mixed(plan)
@@ -160,7 +158,8 @@ def audit(
 
 
 class _Drawing:
-    """Asks the box, in batches that fit into memory, at least two for every kind of row."""
+    """Passes rows to the box, in batches that fit into memory, at least two for every kind of
+    row."""
 
     def __init__(self, plan: Plan, box: Box, progress: Callable[[float | None], None]) -> None:
         self.altered: list[str] = []
@@ -180,7 +179,7 @@ class _Drawing:
         uniform = {size: ExactCategorical([1] * size) for size in set(self._sizes)}
         for count in self._batches(self._plan.n_mixed):
             codes = [uniform[size].draw(count, source) for size in self._sizes]
-            released = self._ask(codes)
+            released = self._released(codes)
             yield [codes[r.position] for r in self._plan.responses], released
 
     def fixed(self, record: Sequence[int], count: int) -> list[NDArray[Any]]:
@@ -188,7 +187,7 @@ class _Drawing:
         return self._all([np.full(count, code, dtype=np.int64) for code in record])
 
     def each(self, records: Sequence[Sequence[int]], count: int) -> Iterator[list[NDArray[Any]]]:
-        """Yield the same for each of some true records, asked for all at once."""
+        """Yield the same for each of some true records, in as few calls as possible."""
         released = self._all(
             [np.repeat(np.array(codes), count) for codes in zip(*records, strict=True)]
         )
@@ -198,7 +197,7 @@ class _Drawing:
     def _all(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
         parts, start = [], 0
         for n in self._batches(len(codes[0])):
-            parts.append(self._ask([column[start : start + n] for column in codes]))
+            parts.append(self._released([column[start : start + n] for column in codes]))
             start += n
         return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
@@ -209,14 +208,14 @@ class _Drawing:
             if size:
                 yield size
 
-    def _ask(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    def _released(self, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
         released = self._box(codes)
         self.drawn += len(codes[0])
         self._progress(self.drawn / self._plan.draws)
         for position in self._unchanged:
             if not self.altered and np.any(released[position] != codes[position]):
                 name = self._plan.mechanism.schema.names[position]
-                self.altered.append(f"{name} is said to be released as it is, and is altered")
+                self.altered.append(f"{name} is altered, and is claimed to be released unchanged")
         return self._plan.seen(released)
 
 
@@ -245,20 +244,20 @@ class _Mixed:
                 seen = np.bincount(y * response.size + x, minlength=counts.size)
                 counts += seen.reshape(counts.shape)
             if response.square:
-                kept[:, place] = response.kept(x, y)
+                kept[:, place] = response.unchanged(x, y)
         # Numbers of rows below 2^24 are exact in single precision.
         self._both += np.rint(kept.T @ kept).astype(np.int64)
 
     def level(self, place: int) -> Level:
-        """Return what is shown of ε of one attribute alone."""
+        """Return the lower limit of ε of one attribute alone."""
         plan, response = self._plan, self._plan.responses[place]
         claimed = plan.mechanism.attribute_epsilon[response.position]
         error = plan.share(len(plan.responses))
         n, kept = self._rows, int(self._both[place, place])
         counts = self._cells[place]
         if response.pattern or counts is None:
-            # Averaged over true values and over the others that it could have been, a value is
-            # released with probability p if true and (1 − p)/(a − 1) if not.
+            # Averaged over the true value, a value is released with probability p if it is the true
+            # one and (1 − p)/(a − 1) if it is another.
             p, others = float(limits.lower(kept, n, error)), response.size - 1
             if response.keep < 1 / response.size:
                 p = float(limits.upper(kept, n, error))
@@ -272,7 +271,7 @@ class _Mixed:
         return Level(claimed, log_quotient(here, n_here, there, n_there, error))
 
     def attenuation(self, place: int) -> Quantity | None:
-        """Return what is found of how much is left of one attribute."""
+        """Return the attenuation of one attribute."""
         response = self._plan.responses[place]
         if not response.square:
             return None
@@ -286,18 +285,18 @@ class _Mixed:
         return _quantity(response.keep, kept, n, error, to_phi)
 
     def pairs(self) -> Iterator[tuple[tuple[str, str], Quantity]]:
-        """Yield what is found of how often two attributes are kept together, as φ of the pair; for
+        """Yield the probability that two attributes are both unchanged, as φ of the pair; for
         matrices as the probability itself."""
         plan = self._plan
         error = plan.share(len(plan.pairs))
-        for (i, j), (both, to_phi) in zip(plan.pairs, plan.kept_together, strict=True):
+        for (i, j), (both, to_phi) in zip(plan.pairs, plan.both_unchanged, strict=True):
             first, second = plan.responses[i], plan.responses[j]
             count = int(self._both[i, j])
             yield (first.name, second.name), _quantity(both, count, self._rows, error, to_phi)
 
     def cells(self) -> Iterator[str]:
-        """Yield a sentence for every attribute with a released value that is too frequent or too
-        rare under some true value: the one farthest off."""
+        """Yield a sentence per attribute on the released value whose frequency under some true
+        value differs most from the claim, if significantly."""
         error = self._plan.share(self._plan.n_cells)
         labels = self._plan.mechanism.output_labels
         for response, counts in zip(self._plan.responses, self._cells, strict=True):
@@ -324,7 +323,7 @@ class _Mixed:
 def _quantity(
     claimed: float, count: int, n: int, error: float, to_phi: Callable[[float], float]
 ) -> Quantity:
-    """Compare a claimed probability with how often it came out, both as an attenuation."""
+    """Compare a claimed probability with its observed count, both as an attenuation."""
     low, high = limits.lower(count, n, error / 2), limits.upper(count, n, error / 2)
     refuted = bool(limits.differs(count, n, min(max(claimed, 0.0), 1.0), error))
     return Quantity(to_phi(claimed), to_phi(float(low)), to_phi(float(high)), refuted)
@@ -333,7 +332,7 @@ def _quantity(
 def _events(
     plan: Plan, drawing: _Drawing, fixed: list[NDArray[Any]]
 ) -> tuple[Level | None, list[Level]]:
-    """Return what is shown of ε of the record, and of every attribute given the rest."""
+    """Return the lower limits of ε of the record, and of every attribute given the rest."""
     if not plan.several:
         return None, []
     event, _ = plan.record_event
@@ -358,12 +357,12 @@ def _events(
 
 
 def _repeats(plan: Plan, fixed: list[NDArray[Any]]) -> Iterator[str]:
-    """Yield a sentence for every trace of random bits that were used twice."""
+    """Yield a sentence for every trace of reused random bits."""
     if not fixed:
         return
     if _has_repeat(fixed, plan.window):
-        yield f"{plan.window} rows in succession came out twice: random bits were used again"
-    # Rows next to each other agree as often as two independent rows do.
+        yield f"{plan.window} consecutive rows occur twice: random bits were reused"
+    # Neighbouring rows agree as often as two independent rows.
     error = plan.share(2 * len(plan.responses))
     for response, column in zip(plan.responses, fixed, strict=True):
         half = len(column) // 2
@@ -371,24 +370,24 @@ def _repeats(plan: Plan, fixed: list[NDArray[Any]]) -> Iterator[str]:
         claimed = float((response.column(response.worst[1]) ** 2).sum())
         if half and limits.differs(agree, half, min(claimed, 1.0), error):
             yield (
-                f"neighbouring rows agree in {response.name} {number_text(agree / half)} of the "
-                "time where "
-                f"{number_text(claimed)} was claimed: they do not use random bits of their own"
+                f"neighbouring rows agree in {response.name} with frequency "
+                f"{number_text(agree / half)} where {number_text(claimed)} was claimed: they "
+                "share random bits"
             )
 
 
 def _has_repeat(columns: Sequence[NDArray[Any]], window: int) -> bool:
-    """Whether some rows in succession occur again further down."""
+    """Return whether some consecutive rows occur again later."""
     n = len(columns[0])
     if n < window + 1:
         return False
-    numbers, most = np.zeros(n, dtype=np.int64), 1  # one for each kind of row, below `most`
+    numbers, most = np.zeros(n, dtype=np.int64), 1  # one number per distinct row, below `most`
     for column in columns:
         size = int(column.max()) + 1
         if most * size >= 1 << 62:
             numbers, most = _numbered(numbers), n
         numbers, most = numbers * size + column, most * size
-    # Rows in succession have one number wherever they are the same: first 2 of them, then 4, 8, …
+    # Equal runs of rows get equal numbers: first runs of 2, then of 4, 8, …
     numbers, length = _numbered(numbers), 1
     while length < window:
         step = min(length, window - length)
@@ -397,7 +396,7 @@ def _has_repeat(columns: Sequence[NDArray[Any]], window: int) -> bool:
 
 
 def _numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a number for each value, from 0, shape (n,)."""
+    """Return an index of each distinct value, from 0, shape (n,)."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 

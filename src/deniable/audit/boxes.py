@@ -1,4 +1,4 @@
-"""What is audited: something that takes rows and gives rows back."""
+"""The audited programs, as functions of rows."""
 
 import io
 import os
@@ -16,20 +16,19 @@ from deniable.numerals import count_text
 from deniable.tables.trials import csv_bytes, trial_table
 
 Box = Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]
-"""Codes in, one array of shape (n,) per attribute; codes of the released values out, in the same
-rows, and under forms the rows' forms as one array more. Every call is a run of its own."""
+"""Takes codes, one array of shape (n,) per attribute; returns the codes of the released values in
+the same rows, and under forms one more array, the rows' forms. Every call is a separate run."""
 
 
 def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
-    """Return the box around something that randomizes a pyarrow table of true values."""
+    """Return the box of a function that randomizes a pyarrow table of true values."""
 
     def box(codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         released = released_codes(randomize(trial_table(mechanism.schema, codes)), mechanism)
         if len(released[0]) != len(codes[0]):
             raise InputError(
                 f"{count_text(len(codes[0]), 'row')} went in and {len(released[0]):,} came back; "
-                "a row has "
-                "to come out for each that goes in, in the same order"
+                "return one row per input row, in the same order"
             )
         return [np.asarray(column) for column in released]
 
@@ -37,16 +36,16 @@ def rows_box(mechanism: Mechanism, randomize: Callable[[Any], Any]) -> Box:
 
 
 class _Output(io.BytesIO):
-    """CSV that a program has written, as an open file."""
+    """CSV output of a program, as an open file."""
 
-    name = "what the program has written"
+    name = "the output of the program"
 
 
 def command_box(mechanism: Mechanism, words: Sequence[str]) -> Box:
-    """Return the box around a program that reads CSV with a header and writes CSV with a header."""
+    """Return the box of a program that reads and writes CSV with a header."""
 
     def randomize(table: Any) -> Any:
-        # What is drawn here is about nobody, so no ledger is to count it.
+        # These draws are about no person: no ledger counts them.
         environment = {k: v for k, v in os.environ.items() if k != "DENIABLE_LEDGER"}
         try:
             done = subprocess.run(

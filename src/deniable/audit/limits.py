@@ -1,7 +1,7 @@
 """Exact limits of a probability from a count (Clopper and Pearson, 1934).
 
-If an event of probability p happens c times in n independent draws, the lower limit is above p with
-probability at most the error, and so is the upper limit below it; for one side each.
+If an event of probability p occurs c times in n independent draws, the lower limit exceeds p with
+probability at most the error, and the upper limit is below p with probability at most the error.
 """
 
 from typing import Any
@@ -34,26 +34,27 @@ def upper(count: Any, draws: Any, error: float) -> Floats:
 
 
 def differs(count: Any, draws: Any, probability: Any, error: float) -> NDArray[np.bool_]:
-    """Return where a count is one that its claimed probability gives with at most this
-    probability, both sides together."""
+    """Return where a count is in the two-sided critical region of this size under its claimed
+    probability."""
     below = binom.cdf(count, draws, probability)
     above = binom.sf(np.asarray(count) - 1, draws, probability)
     return np.asarray(2 * np.minimum(below, above) <= error)
 
 
 def power(draws: float, claimed: float, true: float, error: float) -> float:
-    """Return how probably :func:`differs` tells a true probability from a claimed one.
+    """Return the probability that :func:`differs` detects a true probability other than the claimed
+    one.
 
     >>> round(power(10_000, 0.5, 0.51, 1e-6), 3), power(10_000, 0.5, 1.0, 1e-6)
     (0.002, 1.0)
     """
     n = int(draws)
     least = binom.ppf(error / 2, n, claimed)
-    while 2 * binom.cdf(least - 1, n, claimed) > error:  # from rounding in the percentile
+    while 2 * binom.cdf(least - 1, n, claimed) > error:  # rounding of the percentile
         least -= 1
     most = binom.isf(error / 2, n, claimed)
     while 2 * binom.sf(most, n, claimed) > error:
         most += 1
-    # Counts from least to most may be found consistent, one more on each side to be sure.
+    # Counts from least to most may be consistent, with one more on each side for safety.
     missed = binom.cdf(most, n, true) - binom.cdf(least - 1, n, true)
     return float(min(max(1.0 - missed, 0.0), 1.0))

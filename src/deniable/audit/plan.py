@@ -1,14 +1,14 @@
-"""What an audit will look at, chosen by the claimed law before a row is drawn; and what it can see.
+"""Plan of an audit, made from the claimed law before a row is drawn; and its power.
 
-Rows are of three kinds. *Mixed* rows have random true values: from them come the probability of
-every released value given every true one, attribute by attribute, and how often two attributes are
-kept together. *Fixed* rows have one true record x, or another x': between the two the claimed law
-leaves the largest ratio that a column alone can have, in every attribute. *Single* rows differ from
-x in one attribute. What is counted of fixed and single rows is an event that the claimed law makes
-much likelier under x; a sample from it chooses the event, and fresh draws are counted.
+Rows are of three kinds. *Mixed* rows have random true values: they give the probability of every
+released value given every true one, attribute by attribute, and how often two attributes are both
+unchanged. *Fixed* rows have one true record x, or another x': between these the claimed law has, in
+every attribute, the largest ratio of a column alone. *Single* rows differ from x in one attribute.
+In fixed and single rows an event is counted that is much likelier under x by the claimed law; a
+sample from the law chooses the event, and fresh draws are counted.
 
-Whatever the event is, its probabilities under two records differ by at most e^ε, so the quotient of
-a lower and an upper limit is a lower limit of e^ε. A badly chosen event costs power, never truth.
+The probabilities of any event under two records differ by at most e^ε, so the quotient of a lower
+and an upper limit is a lower limit of e^ε. A badly chosen event costs power, never truth.
 """
 
 import math
@@ -34,24 +34,23 @@ Floats = NDArray[np.float64]
 
 DRAWS = 1_000_000
 ERROR = 1e-6
-"""How probably an honest mechanism is refuted, over all that an audit looks at."""
+"""Probability of refuting an honest mechanism, over the whole audit."""
 
 _KINDS = 8
-"""Kinds of questions; each has an equal part of the error, divided among the questions."""
+"""Kinds of comparisons, each with an equal part of the error, divided among its comparisons."""
 
 _MOST_CELLS = 1 << 20
-"""Cells of the response matrix of one attribute, of 8 bytes: 8 MB. A larger one is not compared
-cell by cell."""
+"""Largest response matrix of one attribute compared cell by cell, of 8 bytes a cell: 8 MB."""
 
 _MOST_CELLS_OF_SETS = 1 << 25
-"""The same where answers name sets, 256 MB: without the matrix nothing of them could be audited."""
+"""The same for set-valued categories, 256 MB: these can only be audited by the matrix."""
 
 _MOST_PAIRS = 5_000
-"""All pairs of 100 attributes; of more, those nearest to each other in the schema."""
+"""Largest number of pairs, all those of 100 attributes; beyond, the nearest in the schema's
+order."""
 
 _LEAST_LOG = -60.0
-"""What stands for ln 0 in a score: e^-60 is less than any probability that the trials could show,
-and sums of scores stay finite."""
+"""ln 0 in a score: e^-60 is below any probability visible in the trials, and sums stay finite."""
 
 _TRIALS = 20_000
 """Draws from the claimed law that choose the events."""
@@ -59,7 +58,7 @@ _TRIALS = 20_000
 
 @dataclass(frozen=True)
 class Power:
-    """How probably a defect would be found."""
+    """Probability of detecting a defect."""
 
     defect: str
     probability: float
@@ -73,11 +72,11 @@ class Power:
 
 @dataclass(frozen=True)
 class Response:
-    """What the claimed mechanism does to one attribute alone.
+    """Claimed response of one attribute.
 
-    ``keep``: probability of the released value being the true one, averaged over the categories;
-    NaN where the outputs are not the categories. ``matrix``: M[y, x], shape (m, a); None if it is
-    larger than 2^20.
+    ``keep``: probability that the released value is the true one, averaged over the categories; NaN
+    if the outputs are not the categories. ``matrix``: M[y, x], shape (m, a); None beyond 2^20
+    cells.
     """
 
     position: int
@@ -87,18 +86,18 @@ class Response:
     keep: float
     pattern: bool
     matrix: Floats | None = field(repr=False)
-    asked: float = 1.0
+    included: float = 1.0
     forms: int = 0
     sets: SetAnswers | None = None
     others: float = 0.0
 
     @property
     def square(self) -> bool:
-        """Whether released values are categories, if need be with a form."""
+        """Whether released values are categories, possibly with a form."""
         return self.size == self.outputs or self.forms > 0
 
     def seen(self, released: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-        """Return the released values, shape (n,), of what a box gives back."""
+        """Return the released values, shape (n,), from a box's output."""
         codes = released[self.position].astype(np.int64)
         return released[-1] * (self._answers + 1) + codes if self.forms else codes
 
@@ -106,8 +105,8 @@ class Response:
     def _answers(self) -> int:
         return self.size + (0 if self.sets is None else self.sets.n_answers)
 
-    def kept(self, true: NDArray[Any], seen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether released values are the true ones."""
+    def unchanged(self, true: NDArray[Any], seen: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether released values are the true ones, shape (n,)."""
         answers = seen % (self._answers + 1) if self.forms else seen
         if self.sets is None:
             return np.asarray(answers == true)
@@ -117,7 +116,7 @@ class Response:
         return np.asarray(holds[answers, true])
 
     def label(self, seen: int, labels: Sequence[str]) -> str:
-        """Return a released value in words."""
+        """Return the label of a released value."""
         if not self.forms:
             return labels[seen]
         form, code = divmod(seen, self._answers + 1)
@@ -134,7 +133,7 @@ class Response:
 
     @cached_property
     def worst(self) -> tuple[int, int, int]:
-        """A released value and two true ones between which its ratio is largest."""
+        """A released value, and the two true ones with the largest ratio for it."""
         if self.matrix is None or self.pattern:
             return (0, 0, 1) if self.keep >= 1 / self.size else (1, 0, 1)
         most, least = self.matrix.argmax(axis=1), self.matrix.argmin(axis=1)
@@ -148,7 +147,8 @@ class Response:
 
 @dataclass(frozen=True)
 class Event:
-    """A set of released records: the score lies in an interval, and maybe one column in a set."""
+    """A set of released records: those with a score in an interval, and optionally a column in a
+    set."""
 
     scores: Sequence[Floats]
     low: float
@@ -157,7 +157,7 @@ class Event:
     values: NDArray[np.bool_] | None = None
 
     def count(self, columns: Sequence[NDArray[Any]]) -> int:
-        """Return how many records are in it."""
+        """Return the number of records in the event."""
         held = total_score(self.scores, columns)
         inside = (held >= self.low) & (held <= self.high)
         if self.attribute is not None and self.values is not None:
@@ -166,7 +166,7 @@ class Event:
 
 
 def total_score(scores: Sequence[Floats], columns: Sequence[NDArray[Any]]) -> Floats:
-    """Return the sum of the scores of every record, rounded so that ties stay ties, shape (n,)."""
+    """Return the sum of the scores of every record, rounded to preserve ties, shape (n,)."""
     total = np.zeros(len(columns[0]))
     for score, column in zip(scores, columns, strict=True):
         total += score[column]
@@ -175,7 +175,7 @@ def total_score(scores: Sequence[Floats], columns: Sequence[NDArray[Any]]) -> Fl
 
 @dataclass(frozen=True)
 class Plan:
-    """An audit of a claimed mechanism, before anything is drawn."""
+    """An audit of a claimed mechanism, before any draw."""
 
     mechanism: Mechanism
     draws: int = DRAWS
@@ -183,7 +183,7 @@ class Plan:
 
     @cached_property
     def responses(self) -> tuple[Response, ...]:
-        """The attributes that are randomized."""
+        """The randomized attributes."""
         return tuple(
             _response(self.mechanism, i)
             for i in range(len(self.mechanism.schema.attributes))
@@ -192,54 +192,54 @@ class Plan:
 
     @property
     def several(self) -> bool:
-        """Whether there is more to a record than one randomized attribute."""
+        """Whether the record has more than one randomized attribute."""
         return len(self.responses) > 1
 
     @property
     def n_mixed(self) -> int:
-        """Rows with random true values."""
+        """Number of rows with random true values."""
         return self.draws // 2 if self.several else 3 * self.draws // 4
 
     @property
     def n_fixed(self) -> int:
-        """Rows with the true record x; as many with x' if there are several attributes."""
+        """Number of rows with the true record x; as many with x' for several attributes."""
         return self.draws // 8 if self.several else self.draws - self.n_mixed
 
     @property
     def n_single(self) -> int:
-        """Rows per attribute whose true record differs from x in it alone."""
+        """Number of rows per attribute whose true record differs from x in it alone."""
         if not self.several:
             return 0
         return (self.draws - self.n_mixed - 2 * self.n_fixed) // len(self.responses)
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Places among the attributes of the pairs that are looked at."""
+        """Audited pairs, by their places among the attributes."""
         k = len(self.responses)
         pairs = [(i, i + step) for step in range(1, k) for i in range(k - step)]
         both = [p for p in pairs[:_MOST_PAIRS] if all(self.responses[i].square for i in p)]
         return tuple(both)
 
     @cached_property
-    def kept_together(self) -> tuple[tuple[float, Callable[[float], float]], ...]:
-        """For every pair the claimed probability that both are kept, and how such a probability
-        becomes φ of the pair; for matrices it stays what it is."""
+    def both_unchanged(self) -> tuple[tuple[float, Callable[[float], float]], ...]:
+        """Per pair the claimed probability that both are unchanged, and the map from that
+        probability to φ of the pair; for matrices the identity."""
         return tuple(
-            _kept_together(self.mechanism, self.responses[i], self.responses[j])
+            _both_unchanged(self.mechanism, self.responses[i], self.responses[j])
             for i, j in self.pairs
         )
 
     def share(self, questions: int) -> float:
-        """Return the error of one of so many questions of a kind."""
+        """Return the error of one comparison among ``questions`` of a kind."""
         return self.error / _KINDS / max(1, questions)
 
     @cached_property
     def n_cells(self) -> int:
-        """How many probabilities of a released value given a true one are looked at."""
+        """Number of audited probabilities of a released value given a true one."""
         return sum(r.size * r.outputs for r in self.responses if r.matrix is not None)
 
     def seen(self, released: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
-        """Return the released values of the randomized attributes, of what a box gives back."""
+        """Return the released values of the randomized attributes from a box's output."""
         return [response.seen(released) for response in self.responses]
 
     # --- the events ------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ class Plan:
 
     @cached_property
     def record_event(self) -> tuple[Event, float]:
-        """The event for ε of the record, and the lower limit that it may be expected to show."""
+        """The event for ε of the record, and its expected lower limit."""
         scores = [_log(r.column(r.worst[1])) - _log(r.column(r.worst[2])) for r in self.responses]
         here, there = (np.sort(total_score(scores, columns)) for columns in self._trials)
         best, shown = Event(scores, -math.inf), 0.0
@@ -282,7 +282,7 @@ class Plan:
 
     @cached_property
     def single_events(self) -> tuple[tuple[Event, float], ...]:
-        """Per attribute the event for ε given the rest, and the limit that it may show."""
+        """Per attribute the event for ε given the rest, and its expected lower limit."""
         if not self.several:
             return ()
         randomizer = Randomizer(self.mechanism, SystemRandomness())
@@ -311,7 +311,7 @@ class Plan:
         held: Sequence[Floats],
         count: int,
     ) -> tuple[Event, float]:
-        """Return the interval of the others' scores that shows most of one attribute."""
+        """Return the interval of the others' scores with the highest limit for one attribute."""
         error = self.share(len(self.responses))
         all_scores = np.concatenate(held)
         if not len(all_scores):
@@ -333,10 +333,10 @@ class Plan:
         return best, max(shown, 0.0)
 
     def _expected(self, here: float, there: float, n: int, n_there: int, error: float) -> float:
-        """Return the limit that two numbers out of the trials lead one to expect."""
+        """Return the expected limit from two counts of the trials."""
         if not here or not n or not n_there:
             return 0.0
-        # An event that the trials have hardly seen is rarer than it looks: add one to both.
+        # Rare events of the trials look rarer than they are: add one to both counts.
         counts = here * n / (_TRIALS + 1), (there + 1) * n_there / (_TRIALS + 1)
         return log_quotient(counts[0], n, counts[1], n_there, error)
 
@@ -344,18 +344,17 @@ class Plan:
 
     @cached_property
     def power(self) -> tuple[Power, ...]:
-        """How probably each of five defects would be found, in the attribute where that is
-        hardest."""
+        """Probability of detecting each of five defects, in the attribute where it is lowest."""
         powers = []
         squares = [r for r in self.responses if r.square]
         defects: dict[str, Callable[[Response], float]] = {
-            "an attribute is released as it is": lambda r: self._keeps(r, r.asked),
+            "an attribute is released unchanged": lambda r: self._keeps(r, r.included),
             "a changed value can be the true one": lambda r: self._keeps(
-                r, r.keep + (r.asked - r.keep) / r.size
+                r, r.keep + (r.included - r.keep) / r.size
             ),
             "two categories of an attribute are swapped": self._swapped,
             "a keep probability is 2 % too high": lambda r: self._keeps(
-                r, min(r.asked, 1.02 * r.keep)
+                r, min(r.included, 1.02 * r.keep)
             ),
         }
         for defect, probability in defects.items():
@@ -374,7 +373,7 @@ class Plan:
     def _swapped(self, response: Response) -> float:
         # Rows with one true value: nearly all runs have nine tenths of their expected number.
         rows = self.n_mixed / response.size
-        wrong = (response.asked - response.keep) / (response.size - 1) + response.others
+        wrong = (response.included - response.keep) / (response.size - 1) + response.others
         cell = limits.power(0.9 * rows, response.keep, wrong, self.share(self.n_cells))
         if response.matrix is None or response.forms:
             cell = 0.0
@@ -383,13 +382,14 @@ class Plan:
 
     @cached_property
     def window(self) -> int:
-        """So many rows of one true record never come twice in an honest run, but for the error.
+        """Number of consecutive rows of one true record that never repeat in an honest run, except
+        with the error.
 
         c, the probability that two released records agree, is at most the product over blocks of
-        the least such probability of one of their attributes. Two windows of w rows at any
-        distance agree with probability at most c^(w/2): at a distance below w the rows fall into
-        chains, and along one of length l the probability Σp^l of all equal is at most c^(l/2).
-        There are fewer than n² pairs of windows.
+        the least such probability of one of their attributes. Two windows of w rows at any distance
+        agree with probability at most c^(w/2): at a distance below w the rows fall into chains, and
+        along one of length l the probability Σp^l of all equal is at most c^(l/2). There are fewer
+        than n² pairs of windows.
         """
         least: dict[int, float] = {}
         for response in self.responses:
@@ -404,12 +404,12 @@ class Plan:
         return math.ceil(2 * (2 * math.log(max(n, 2)) - math.log(self.share(2))) / -math.log(c))
 
 
-def _kept_together(
+def _both_unchanged(
     mechanism: Mechanism, first: Response, second: Response
 ) -> tuple[float, Callable[[float], float]]:
-    """Return the claimed probability that both are kept, and how one becomes φ of the pair.
+    """Return the claimed probability that both are unchanged, and its map to φ of the pair.
 
-    With z the indicator of being kept, h = αz − β with α = a/(a − 1), β = 1/(a − 1), and
+    With z the indicator of an unchanged value, h = αz − β with α = a/(a − 1), β = 1/(a − 1), and
     φ_ij = E h_i h_j = α_i α_j Pr[both] − α_i β_j p_i − β_i α_j p_j + β_i β_j.
     """
     block, place = mechanism.block_of(first.position)
@@ -434,9 +434,9 @@ def _kept_together(
 
 
 def _answered_together(law: PublishedForms, first: int, second: int) -> float:
-    """Return the probability that two attributes are asked and both kept, over the forms and what
-    they may draw: Σ_T φ(T) ∏_{i∈T} (a_i − 1) / ∏ a_i where both are asked; a_i/s_i in place of a_i
-    where answers name sets of s_i."""
+    """Return the probability that two attributes are in one form and both unchanged, over the forms
+    and their draws: Σ_T φ(T) ∏_{i∈T} (a_i − 1) / ∏ a_i for forms with both; a_i/s_i in place of a_i
+    for answers that name sets of size s_i."""
     total = 0.0
     for share, form in zip(law.probabilities, law.forms, strict=True):
         for asked, probability in form.variants((first, second)):
@@ -480,7 +480,7 @@ def _response(mechanism: Mechanism, position: int) -> Response:
 
 
 def _even(size: int, keep: float) -> Floats:
-    """Return the response matrix in which a changed value is evenly one of the others."""
+    """Return the response matrix in which a changed value is uniform over the others."""
     matrix = np.full((size, size), (1 - keep) / (size - 1))
     np.fill_diagonal(matrix, keep)
     return matrix
@@ -494,7 +494,7 @@ def _response_with_forms(
     kept = others = 0.0
     if sets is not None and outputs * size > _MOST_CELLS_OF_SETS:
         raise InputError(
-            f"the sets of '{name}' are too many to be audited; audit a design with broad = never"
+            f"the sets of '{name}' are too many for an audit; use a design with broad = never"
         )
     matrix = np.zeros((len(law.forms), answers[place] + 1, size))
     for share, form, rows in zip(law.probabilities, law.forms, matrix, strict=True):
@@ -523,7 +523,7 @@ def _response_with_forms(
         kept,
         pattern=False,
         matrix=matrix.reshape(outputs, size),
-        asked=float(matrix[:, :-1, 0].sum()),
+        included=float(matrix[:, :-1, 0].sum()),
         forms=len(law.forms),
         sets=sets,
         others=others,

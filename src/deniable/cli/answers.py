@@ -1,13 +1,15 @@
 """Estimates and tests as a terminal shows them: a caption, a table, and what to know about them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.cli.console import say, show_table
+from deniable.cli.console import note, say, show_table
+from deniable.errors import InputError
 from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
 from deniable.estimate.columns import SHOWN, CellTable, Tabular, caption_of_all, sizes_differ
@@ -271,3 +273,23 @@ def _power_text(detectable: float) -> str:
         "it finds an "
         f"association with {100 * POWER:g} % probability, or more (p-value below {LEVEL:g})."
     )
+
+
+def drawn(draw: Callable[[], Any], path: Path, *, force: bool) -> bytes:
+    """Return a plot as bytes of a file, after a check that the file can be written."""
+    from deniable.atomic_files import refuse_existing
+    from deniable.report.method_styles import figure_bytes
+
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in ("png", "svg"):
+        raise InputError(f"{path}: a plot is a file ending in .png or .svg")
+    refuse_existing(path, overwrite=force)
+    return figure_bytes(draw(), kind)
+
+
+def write_plot(path: Path, picture: bytes, *, force: bool) -> None:
+    """Write the bytes of :func:`drawn`."""
+    from deniable.atomic_files import write_file
+
+    write_file(path, picture, overwrite=force)
+    note(f"The plot is in {path}")

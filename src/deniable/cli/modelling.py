@@ -25,7 +25,7 @@ def run_model(
     as_json: bool,
 ) -> None:
     """Print the models of a release, and write them to files."""
-    from deniable.cli.queries import drawn, write_plot
+    from deniable.cli.answers import drawn, write_plot
     from deniable.estimate.columns import caption_of
     from deniable.tables.answers import Columns
 
@@ -74,12 +74,12 @@ def _show(model: "Model", rows: list[dict[str, Any]], level: float) -> None:
 
 
 def _text(name: str, value: Any) -> str:
-    from deniable.models.model import CANNOT_SAY
+    from deniable.models.model import UNDETERMINED
 
     if value is None:
         return "-"
     if isinstance(value, str):
-        return "cannot say" if value == CANNOT_SAY else value
+        return "cannot say" if value == UNDETERMINED else value
     if name == "data_share":
         return f"{100 * value:.0f} %"
     return p_text(value) if name == "p_value" else number_text(value)

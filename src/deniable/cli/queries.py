@@ -4,7 +4,6 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -24,67 +23,76 @@ from deniable.cli.arguments import (
     ShowValues,
 )
 from deniable.errors import InputError
-from deniable.estimate.covariance import PairScores
+from deniable.estimate.agreement import Agreement
+from deniable.estimate.comparing import Comparison
+from deniable.estimate.covariance import Covariance, PairScores
+from deniable.estimate.independence import Independence
 from deniable.estimate.known import Known
+from deniable.estimate.leverage import Leverage
+from deniable.estimate.ordered import Mean, Quantile
 from deniable.estimate.scores import Scores
+from deniable.estimate.shares import Shares
+from deniable.estimate.trend import Trend
+from deniable.models.question import ModelQuery
+from deniable.models.smoothing import Smooth
 
 if TYPE_CHECKING:
     from deniable.estimate.question import Question
     from deniable.estimate.source import Release
 
-QUERIES: dict[str, tuple[str, str, str]] = {
+QUERIES: dict[str, tuple[type[Any], str, str]] = {
     "shares": (
-        "estimate.shares:Shares",
+        Shares,
         "Shares, a joint table, or shares within subgroups.",
         "release --of race,hhi",
     ),
     "mean": (
-        "estimate.ordered:Mean",
+        Mean,
         "Mean score of an attribute.",
         "release --of hours --by race",
     ),
     "quantile": (
-        "estimate.ordered:Quantile",
+        Quantile,
         "Quantile of an ordered attribute.",
         "release --of hours --probability 0.9",
     ),
     "covariance": (
-        "estimate.covariance:Covariance",
+        Covariance,
         "Original covariance of two attributes.",
         "release --of hours,income",
     ),
     "compare": (
-        "estimate.comparing:Comparison",
+        Comparison,
         "Differences and ratios of shares or means between two values of a column.",
         "release --of race --column sex --values f,m",
     ),
     "smooth": (
-        "models.smoothing:Smooth",
+        Smooth,
         "Table of three attributes or more by the model of all pairs, for small groups.",
         "release --of race,hhi,whi",
     ),
     "independence": (
-        "estimate.independence:Independence",
+        Independence,
         "Test whether two attributes are independent (χ²), and how strongly they go together (V).",
         "release --of race,hhi",
     ),
     "trend": (
-        "estimate.trend:Trend",
+        Trend,
         "Test whether scores go with a status of two values (Cochran–Armitage).",
         "release --of rs1 --status PHENO1",
     ),
     "agreement": (
-        "estimate.agreement:Agreement",
+        Agreement,
         "Test whether all forms fit one population.",
         "release",
     ),
     "leverage": (
-        "estimate.leverage:Leverage",
+        Leverage,
         "How far one liar in a hundred can move each share.",
         "release --of race",
     ),
     "model": (
-        "models.question:ModelQuery",
+        ModelQuery,
         "Fit a logistic, multinomial, linear or log-linear model through the known randomization.",
         'release "insured ~ sex + race"',
     ),
@@ -116,12 +124,6 @@ _READ: dict[Any, tuple[Any, Callable[[Any, str], Any]]] = {
 """By the type of a field: the type of its option, and the function that reads it."""
 
 estimate_app = App(name="estimate", group_commands=groups.COMMANDS)
-
-
-def _kind(name: str) -> type[Any]:
-    module, _, found = QUERIES[name][0].partition(":")
-    kind: type[Any] = getattr(import_module(f"deniable.{module}"), found)
-    return kind
 
 
 def _fields(kind: type[Any]) -> list[Any]:
@@ -166,7 +168,8 @@ def _parameter(kind: type[Any], one: Any, text: str) -> inspect.Parameter:
 
 def _command(name: str) -> Callable[..., None]:
     """Return the command of a query, with a signature made of the query's fields."""
-    kind, texts = _kind(name), _help(_kind(name))
+    kind = QUERIES[name][0]
+    texts = _help(kind)
     shown = [_parameter(kind, one, texts.get(one.name, "")) for one in _fields(kind)]
     if name in _SEVERAL:
         text = "Attributes of a table: a or a,b; may be repeated for several tables."
@@ -226,7 +229,7 @@ def _run(
 
     ``given``: the options of the query's fields.
     """
-    rows, kind = rows or RowOptions(), _kind(name)
+    rows, kind = rows or RowOptions(), QUERIES[name][0]
     hints = get_type_hints(kind)
     told = {
         key: _READ[hints[key]][1](value, f"--{key.replace('_', '-')}")
@@ -287,6 +290,7 @@ def _run(
         else:
             answers = _print_answers(questions[0], release, level, as_json)
     if plot is not None:
+        from deniable.cli.answers import drawn, write_plot
         from deniable.estimate.columns import plot_of
 
         picture = drawn(lambda: plot_of(answers, level), plot, force=force)
@@ -343,26 +347,6 @@ def write_answers(
     console.note(f"The answer is in {output}")
 
 
-def drawn(draw: Callable[[], Any], path: Path, *, force: bool) -> bytes:
-    """Return a plot as bytes of a file, after a check that the file can be written."""
-    from deniable.atomic_files import refuse_existing
-    from deniable.report.method_styles import figure_bytes
-
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in ("png", "svg"):
-        raise InputError(f"{path}: a plot is a file ending in .png or .svg")
-    refuse_existing(path, overwrite=force)
-    return figure_bytes(draw(), kind)
-
-
-def write_plot(path: Path, picture: bytes, *, force: bool) -> None:
-    """Write the bytes of :func:`drawn`."""
-    from deniable.atomic_files import write_file
-
-    write_file(path, picture, overwrite=force)
-    console.note(f"The plot is in {path}")
-
-
 def _note_readable(answers: Sequence[Any]) -> None:
     """Print on standard error how much can be read of the tables among some answers."""
     from deniable.estimate.shares import Estimate
@@ -391,14 +375,7 @@ def _pair_scores(text: str) -> Any:
     return tuple(map(_scores, parts))
 
 
-def __getattr__(name: str) -> Callable[..., None]:
-    """Make the command of a query on demand, so that the others' modules are not loaded."""
-    if name not in QUERIES:
-        raise AttributeError(name)
-    return _command(name)
-
-
 estimate_app.default(_command("shares"))
 for _name, (_, _about, _words) in list(QUERIES.items())[1:]:
     _about += f"\n\nExample: deniable estimate {_name} {_words}"
-    estimate_app.command(f"{__name__}:{_name}", name=_name, help=_about)
+    estimate_app.command(_command(_name), name=_name, help=_about)

@@ -369,7 +369,7 @@ def work(
     share_of = _share_of(part)
     done, stage = 0, job.stages[0]
     for stage in job.stages:
-        if stage == "gather" and (left := job.left("draw")):
+        if stage == "gather" and (left := job.remaining("draw")):
             console.note(
                 f"{len(left):,} units are not drawn yet, so no rows can be shuffled; run this "
                 "again when all are"
@@ -386,7 +386,7 @@ def work(
                 advance(seen * share_of[1] / max(1, sum(job.rows)))
 
             done += parts.work(job, stage, mine, more)
-    left = job.left(stage)
+    left = job.remaining(stage)
     if as_json:
         console.print_json({"done": done, "left": len(left)})
         return

@@ -1,9 +1,8 @@
 """Local collection: every respondent's browser randomizes the whole record.
 
 A *study* freezes a mechanism, its questions and texts. The *page* draws in the respondent's
-browser, by the code in `browser/`; the *collector* takes what was drawn and sees nothing else; the
-*store* holds it. docs/collect.md is for who runs a study, docs/drawing-protocol.md specifies the
-draw.
+browser, with the code in `browser/`; the *collector* accepts randomized records only; the *store*
+contains them. docs/collect.md is the stewards' guide, docs/drawing-protocol.md specifies the draw.
 """
 
 from importlib.util import find_spec
@@ -11,11 +10,11 @@ from importlib.util import find_spec
 from deniable.errors import InputError
 
 NEEDED = ("alembic", "httptools", "segno", "sqlalchemy", "starlette", "uvicorn")
-"""What the extra `web` installs, and nothing else of deniable needs."""
+"""Packages of the extra `web`."""
 
 
 def check_installed() -> None:
-    """Do nothing if what collecting needs is installed."""
+    """Raise unless the packages of the extra `web` are installed."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(
             f"collecting needs {missing[0]}, which is not installed: pip install 'deniable[web]'"

@@ -1,11 +1,10 @@
-"""Records on SQLite: buckets whose bytes follow from which records there are, whatever their order.
+"""Records on SQLite: buckets whose bytes depend on the set of records, not on its order.
 
-A database fills its pages as rows arrive, so that what lies where tells the order of arrival. Here
-a page is one row of fixed size, a *bucket*, which is overwritten where it lies; it holds its
-records sorted by id. A record's bucket follows from its id and a key of the store's, so that nobody
-who sends records can fill one bucket. When one is full, every bucket is split in two. So the file
-is a function of the set of records and nothing else: a history-independent dictionary (Naor and
-Teague, STOC 2001).
+A database fills its pages as rows arrive, so the position of a row reveals its order of arrival.
+Here a page is one row of fixed size, a *bucket*, overwritten in place, with its records sorted by
+id. A keyed hash of the id selects the bucket, so that senders cannot fill a chosen one. When one is
+full, every bucket is split in two. The file is therefore a function of the set of records: a
+history-independent dictionary (Naor and Teague, STOC 2001).
 """
 
 import hashlib
@@ -23,17 +22,17 @@ from deniable.collect.rows import Run
 _ID = 32
 _HEAD = 2
 _PAGE = 4000
-"""Bytes of a bucket, if its records are short: what fits into a page of SQLite's."""
+"""Bytes of a bucket of short records: one page of SQLite."""
 
 _LEAST = 32
-"""Records that a bucket holds at least."""
+"""Least capacity of a bucket, in records."""
 
 _TOGETHER = 256
-"""Buckets that are read at a time."""
+"""Buckets per read."""
 
 
 def bucket_size(record_size: int) -> tuple[int, int]:
-    """Return how many records a bucket has room for, and its bytes.
+    """Return the capacity of a bucket, in records, and its size in bytes.
 
     >>> bucket_size(3)
     (111, 3998)
@@ -44,7 +43,7 @@ def bucket_size(record_size: int) -> tuple[int, int]:
 
 
 class Buckets:
-    """The records of a store, in one transaction: found, put in, written at its end."""
+    """The records of a store within one transaction; changes are written at its end."""
 
     def __init__(self, run: Run, record_size: int) -> None:
         self._run, self._record_size = run, record_size
@@ -60,11 +59,11 @@ class Buckets:
         return int.from_bytes(digest, "little")
 
     def load(self, names: Iterable[bytes]) -> None:
-        """Read the buckets of these ids, all at once."""
+        """Read the buckets of these ids in one query."""
         numbers = list({self._hash(name) % self._count for name in names} - self._loaded.keys())
         if not numbers:
             return
-        # As many marks as a power of two, so that there are few statements to prepare.
+        # Padded to a power of two, to limit the number of prepared statements.
         numbers += [numbers[0]] * ((1 << (len(numbers) - 1).bit_length()) - len(numbers))
         marks = ", ".join("?" * len(numbers))
         rows = self._run(
@@ -73,8 +72,8 @@ class Buckets:
         self._loaded |= dict(map(tuple, rows))
 
     def _place(self, name: bytes) -> tuple[int, bytes, int, bool]:
-        """Return the bucket, its content, where in it the id lies or belongs, and whether it is
-        there."""
+        """Return the number of the bucket, its content, the offset of the id, and whether it is
+        present."""
         number = self._hash(name) % self._count
         if number not in self._loaded:
             self.load([name])
@@ -89,7 +88,7 @@ class Buckets:
         return number, content, _HEAD + i * self._width, i < n and named(i) == name
 
     def find(self, name: bytes) -> bytes | None:
-        """Return the record under an id: empty if it was withdrawn, None if there never was one."""
+        """Return the record of an id: empty if withdrawn, None if unknown."""
         _, content, at, there = self._place(name)
         if not there:
             return None
@@ -98,7 +97,7 @@ class Buckets:
         return content[at + _ID + 1 : at + self._width]
 
     def put(self, name: bytes, record: bytes) -> None:
-        """Put a record under an id, or its withdrawal: an empty one."""
+        """Store a record under an id; an empty one marks a withdrawal."""
         number, content, at, there = self._place(name)
         entry = name + (b"\0" + record if record else b"\1" + bytes(self._record_size))
         if there:
@@ -115,21 +114,20 @@ class Buckets:
         self._changed.add(number)
 
     def known(self, group: Sequence[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], set[bytes]]:
-        """Return the record of each id of a group that is stored, and the ids whose records were
-        withdrawn."""
+        """Return the stored records of a group by id, and the withdrawn ids."""
         self.load(name for name, _ in group)
         found = {name: self.find(name) for name, _ in group}
         there = {name: record for name, record in found.items() if record}
         return there, {name for name, record in found.items() if record == b""}
 
     def insert(self, records: Sequence[tuple[bytes, bytes]]) -> None:
-        """Store records under their ids, none of which is known."""
+        """Store records under new ids."""
         for name, record in records:
             self.put(name, record)
         self.write()
 
     def withdraw(self, name: bytes) -> bool | None:
-        """Delete a record, and say whether it was there; None if it was withdrawn before."""
+        """Delete a record and return whether it existed; None if it was withdrawn before."""
         if not (stored := self.find(name)):
             return None if stored == b"" else False
         self.put(name, b"")
@@ -137,10 +135,10 @@ class Buckets:
         return True
 
     def write_anew(self) -> None:
-        """Do nothing: what lies here tells no order."""
+        """Do nothing: buckets do not reveal the order of arrival."""
 
     def write(self) -> None:
-        """Write the buckets that have changed."""
+        """Write the changed buckets."""
         rows = [(self._loaded[number], number) for number in sorted(self._changed)]
         if rows:
             self._run("UPDATE bucket SET content = ? WHERE number = ?", rows)
@@ -169,8 +167,8 @@ class Buckets:
 
 
 def read_buckets(driver: Any, record_size: int) -> Iterator[NDArray[np.uint8]]:
-    """Yield all records in batches, shape (n, record_size). They are read before the first is given
-    out: SQLite's journal is not emptied while somebody reads."""
+    """Yield all records in batches, shape (n, record_size). All are read before the first is
+    yielded, because SQLite cannot empty its journal during a read."""
     batches = []
     with closing(driver.cursor()) as cursor:
         cursor.execute("SELECT content FROM bucket")

@@ -1,4 +1,4 @@
-"""The other end, without a browser: answering a study, and checking what a server hands out."""
+"""A client without a browser: answers a study, and checks the page that a server sends."""
 
 import http.client
 import json
@@ -23,18 +23,19 @@ from deniable.randomness import BitSource, SystemRandomness
 from deniable.schema import Attribute, category_text
 
 _MOST = 4_000_000
-"""Bytes of an answer that are read: twice what a page may have (``page.MOST_BYTES``)."""
+"""Largest response in bytes: twice the largest page (``page.MOST_BYTES``)."""
 
 _SECONDS = 30
-"""Seconds until a server that says nothing is given up."""
+"""Timeout of a request, in seconds."""
 
 WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds until what was drawn is sent again, if nobody said that it arrived."""
+"""Delays before a record without acknowledgement is sent again, in seconds."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent in somebody's name, and the receipt."""
+    """A sent record with its receipt; ``answers`` are the released categories by attribute,
+    ``called`` their labels."""
 
     body: bytes
     receipt: str
@@ -43,10 +44,7 @@ class Sent:
 
 
 def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) -> Sent:
-    """Randomize answers, once.
-
-    ``bits``: where random bits come from.
-    """
+    """Randomize answers, once."""
     codes = codes_of(study, answers)
     mechanism = study.design.mechanism
     columns = [np.array([code]) for code in codes]
@@ -68,14 +66,14 @@ def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) 
     for attribute, texts, code in zip(
         mechanism.schema.attributes, mechanism.output_labels, drawn, strict=True
     ):
-        if tuple(texts) == attribute.categories:  # and not sets of them, or parts
+        if tuple(texts) == attribute.categories:  # not sets of categories, or parts
             called[attribute.name] = plain_labels(attribute)[code]
     body_bytes = json.dumps(body, separators=(",", ":")).encode()
     return Sent(body_bytes, receipt, labels, called)
 
 
 def codes_of(study: Study, answers: Mapping[str, Any]) -> list[int]:
-    """Return the codes of somebody's true answers, in the schema's order."""
+    """Return the codes of true answers, in the schema's order."""
     schema = study.design.mechanism.schema
     if unknown := [name for name in answers if name not in schema.columns]:
         raise InputError(f"there is no question '{unknown[0]}' in the study")
@@ -84,7 +82,7 @@ def codes_of(study: Study, answers: Mapping[str, Any]) -> list[int]:
         code = 0
         for part in attribute.columns:
             if part.name not in answers:
-                raise InputError(f"there is no answer to '{part.name}'; a study takes all or none")
+                raise InputError(f"there is no answer to '{part.name}'; answer all questions")
             code = code * part.n_categories + _code(part, answers[part.name])
         codes.append(code)
     return codes
@@ -98,11 +96,13 @@ def _code(attribute: Attribute, answer: Any) -> int:
             return min(int(np.searchsorted(edges, answer, side="right")) - 1, len(edges) - 2)
     elif isinstance(answer, str | int | float) and category_text(answer) in attribute.categories:
         return attribute.categories.index(category_text(answer))
-    raise InputError(f"the answer to '{attribute.name}' is none of its categories, or out of range")
+    raise InputError(
+        f"the answer to '{attribute.name}' is not one of its categories, or out of range"
+    )
 
 
 def fetch(url: str, path: str, body: bytes | None = None) -> tuple[int, bytes, dict[str, str]]:
-    """Ask a server, and return status, body and headers; follows nothing."""
+    """Send a request; return status, body and headers. Redirects are not followed."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -130,17 +130,17 @@ def fetch(url: str, path: str, body: bytes | None = None) -> tuple[int, bytes, d
 
 
 def fetch_study(url: str) -> Study:
-    """Return the study that a server hands out, checked in full."""
+    """Return the study of a server, checked in full."""
     status, content, _ = fetch(url, "study.json")
     if status != 200:
-        raise InputError(f"{url.split('#')[0]} has no study (it answered {status})")
+        raise InputError(f"{url.split('#')[0]} has no study (status {status})")
     study = Study(content)
     check_study(study)
     return study
 
 
 def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) -> Sent:
-    """Answer a study: draw once, send that until it has arrived, return it."""
+    """Answer a study: draw once, and send that record until it is acknowledged."""
     study, token = fetch_study(url), urlsplit(url).fragment
     if not (study.open_to_all or re.fullmatch("[0-9a-f]{32}", token)):
         raise InputError(
@@ -161,15 +161,14 @@ def answer(url: str, answers: Mapping[str, Any], bits: BitSource | None = None) 
             return sent
         if 0 < status < 500 and status != 429:
             raise InputError(
-                f"the study did not take the record: {problem}; it was drawn and sent all the "
-                f"same, under the receipt {sent.receipt}, and answering again draws another, which "
-                "adds to it"
+                f"the study did not accept the record: {problem}; it was drawn and sent, under the "
+                f"receipt {sent.receipt}, and answering again draws another, which adds to it"
             )
         if wait is not None:
             time.sleep(wait)
     raise InputError(
         f"it is not known whether the record arrived ({problem}); if it did, the receipt "
-        f"{sent.receipt} takes it back, and answering again draws another record, which adds to it"
+        f"{sent.receipt} withdraws it, and answering again draws another record, which adds to it"
     )
 
 
@@ -177,15 +176,15 @@ def _said(content: bytes, status: int, key: str = "error") -> str:
     try:
         return str(json.loads(content)[key])
     except (ValueError, KeyError, TypeError):
-        return f"it answered {status}"
+        return f"status {status}"
 
 
 def page_at(where: str) -> bytes:
-    """Return the page at an address, or in a file."""
+    """Return the page at an address or in a file."""
     if "://" in where:
         status, content, _ = fetch(where, "")
         if status != 200:
-            raise InputError(f"{where.split('#')[0]} answered {status}, not with a page")
+            raise InputError(f"{where.split('#')[0]} has no page (status {status})")
         return content
     try:
         return Path(where).read_bytes()
@@ -194,5 +193,5 @@ def page_at(where: str) -> bytes:
 
 
 def is_page_of(content: bytes, study: Study) -> bool:
-    """Whether a page is, byte for byte, the one that this version makes of a study."""
+    """Whether a page is, byte for byte, that of this version for a study."""
     return content == page_bytes(study)

@@ -1,6 +1,6 @@
-"""The public listener: hands out the page, takes randomized records, keeps nothing of senders.
+"""Public HTTP routes of a study: the page, randomized records, withdrawals.
 
-`openapi.json` beside this module is its contract. Nothing is logged: no request, no address.
+`openapi.json` in this folder is the contract. Requests and addresses are not logged.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ GROUP = 512
 """Most submissions in one transaction."""
 
 GATHERING, LONGEST_GATHERING = 0.001, 0.005
-"""Seconds without another submission after which a group is written, and most of them: one flush
-of the disk serves all that wait, and takes longer than either."""
+"""Seconds without another submission after which a group is written, and the most it waits: one
+flush of the disk serves the group, and takes longer than either."""
 
 WAITING = 4096
-"""Submissions that may wait; more are told to come back."""
+"""Largest queue of submissions; above it, status 503."""
 
 SLOWEST = 10.0
-"""Seconds within which a body has to arrive."""
+"""Time limit of a body, in seconds."""
 
 LEAST_SPACE = 64 << 20
-"""Bytes left on the disk below which the server says that it is not ready."""
+"""Free bytes on the disk below which the server is not ready."""
 
 _STATUS = {
     Outcome.STORED: 201,
@@ -67,7 +67,7 @@ class _WithdrawalBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RefusedError(Exception):
-    """A request that is answered with a status and a sentence."""
+    """A rejected request: status, sentence and headers of the response."""
 
     def __init__(self, status: int, sentence: str, **headers: str) -> None:
         super().__init__(sentence)
@@ -95,7 +95,7 @@ def submission_of(study: Study, body: bytes) -> Submission:
 
 
 def submission_size(study: Study) -> int:
-    """Return how many bytes a submission has: every one of a study as many."""
+    """Return the bytes of a submission: the same for every one of a study."""
     token = "" if study.open_to_all else "0" * 32
     whole = _SubmissionBody("0" * 64, token, "0" * 64, "0" * sum(study.digits))
     return len(msgspec.json.encode(whole))
@@ -106,7 +106,7 @@ def _is_hex(text: str, length: int) -> bool:
 
 
 def today() -> date:
-    """Return the day by which a study closes: it is open as long as it is that day anywhere."""
+    """Return the day by which a study closes: the date in the last time zone (UTC−12)."""
     return datetime.fromtimestamp(time.time() - 12 * 3600, UTC).date()
 
 
@@ -142,7 +142,7 @@ class Collector:
         handed_out = Starlette(routes=routes, lifespan=self._lifespan)
         taken = {"/submissions": self._submit, "/withdrawals": self._withdraw}
 
-        # What is taken passes by the framework, which would cost more than all that is done here.
+        # Submissions bypass the framework, which would cost more than all of this handling.
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
             take = taken.get(scope.get("path", ""))
             if take is None:
@@ -164,12 +164,12 @@ class Collector:
         self._waiting = asyncio.Queue(WAITING)
         writing = asyncio.create_task(self._write())
         yield
-        # What was accepted is written before the end.
+        # Accepted submissions are written before the end.
         await self._waiting.join()
         writing.cancel()
         self._writer.shutdown()
 
-    # --- what is handed out ----------------------------------------------------------------------
+    # --- page and state --------------------------------------------------------------------------
 
     def _fixed(
         self, request: Request, content: bytes, kind: str, etag: str, **more: str
@@ -194,17 +194,17 @@ class Collector:
         try:
             ended = await asyncio.get_running_loop().run_in_executor(None, self.store.is_closed)
         except SQLAlchemyError:
-            return _json(503, {"status": "the store does not answer"})
+            return _json(503, {"status": "the store is not available"})
         if self.folder is not None and shutil.disk_usage(self.folder).free < LEAST_SPACE:
             return _json(503, {"status": "the disk is nearly full"})
         closed = ended or today() > self.study.closes
         return _json(200, {"status": "closed" if closed else "open"})
 
-    # --- what is taken ---------------------------------------------------------------------------
+    # --- submissions and withdrawals -------------------------------------------------------------
 
     def _check_sender(self, scope: Scope) -> None:
         if scope["method"] != "POST":
-            raise RefusedError(405, "records and receipts are posted", Allow="POST")
+            raise RefusedError(405, "use POST", Allow="POST")
         headers = dict(scope["headers"])
         origin = headers.get(b"origin")
         same = origin is None or origin.partition(b"://")[2] == headers.get(b"host")
@@ -227,7 +227,7 @@ class Collector:
             raise _too_large()
 
     async def _body(self, receive: Receive) -> bytes:
-        """Read a body, counted while it streams."""
+        """Read a body, and reject it as soon as it is too long."""
         received = b""
         try:
             async with asyncio.timeout(SLOWEST):
@@ -273,12 +273,12 @@ class Collector:
             raise _busy() from None
         if outcome is Outcome.NO_RECEIPT:
             raise RefusedError(404, outcome.value)
-        # The same again is the same: whoever asks twice, or lost the answer, hears that it is gone.
+        # Repeating a withdrawal succeeds: the first response may have been lost.
         before = "" if outcome is Outcome.STORED else " before"
         return _json(200, {"status": f"withdrawn{before}"})
 
     async def _write(self) -> None:
-        """Take what has arrived as one group, commit it, answer; and again."""
+        """Commit submissions in groups, and resolve their results."""
         loop = asyncio.get_running_loop()
         while True:
             group = [await self._waiting.get()]
@@ -295,12 +295,10 @@ class Collector:
                 outcomes = [
                     *await loop.run_in_executor(self._writer, self.store.submit, taken, today())
                 ]
-            except (
-                Exception
-            ):  # whatever it was, nothing was acknowledged, and the next group may do
+            except Exception:  # the group is not acknowledged; the next one may succeed
                 outcomes = [None] * len(group)
             for (_, answer), outcome in zip(group, outcomes, strict=True):
-                if not answer.done():  # its sender may have gone
+                if not answer.done():  # the client may have disconnected
                     answer.set_result(outcome)
                 self._waiting.task_done()
 

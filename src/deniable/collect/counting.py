@@ -1,4 +1,4 @@
-"""Questions asked of a study while it runs, or after: counts straight from its store."""
+"""Estimates from a running or finished study, counted in its store."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,10 +22,10 @@ from deniable.tables.selection import Where
 
 
 class Records(Protocol):
-    """What is counted: a store, or what one held at some moment."""
+    """A source of records: a store, or its content at some moment."""
 
     def changes(self) -> tuple[int, int]:
-        """Return how many records were ever taken and taken back."""
+        """Return the total numbers of accepted and of withdrawn records."""
 
     def records(self) -> Iterator[NDArray[np.uint8]]:
         """Yield the packed records in batches, shape (n, bytes)."""
@@ -33,7 +33,7 @@ class Records(Protocol):
 
 @dataclass(frozen=True)
 class Collected(Release):
-    """What a study has collected so far, as a release that questions are asked of."""
+    """The records of a study so far, as a release for queries."""
 
     identified: bool = True
     folder: StudyFolder | None = None
@@ -47,10 +47,10 @@ class Collected(Release):
         by: Sequence[str] = (),
         where: Where = None,
         weights: str | None = None,
-        numbers: Sequence[str] = (),  # noqa: ARG002 - nor kept columns
-        by_form: bool = False,  # noqa: ARG002 - a study has none
+        numbers: Sequence[str] = (),  # noqa: ARG002 - no unchanged columns
+        by_form: bool = False,  # noqa: ARG002 - no forms
     ) -> list[list[Counts]]:
-        """Return all records counted."""
+        """Return the counts of all records."""
         if by or where or weights:
             raise InputError(
                 "a study's store has no rows to group, select or weigh; collect export makes a "
@@ -60,7 +60,7 @@ class Collected(Release):
 
     def _count(self, names: Sequence[str]) -> list[Counts]:
         with self._open() as (study, store):
-            # Read before counting: a record that comes between is counted again next time.
+            # Read before counting, so that a record arriving meanwhile causes a new count.
             changes = store.changes()
             known = self.counted.get(tuple(names))
             if known is None or known[0] != changes:
@@ -86,7 +86,7 @@ class Collected(Release):
 
     @property
     def can_be_read_again(self) -> bool:
-        """A store can."""
+        """True: a store can be read again."""
         return True
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
@@ -108,10 +108,10 @@ class Collected(Release):
 
 
 def open_collected(path: Path) -> Collected:
-    """Return what questions about a study are asked of."""
+    """Return the source of estimates of a study."""
     return collected_by(StudyFolder(path))
 
 
 def collected_by(folder: StudyFolder, store: Records | None = None) -> Collected:
-    """Return what questions about a study are asked of, with its records if they are at hand."""
+    """Return the source of estimates of a study, with its records if already read."""
     return Collected(Strata.one(folder.study.design.mechanism), folder=folder, store=store)

@@ -1,9 +1,9 @@
-"""The door of a page on this machine alone: for whoever knows the secret, and no other site.
+"""Access control of a local page: the user with the secret address, and no other site.
 
-A page elsewhere on the web that leads the browser here gets nothing: the address has to be this
-machine's by name or number (so that no other name can be made to point here), requests from other
-sites are refused, and the cookie is sent with none of them. What changes something, or makes files,
-is posted with a token that stands in the page's own forms.
+A foreign website cannot use the browser to reach the page: the Host header must be a loopback name
+or address (against DNS rebinding), cross-site requests are rejected, and the cookie is
+SameSite=Strict. Requests that change something, or make files, are POSTs with a token from the
+page's forms.
 """
 
 import hmac
@@ -25,7 +25,7 @@ def new_secret() -> str:
 
 
 class Door:
-    """Lets in whoever has the secret."""
+    """Access by the secret."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class Door:
         self._session = sha256(self.token.encode()).hexdigest()
         self.headers = {
             **HEADERS,
-            "Referrer-Policy": "same-origin",  # under no-referrer a form has Origin: null
+            "Referrer-Policy": "same-origin",  # no-referrer would make the Origin of a form null
             "X-Frame-Options": "DENY",
             "Cross-Origin-Opener-Policy": "same-origin",
             "Content-Security-Policy": policy,
         }
 
     def before(self, inside: ASGIApp) -> ASGIApp:
-        """Return an application that answers only what this page, or a person, has asked."""
+        """Return an application that rejects requests not from this page or a typed address."""
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             refused = self._refused(Request(scope)) if scope["type"] == "http" else None
@@ -58,22 +58,26 @@ class Door:
         return guarded
 
     def _refused(self, request: Request) -> Response | None:
-        """Refuse what another site may have sent, before anything else is looked at."""
+        """Reject requests that another site may have sent, before any other check."""
         host = request.headers.get("host", "")
         if host not in self._hosts:
-            return self.said(421, "this page has its address on this machine alone")
+            return self.said(421, "this page has an address on this machine only")
         origin = request.headers.get("origin")
         site = request.headers.get("sec-fetch-site", "none")
         if request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate":
-            site = "none" if site == "same-site" else site  # a link of the studio to the steward's
+            site = (
+                "none" if site == "same-site" else site
+            )  # a link from the studio to the steward's page
         if origin not in (None, f"http://{host}") or site not in ("none", "same-origin"):
-            return self.said(403, "requests come from this page itself, or are typed")
+            return self.said(
+                403, "this request came from another site; open the page by its address"
+            )
         if not request.url.path.startswith("/enter/") and not self._is_in(request):
-            return self.said(403, "come in by the address that was printed at the start")
+            return self.said(403, "open the page by the address printed at the start")
         return None
 
     async def enter(self, request: Request) -> Response:
-        """Answer ``/enter/{secret}``."""
+        """Handle ``/enter/{secret}``: set the session cookie."""
         given = str(request.path_params["secret"])
         if not hmac.compare_digest(given.encode(), self._secret.encode()):
             return self.said(403, "this is not the address that was printed at the start")
@@ -86,7 +90,7 @@ class Door:
         return hmac.compare_digest(given.encode(), self._session.encode())
 
     async def form(self, request: Request) -> dict[str, str] | None:
-        """Return what was posted; None if it does not come from the page's own forms."""
+        """Return the posted fields; None without the token of the page's forms."""
         body = b""
         async for piece in request.stream():
             body += piece
@@ -98,9 +102,9 @@ class Door:
         return form if is_ours else None
 
     def said(self, status: int, sentence: str) -> Response:
-        """Return an answer of one sentence."""
+        """Return a response of one sentence."""
         return Response(sentence + "\n", status, self.headers, "text/plain; charset=utf-8")
 
     def handed_out(self, name: str) -> dict[str, str]:
-        """Return the headers of a file to be saved under this name."""
+        """Return the headers of a download with this file name."""
         return {**self.headers, "Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,4 +1,4 @@
-"""A study's folder: study.json, which is public; store and secret of the steward, which are not."""
+"""A study's folder: study.json (public), the store and the steward's secret (private)."""
 
 import os
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from deniable.randomness import SystemRandomness
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """Where a study lives."""
+    """The folder of a study."""
 
     path: Path
 
     @classmethod
     def make(cls, path: Path, study: Study, store: str | None = None) -> "StudyFolder":
-        """Make the folder, an empty store and the steward's secret; all of it or nothing."""
+        """Make the folder, an empty store and the steward's secret, all or none."""
         refuse_existing(path, overwrite=False)
         with replaced_folder(path, overwrite=False) as folder:
             folder.chmod(0o700)
@@ -47,14 +47,14 @@ class StudyFolder:
 
     @property
     def url(self) -> str:
-        """The address of the store."""
+        """The URL of the store."""
         if (self.path / "store.url").is_file():
             return self._private("store.url")
         return sqlite_url(self.path / "store.sqlite")
 
     @property
     def secret(self) -> str:
-        """What lets the steward in."""
+        """The secret part of the address of the steward's page."""
         return self._private("steward.secret")
 
     def _private(self, name: str) -> str:
@@ -78,7 +78,7 @@ class StudyFolder:
 
     @contextmanager
     def opened(self) -> Iterator[Store]:
-        """Give the store, and close it at the end."""
+        """Open the store, and close it at the end."""
         with explained(self.url):
             store = self.open_store()
             try:
@@ -87,7 +87,7 @@ class StudyFolder:
                 store.dispose()
 
     def upgrade(self) -> None:
-        """Bring the store up to date with this version."""
+        """Migrate the store to this version."""
         upgrade(self.url, self.study)
         with self.opened():
             pass

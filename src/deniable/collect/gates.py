@@ -2,9 +2,9 @@
 
 A gated sum is drawn from G_k, the gate after the last attribute, by additions, multiplications and
 divisions alone (:mod:`deniable.laws.votes.backward`), which every engine rounds the same way. So
-G_k is computed once, where a study is opened, and shipped as the bits of its doubles: at most a
-few thousand numbers for a ramp, two or three for a vote. What a law
-drawn from such a table promises follows from the table as shipped (docs/proofs/collection.md).
+G_k is computed once, at the opening of a study, and shipped as the bits of its doubles: a few
+thousand numbers for a ramp, two or three for a vote. The guarantee of a law drawn from such a table
+is computed from the table (docs/proofs/collection.md).
 """
 
 import base64
@@ -18,17 +18,17 @@ from deniable.laws.votes.backward import Backward
 from deniable.laws.votes.sums import UNIT
 
 MOST_WORDS = 1 << 23
-"""Most 64-bit words that a page computes of a law of one score: 64 MB, a second on a telephone."""
+"""Most 64-bit words of the scores of a law in a page: 64 MB, a second on a telephone."""
 
 
 def _tables(law: Law) -> list[tuple[GatedSum, FloatArray]]:
-    """Return G_k of each of a law's gated sums in its order."""
+    """Return each gated sum of a law, in order, with its G_k."""
     votes = law.parts if isinstance(law, VoteBlend) else (law,) if isinstance(law, GatedSum) else ()
     return [(vote, Backward(vote).last()) for vote in votes]
 
 
 def gates_of(law: Law) -> list[str]:
-    """Return the gate vectors of a law: for each of its gated sums base64 of G_k's doubles, least
+    """Return the gate vectors of a law: base64 of the doubles of each gated sum's G_k, least
     significant byte first. A law of one score has none; one too large for a page raises InputError.
 
     >>> ones = np.ones(2)
@@ -54,10 +54,10 @@ def gate_values(text: str) -> FloatArray:
 
 
 def check_gates(law: Law, gates: list[str]) -> None:
-    """Refuse tables that are not the law's, within what another machine's exponential changes.
+    """Raise unless the tables are those of the law, up to differences of the exponential function.
 
-    The exponent of G_k = e^{ln g − E/2} is off by at most (4 E + 5) u here and as much there, the
-    exponential by 2 u each (docs/proofs/optimal.md, Theorem 10).
+    The exponent of G_k = e^{ln g − E/2} is off by at most (4 E + 5) u on each machine, the
+    exponential by 2 u (docs/proofs/optimal.md, Theorem 10).
     """
     tables = _tables(law)
     if len(gates) != len(tables):

@@ -1,4 +1,4 @@
-"""Invitations: links that appear whole or not at all, and of which the store keeps hashes."""
+"""Invitations: links, made all or none; the store contains their hashes."""
 
 import os
 import re
@@ -18,33 +18,33 @@ from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
 
 MOST = 1_000_000
-"""Most people that are invited at a time."""
+"""Most invitations per call."""
 
 
 def new_tokens(count: int) -> list[str]:
-    """Return tokens of invitations: 128 random bits each."""
+    """Return tokens of invitations, of 128 random bits each."""
     words = SystemRandomness().bits(np.uint64, 2 * count).tolist()
     return [f"{words[2 * i]:016x}{words[2 * i + 1]:016x}" for i in range(count)]
 
 
 def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | None = None) -> None:
-    """Write a link for each person who is invited, and let the store know of them.
+    """Write one link per invited person, and add their hashes to the store.
 
-    Whoever has a link can answer with it, so that only the file's owner can read it. The links are
-    on the disk, whole, before the store knows of any. A run that was killed in between has left a
-    file of links that nobody can answer with: the same again finds them, and the store gets to know
+    A link allows an answer, so only the owner can read the file. It is complete on the disk before
+    the store is changed; after an interruption in between, the same call finds the links and adds
     them.
     """
     if not 1 <= count <= MOST:
-        raise InputError("--count: from one person to a million are invited at a time")
+        raise InputError("--count: from 1 to 1,000,000")
     if study.study.open_to_all:
         raise InputError(
-            f"{study.path}: anyone may answer this study, so there is nobody to invite; hand out "
-            "the address"
+            f"{study.path}: the study is open to all and has no invitations; publish its address"
         )
     with study.opened() as store:
         if store.is_closed() or today() > study.study.closes:
-            raise InputError(f"{study.path}: the study is closed; nobody can answer it any more")
+            raise InputError(
+                f"{study.path}: the study is closed; invitations are no longer possible"
+            )
         start = f"{url.rstrip('/')}/#"
         tokens = _left(output, start, count)
         if tokens is None or store.knows(tokens):
@@ -52,7 +52,7 @@ def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | No
             for path in (output, *([] if qr is None else [qr])):
                 if os.path.lexists(path):
                     raise InputError(
-                        f"{path} exists already, and its links may be in use; name another one"
+                        f"{path} exists, and its links may be in use; name another file"
                     )
                 refuse_existing(path, overwrite=False)
             lines = "".join(f"{start}{token}\n" for token in tokens)
@@ -63,7 +63,7 @@ def invite(study: StudyFolder, count: int, url: str, output: Path, qr: Path | No
 
 
 def _left(output: Path, start: str, count: int) -> list[str] | None:
-    """Return the tokens in a file that such a run would have left; None if there is none."""
+    """Return the tokens in the file of an interrupted run; None without one."""
     try:
         lines = output.read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):

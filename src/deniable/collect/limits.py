@@ -1,4 +1,4 @@
-"""Who may ask how often: counted in memory, under a key that changes daily."""
+"""Rate limit by address, counted in memory under a key that changes daily."""
 
 import hashlib
 import ipaddress
@@ -12,11 +12,11 @@ from deniable.randomness import SystemRandomness
 _WITH_PORT = re.compile(r'^"?\[(.*)\](?::\d*)?"?$|^([\d.]+):\d*$')
 
 _WINDOW = 60.0
-"""Seconds in which requests are counted together."""
+"""Length of the window, in seconds."""
 
 
 def address_of(peer: str, forwarded: Sequence[str], hops: int) -> str:
-    """Return whose request it is: the peer, or what the proxies in front say.
+    """Return the client's address: the peer's, or the one that the outermost trusted proxy reports.
 
     >>> address_of("10.0.0.1", ["6.6.6.6, 192.0.2.7"], 1), address_of("192.0.2.7", ["6.6.6.6"], 0)
     ('192.0.2.7', '192.0.2.7')
@@ -26,8 +26,8 @@ def address_of(peer: str, forwarded: Sequence[str], hops: int) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return what is counted as one address: of version 6 the first 64 bits, since whoever has one
-    has all with these. The port that some proxies append does not count.
+    """Return the counted part of an address: the first 64 bits of IPv6, since one client has all of
+    such a network; without the port that some proxies append.
 
     >>> network_of("2001:db8::1"), network_of("192.0.2.7:4711"), network_of("::ffff:192.0.2.7")
     ('2001:db8::/64', '192.0.2.7', '192.0.2.7')
@@ -35,13 +35,13 @@ def network_of(address: str) -> str:
     plain = _WITH_PORT.sub(r"\1\2", address)
     try:
         read = ipaddress.IPv6Address(plain.partition("%")[0])
-    except ValueError:  # of version 4, or what a proxy says
+    except ValueError:  # IPv4, or the text of a proxy
         return plain
     return str(read.ipv4_mapped or ipaddress.IPv6Network((int(read) >> 64 << 64, 64)))
 
 
 class Limiter:
-    """Lets an address ask so many times a minute.
+    """Most requests per minute of an address.
 
     >>> limiter = Limiter(2)
     >>> [limiter.allows("192.0.2.7", now=1.0) for _ in range(3)], limiter.allows("192.0.2.8", 1.0)
@@ -55,7 +55,7 @@ class Limiter:
         self._key = b""
 
     def allows(self, address: str, now: float) -> bool:
-        """Count a request, and return whether it may be answered."""
+        """Count a request, and return whether it is within the limit."""
         if (day := int(now // 86_400)) != self._day:
             self._day, self._key = day, SystemRandomness().bits(np.uint64, 4).tobytes()
         if (window := int(now // _WINDOW)) != self._window:

@@ -1,7 +1,7 @@
-"""The page: one file of HTML, the same bytes on every machine for a study and a version.
+"""The page: one HTML file, the same bytes on every machine for a study and a version.
 
-Everything is inside: code, style, icon, all languages. The Content Security Policy allows exactly
-this code and this style, by their hashes, and requests to where the page came from.
+It contains its code, style, icon and all languages. The Content Security Policy allows exactly this
+code and style, by their hashes, and requests to the page's origin.
 """
 
 import base64
@@ -18,14 +18,14 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer, the steward's too: nothing is kept, guessed or read by other sites."""
+"""Headers of every response: no caching, no sniffing, no reading by other sites."""
 
 MOST_BYTES = 2_000_000
-"""Bytes of the largest page: eight seconds at 2 Mbit/s, uncompressed."""
+"""Largest page in bytes: eight seconds at 2 Mbit/s, uncompressed."""
 
 
 def source_hash(text: str) -> str:
-    """Return how a Content Security Policy names a script or style that it allows."""
+    """Return the source expression of a script or style in a Content Security Policy."""
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 

@@ -1,4 +1,4 @@
-"""The questionnaire: what a respondent reads, in every language, checked against the schema."""
+"""The questionnaire: the respondents' texts in every language, checked against the schema."""
 
 import math
 import re
@@ -20,21 +20,21 @@ Text = str | dict[str, str]
 """One text, or one for each language."""
 
 RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ku", "ps", "ur", "yi")
-"""Languages that are written from right to left, of those in use on the web."""
+"""Languages written from right to left, of those in use on the web."""
 
 INTERVALS = {
     "en": ("{} to under {}", "{} to {}", "under {1}", "{} and more"),
     "ar": ("من {} إلى أقل من {}", "من {} إلى {}", "أقل من {1}", "{} أو أكثر"),
 }
-"""How an interval of numbers is said, in the languages that the page speaks: without its upper
-edge, with it as the last one, without a lower end, without an upper end."""
+"""Texts of intervals of numbers, in the languages of the page: half-open, closed (the last one),
+without a lower end, without an upper end."""
 
 LANGUAGE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
-"""What a browser takes for the name of a language (BCP 47)."""
+"""Language tags of browsers (BCP 47)."""
 
 
 class Question(msgspec.Struct, forbid_unknown_fields=True):
-    """What is asked of a column: the text, help, and a label for categories that need one."""
+    """The question of a column: text, help, and labels of categories."""
 
     attribute: str
     text: Text
@@ -43,7 +43,7 @@ class Question(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Questionnaire(msgspec.Struct, forbid_unknown_fields=True):
-    """The file that a questionnaire is written in."""
+    """The questionnaire file."""
 
     title: Text
     purpose: Text
@@ -57,9 +57,9 @@ class Questionnaire(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any]:
-    """Return what a study holds of its questionnaire, as plain values.
+    """Return the questionnaire's part of a study, as plain values.
 
-    Warns of categories that respondents would read as they are coded, for want of labels.
+    Warns of categories without labels that respondents would read as codes.
     """
     try:
         parsed = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -72,8 +72,8 @@ def read_questionnaire(path: Path, schema: Schema, today: date) -> dict[str, Any
         raise InputError(f"{path}: not valid TOML: {error}") from None
     except msgspec.ValidationError as error:
         raise InputError(
-            f"{path}: this is not a questionnaire as it should be ({error}); deniable collect demo "
-            "--files FOLDER writes one to compare with"
+            f"{path}: not a valid questionnaire ({error}); deniable collect demo --files FOLDER "
+            "writes an example"
         ) from None
     except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists
         raise InputError(f"{path}: a value in it is too long or too deep") from None
@@ -89,8 +89,8 @@ def right_to_left(languages: Sequence[str]) -> list[str]:
 
 
 def plain_labels(attribute: Attribute, language: str = "en") -> list[str]:
-    """Return what the categories of a column are called on a page: by their labels, intervals of
-    numbers in words.
+    """Return the names of the categories of a column on a page: labels, and intervals of numbers in
+    words.
 
     >>> plain_labels(Attribute("sleep", bins=(0, 5, 7.5, 24), labels={"[0,5)": "little"}))
     ['little', '5 to under 7.5', '7.5 to 24']
@@ -108,7 +108,7 @@ def plain_labels(attribute: Attribute, language: str = "en") -> list[str]:
 
 
 def place(attribute: Attribute, part: Attribute) -> dict[str, Any]:
-    """Return which column a question fills, and how its answer becomes a code of its attribute; an
+    """Return the column of a question and the mapping of its answer to a code of its attribute; an
     edge of None is an open end."""
     edges = [edge if math.isfinite(edge) else None for edge in part.bins or ()]
     return {
@@ -157,13 +157,13 @@ def _checked(file: Questionnaire, schema: Schema, today: date) -> dict[str, Any]
 def _questions(
     given: Sequence[Question], schema: Schema, languages: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return one question per column, in the schema's order: what is asked and where it goes."""
+    """Return one question per column, in the schema's order."""
     if (twice := first_duplicate([question.attribute for question in given])) is not None:
         raise InputError(f"there are two questions for '{twice}'; keep one")
     by_name = {question.attribute: question for question in given}
     for name in by_name:
         if name not in schema.columns:
-            schema.position(name)  # says that a merged attribute is asked by its parts
+            schema.position(name)  # raises for a name that is not in the schema
             raise InputError(f"'{name}' is merged from columns; write a question for each of them")
     questions = []
     for attribute in schema.attributes:
@@ -181,7 +181,7 @@ def _questions(
 def _warn(
     columns: Sequence[Attribute], asked: Sequence[Question], languages: Sequence[str]
 ) -> None:
-    """Warn of what respondents would read as it is coded, or in another language than theirs."""
+    """Warn of texts that respondents would read as codes, or in another language."""
     coded, untranslated, in_english = [], [], []
     foreign = [code for code in languages if code.split("-")[0] not in INTERVALS]
     for part, question in zip(columns, asked, strict=True):
@@ -195,9 +195,9 @@ def _warn(
             in_english.append(part.name)
     remedy = "give labels in the questionnaire"
     for found, sentence in (
-        (coded, "respondents read categories without labels as they are coded"),
+        (coded, "respondents read the codes of categories without labels"),
         (untranslated, "the schema's labels are the same in all languages"),
-        (in_english, f"intervals of numbers are said in English in {listed(foreign, 3)}"),
+        (in_english, f"intervals of numbers are in English in {listed(foreign, 3)}"),
     ):
         if found:
             notify(f"{sentence}: {listed(found, 4)}; {remedy}")

@@ -1,4 +1,4 @@
-"""From a store to a release, and records on paper ways into the store."""
+"""Releases of a store, and records from files into the store."""
 
 import json
 from collections import Counter
@@ -38,7 +38,7 @@ from deniable.tables.columns import text_columns
 from deniable.tables.files import digest_of
 
 _ROWS = 1 << 16
-"""Rows that are written at a time, as in the release of a table."""
+"""Rows per write."""
 
 
 def unpacked(
@@ -82,7 +82,7 @@ def export(
     signer: Signer | None = None,
     population: Population | None = None,
 ) -> dict[str, Any]:
-    """Write a release of what has been collected, as ``share`` does, always shuffled."""
+    """Write a release of the collected records, as ``share`` does, always shuffled."""
     check_output(output, overwrite=overwrite)
     check_ledger(output, population)
     study = folder.study
@@ -91,9 +91,7 @@ def export(
     with folder.opened() as store:
         batches = list(stored_codes(study, store))
     if not batches:
-        raise InputError(
-            f"{folder.path}: nothing has been collected yet; there is nothing to export"
-        )
+        raise InputError(f"{folder.path}: the study has no records yet")
     codes = [np.concatenate([batch[i] for batch in batches]) for i in batches[0]]
     known = None if population is None else remembered_study(study, population)
     order = permutation(len(codes[0]), bits)
@@ -122,8 +120,8 @@ def export(
 
 
 def remembered_study(study: Study, population: Population) -> StoredRelease:
-    """Enter a study into the ledger, unless it is there: its draws are made once, by those who
-    answer, however often they are exported."""
+    """Enter a study into the ledger unless it is there: its records are drawn once, by the
+    respondents, and every export contains the same draws."""
     ledger, what = population.ledger, f"collect {study.identity}"
 
     def found() -> StoredRelease | None:
@@ -140,13 +138,13 @@ def remembered_study(study: Study, population: Population) -> StoredRelease:
     if compared(before.population) != compared(population.name):
         raise InputError(
             f"the ledger has this study under population '{before.population}', not "
-            f"'{population.name}'; name that one with `population`"
+            f"'{population.name}'; give that one as `population`"
         )
     return before
 
 
 def add(folder: StudyFolder, files: list[Path], today: date) -> dict[str, int]:
-    """Take records that were saved as files by the page; all that can be taken."""
+    """Store records from files that the page saved; return the number of each outcome."""
     study = folder.study
     records = []
     for path in files:

@@ -1,6 +1,6 @@
-"""Records on PostgreSQL: rows, of which a collector needs no right to read one.
+"""Records on PostgreSQL: rows, which a collector needs no right to read.
 
-Each row tells when it came, by its place in the file and by the transaction that wrote it, until
+The place of a row in the file and its transaction reveal its order of arrival, until
 :meth:`Rows.write_anew`.
 """
 
@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 Run = Callable[[str, Sequence[Any]], Any]
-"""Runs a statement with its values, or with a list of them."""
+"""Executes a statement with its values, or with a list of them."""
 
 BATCH = 20_000
-"""Records that are read at a time, so that memory does not grow with their number."""
+"""Records per read, to bound memory."""
 
 _ANEW = (
-    "CREATE TEMPORARY TABLE kept_{table} ON COMMIT DROP AS SELECT * FROM {table}",
+    "CREATE TEMPORARY TABLE copy_{table} ON COMMIT DROP AS SELECT * FROM {table}",
     "TRUNCATE {table}",
-    "INSERT INTO {table} SELECT * FROM kept_{table} ORDER BY id",
+    "INSERT INTO {table} SELECT * FROM copy_{table} ORDER BY id",
 )
 
 
 def among(run: Run, columns: str, table: str, ids: Sequence[bytes]) -> dict[bytes, Any]:
-    """Return the last of the columns of the rows with these ids, by id."""
+    """Return the last column of the rows with these ids, by id."""
     if not ids:
         return {}
-    # As many marks as a power of two, so that there are few statements to prepare.
+    # Padded to a power of two, to limit the number of prepared statements.
     size = 1 << (len(ids) - 1).bit_length()
     padded = (*ids, *[ids[0]] * (size - len(ids)))
     marks = ", ".join("?" * size)
@@ -38,26 +38,26 @@ def among(run: Run, columns: str, table: str, ids: Sequence[bytes]) -> dict[byte
 
 
 class Rows:
-    """The records of a store, in one transaction."""
+    """The records of a store within one transaction."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     def known(self, group: Sequence[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], set[bytes]]:
-        """Return the record of each id of a group that is stored, an empty one if it is none of
-        those that the group has; and the ids whose records were withdrawn."""
+        """Return the stored records of a group by id, empty if they differ from the group's, and
+        the withdrawn ids."""
         names, records = [name for name, _ in group], [record for _, record in group]
         rows = self._run("SELECT id, record FROM stored_under(?, ?)", (names, records))
         gone = among(self._run, "id", "withdrawn", list({*names}))
-        # An empty one comes first, and is replaced.
+        # Sorted, so that an equal record replaces an empty one.
         return dict(sorted(map(tuple, rows))), {*gone}
 
     def insert(self, records: Sequence[tuple[bytes, bytes]]) -> None:
-        """Store records under their ids, none of which is known."""
+        """Store records under new ids."""
         self._run("INSERT INTO submission (id, record) VALUES (?, ?)", records)
 
     def withdraw(self, name: bytes) -> bool | None:
-        """Delete a record, and say whether it was there; None if it was withdrawn before."""
+        """Delete a record and return whether it existed; None if it was withdrawn before."""
         if among(self._run, "id", "withdrawn", [name]):
             return None
         if not self._run("SELECT delete_submission(?)", (name,)).scalar_one():
@@ -66,7 +66,7 @@ class Rows:
         return True
 
     def write_anew(self) -> None:
-        """Write all rows anew, in the order of their random ids and as of one transaction."""
+        """Rewrite all rows in the order of their random ids, in one transaction."""
         for table in ("submission", "withdrawn", "invitation"):
             for statement in _ANEW:
                 self._run(statement.format(table=table), ())
@@ -74,7 +74,7 @@ class Rows:
 
 def read_rows(driver: Any, record_size: int) -> Iterator[NDArray[np.uint8]]:
     """Yield all records in batches, shape (n, record_size)."""
-    # A cursor with a name stays on the server, and so do the rows.
+    # The rows of a named cursor remain on the server.
     with closing(driver.cursor("records")) as cursor:
         cursor.execute("SELECT record FROM submission")
         while rows := cursor.fetchmany(BATCH):

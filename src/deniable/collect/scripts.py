@@ -1,14 +1,14 @@
-"""The page's own code: plain modules in `browser/`, joined into one script in a fixed order."""
+"""The page's code: modules in `browser/`, joined into one script in a fixed order."""
 
 import re
 from functools import cache
 from importlib.resources import files
 
 DRAWING = ("randomness", "numbers", "categorical", "votes", "scores", "sampler")
-"""What draws, each after what it imports."""
+"""Modules of the draw, in the order of imports."""
 
 CHECKING = ("account",)
-"""What checks a law: it may take logarithms."""
+"""Modules of the check of a law, which may take logarithms."""
 
 PAGE = (*DRAWING, *CHECKING, "storage", "texts", "elements", "typed", "form", "page")
 
@@ -20,7 +20,7 @@ _EXPORT = re.compile(r"^export (?=(async )?(class|const|function))", re.MULTILIN
 def read(name: str) -> str:
     """Return a file of `browser/`.
 
-    >>> read("randomness.js").startswith("// The only door")
+    >>> read("randomness.js").startswith("// The only access")
     True
     """
     return files(__package__).joinpath("browser", name).read_text(encoding="utf-8")
@@ -28,8 +28,8 @@ def read(name: str) -> str:
 
 @cache
 def joined(modules: tuple[str, ...]) -> str:
-    """Return modules as one script, without comments and indents; all their names are in one scope,
-    so they differ.
+    """Return modules as one script, without comments and indents; all names share one scope, so
+    they differ.
 
     >>> "import" in joined(DRAWING), "class Sampler" in joined(DRAWING)
     (False, True)

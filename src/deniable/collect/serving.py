@@ -1,4 +1,4 @@
-"""Listening: uvicorn without logs, with connections that are slow or idle cut."""
+"""HTTP server: uvicorn without logs, with time limits on slow and idle connections."""
 
 import asyncio
 import ipaddress
@@ -16,20 +16,20 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from deniable.errors import InputError
 
 HEAD_WITHIN = 15.0
-"""Seconds after which a connection is cut that has not sent the head of its next request."""
+"""Seconds after which a connection without the head of a next request is closed."""
 
 READ_WITHIN = 120.0
-"""Seconds after that in which an answer still goes to somebody who reads it slowly."""
+"""Further seconds for a client that reads a response slowly."""
 
 MOST_HEAD = 32 << 10
-"""Bytes that a request's head may have, its address and headers; and that of a body's end."""
+"""Most bytes of a request's head (address and headers), and of the trailer of a body."""
 
 CONNECTIONS = 2048
-"""Requests at a time; more are told to come back."""
+"""Most concurrent requests; above it, status 503."""
 
 
 class _TimedProtocol(HttpToolsProtocol):
-    """HTTP on a connection that has to say soon, and in few bytes, what it wants."""
+    """HTTP with limits on the time and size of the head of a request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -38,7 +38,7 @@ class _TimedProtocol(HttpToolsProtocol):
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        before = self._unread = self._unread + len(data)  # of what is neither a head yet nor a body
+        before = self._unread = self._unread + len(data)  # bytes not yet part of a head or body
         super().data_received(data)
         if self._unread == before > MOST_HEAD and not self.transport.is_closing():
             self._is_too_large = True
@@ -67,7 +67,7 @@ class _TimedProtocol(HttpToolsProtocol):
         self._too_late = self.loop.call_later(HEAD_WITHIN, self._cut)
 
     def _cut(self) -> None:
-        self.transport.close()  # when what was answered is with whoever reads slowly
+        self.transport.close()  # after a pending response has been read
         self._too_late = self.loop.call_later(READ_WITHIN, self.transport.abort)
 
     def on_headers_complete(self) -> None:
@@ -75,7 +75,7 @@ class _TimedProtocol(HttpToolsProtocol):
         head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if head > MOST_HEAD:
             self._is_too_large = True
-            raise ValueError("the head is too large")  # which uvicorn answers by the method above
+            raise ValueError("the head is too large")  # uvicorn responds by the method above
         self._too_late.cancel()
         super().on_headers_complete()
 
@@ -91,7 +91,7 @@ class _TimedProtocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server whose signals are handled for all listeners together, by :func:`run`."""
+    """A server whose signals :func:`run` handles for all listeners."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -99,7 +99,7 @@ class _Server(uvicorn.Server):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own.
+    """Whether an address is one of this machine's loopback addresses.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("192.0.2.1")
     (True, True, False)
@@ -113,20 +113,20 @@ def is_loopback(host: str) -> bool:
 
 
 def check_listening(host: str, certificate: Path | None, key: Path | None, proxies: int) -> None:
-    """Refuse to listen beyond this machine without TLS."""
+    """Raise for an address beyond this machine without TLS."""
     if (certificate is None) != (key is None):
         raise InputError("--certificate and --key go together; give both")
     if proxies < 0:
         raise InputError(f"--behind-proxy is a number of proxies, not {proxies}")
     if certificate is None and proxies == 0 and not is_loopback(host):
         raise InputError(
-            f"{host} is not this machine alone, and answers would be open on the way; give "
+            f"{host} is not a loopback address, and records would be sent unencrypted; give "
             "--certificate and --key, or --behind-proxy 1 if a proxy in front has TLS"
         )
 
 
 def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
-    """Take an address; port 0 takes any that is free, and ``option`` chooses another."""
+    """Return a bound socket; port 0 takes a free one, ``option`` is named in errors."""
     if not 0 <= port <= 65535:
         raise InputError(f"{option} is a number from 0 to 65535, not {port}")
     try:
@@ -135,7 +135,7 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
         )[0]
         bound = socket.socket(family, kind, protocol)
         try:
-            # On Windows the usual option would let two programs have one port.
+            # On Windows SO_REUSEADDR would let two programs share a port.
             alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
             bound.setsockopt(socket.SOL_SOCKET, alone, 1)
             bound.bind(address)
@@ -143,7 +143,7 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
             bound.close()
             raise
     except UnicodeError:
-        raise InputError(f"--host {host}: this is not the address of a machine") from None
+        raise InputError(f"--host {host}: not a valid address") from None
     except OSError as error:
         raise InputError(
             f"port {port} of {host} cannot be used ({error.strerror or error}); choose another "
@@ -155,7 +155,7 @@ def bound_socket(host: str, port: int, option: str = "--port") -> socket.socket:
 def server_for(
     app: ASGIApp, *, certificate: Path | None = None, key: Path | None = None
 ) -> uvicorn.Server:
-    """Return a server that logs nothing and names nothing."""
+    """Return a server without logs and without a Server header."""
     options: dict[str, Any] = {
         "http": _TimedProtocol,
         "ws": "none",
@@ -175,7 +175,7 @@ def server_for(
     config = uvicorn.Config(app, **options)
     try:
         config.load()
-    except OSError as error:  # also of what is in the files
+    except OSError as error:  # also for invalid contents of the files
         raise InputError(
             f"--certificate {certificate} and --key {key} cannot be used ("
             f"{error.strerror or error}); give two PEM files, a certificate and its own key"
@@ -184,7 +184,7 @@ def server_for(
 
 
 def run(servers: Sequence[tuple[uvicorn.Server, socket.socket]], ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT; what was accepted is finished first."""
+    """Serve until SIGTERM or SIGINT; accepted requests are finished first."""
 
     async def together() -> None:
         def stop() -> None:
@@ -208,7 +208,7 @@ def run(servers: Sequence[tuple[uvicorn.Server, socket.socket]], ready: Callable
         stop()
         await asyncio.wait(serving)
         for task in serving:
-            task.result()  # or why it ended
+            task.result()  # or raise its error
 
     factory = servers[0][0].config.get_loop_factory()
     with asyncio.Runner(loop_factory=factory) as runner:

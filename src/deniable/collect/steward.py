@@ -1,6 +1,6 @@
-"""The steward's listener: on this machine alone, for whoever knows the secret.
+"""The steward's listener, on this machine only, with a secret address.
 
-It shares nothing with the public one but the store.
+It shares only the store with the public one.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class Steward:
         try:
             is_closed, batch, shown, problem_seen = await asyncio.wrap_future(counting)
         except SQLAlchemyError:
-            return self._door.said(503, "the store does not answer; try again")
+            return self._door.said(503, "the store is not available; try again")
         content = steward_page(
             study,
             batch,
@@ -99,12 +99,12 @@ class Steward:
             if batch is None or not batch.totals.records:
                 return is_closed, batch, None, ""
             shown = batch.table(of, target)
-            _ = batch.origin  # counted here, not while the page is written
+            _ = batch.origin  # counted here, not while the page is rendered
             return is_closed, batch, shown, ""
         except InputError as error:
             return is_closed, batch, None, str(error)
 
-    # --- what is done or handed out --------------------------------------------------------------
+    # --- steps and downloads ---------------------------------------------------------------------
 
     async def _download(self, request: Request) -> Response:
         name = request.url.path.removeprefix("/")
@@ -113,12 +113,10 @@ class Steward:
         return Response(content, 200, self._door.handed_out(name), "application/octet-stream")
 
     async def _done(self, request: Request, what: Callable[[dict[str, str]], Response]) -> Response:
-        """Do what was posted, beside nothing else that counts or writes."""
+        """Handle a posted form, one at a time with counts and exports."""
         form = await self._door.form(request)
         if form is None:
-            return self._door.said(
-                403, "this was not sent from the page; load it again, and try once more"
-            )
+            return self._door.said(403, "this was not sent from the page; load it again")
 
         def work() -> Response:
             with explained(self.folder.url):
@@ -132,7 +130,7 @@ class Steward:
     async def _close(self, request: Request) -> Response:
         def close(form: dict[str, str]) -> Response:
             if form.get("sure") != "yes":
-                raise InputError("nothing was closed: tick the box first")
+                raise InputError("the study was not closed: tick the box first")
             self.store.close()
             return RedirectResponse("/", 303, self._door.headers)
 
@@ -142,9 +140,9 @@ class Steward:
         def make(form: dict[str, str]) -> Response:
             count, url = form.get("count", ""), form.get("url", "")
             if not (count.isascii() and count.isdigit() and len(count) < 9):
-                raise InputError("nobody was invited: the number of people is a whole number")
+                raise InputError("no links were made: the number of people is a whole number")
             if not url.startswith(("http://", "https://")):
-                raise InputError("nobody was invited: give the study's address, http(s)://…")
+                raise InputError("no links were made: give the study's address, http(s)://…")
             with tempfile.TemporaryDirectory() as place:
                 links = Path(place) / "links.csv"
                 invite(self.folder, int(count), url, links)

@@ -1,4 +1,4 @@
-"""The steward's page: plain HTML made anew for every look, without a script."""
+"""The steward's page: plain HTML without scripts, rendered for every request."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""The page's Content Security Policy: nothing runs, and nothing is loaded."""
+"""The page's Content Security Policy: no scripts, no external resources."""
 
 
 def steward_page(
@@ -48,7 +48,7 @@ def steward_page(
         "deniable.collect/steward.html.j2",
         title=f"{texts['title']}: steward",
         style=STYLE,
-        policy="",  # a header says it
+        policy="",  # sent as a header
         study=study,
         texts=texts,
         questions=questions,

@@ -1,15 +1,16 @@
-"""The store of a study: randomized records, spent invitations, totals. Nothing joins them.
+"""The store of a study: randomized records, spent invitations, totals. Records and invitations are
+not linked.
 
-A record lies under the SHA-256 of its receipt, an invitation is the SHA-256 of its token and
-whether it is spent. There are no times but totals a day, no addresses, no sequence numbers. On
-SQLite the bytes of the file follow from which records there are, whatever their order
-(`deniable.collect.buckets`), and what is deleted is overwritten. Its rollback journal contains the
-pages that one transaction changes, and is empty once that has ended; a write-ahead log would leave
-an index of the last transaction's pages. PostgreSQL keeps the order of arrival until the study is
-closed (docs/collect.md says what that means), and there a collector needs no right to read records.
+The key of a record is the SHA-256 of its receipt; an invitation is the SHA-256 of its token and a
+spent flag. There are totals per day, but no times, addresses or sequence numbers. On SQLite the
+file's bytes do not depend on the order of the records (`deniable.collect.buckets`), and deleted
+records are overwritten. Its rollback journal contains the pages that one transaction changes, and
+is emptied after it; a write-ahead log would leave an index of the last transaction's pages.
+PostgreSQL keeps the order of arrival until the study is closed (docs/collect.md), and a collector
+needs no right to read records.
 
-One thread writes. It takes what has arrived as one group, one transaction, and answers after the
-commit: either all of a group is on the disk, or none was acknowledged.
+One thread writes. Each group of submissions is one transaction, acknowledged after the commit,
+entirely or not at all.
 """
 
 import hashlib
@@ -62,23 +63,22 @@ _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABA
 ALTERED = "the store has been altered: a record does not fit the study"
 
 PATIENCE = 2.0
-"""Seconds that a transaction waits for another process's."""
+"""Seconds that a transaction waits for one of another process."""
 
 _REASONS = {
-    "database is locked": "another process holds it; end deniable collect serve if that is of an "
-    "earlier version than this, or try again",
-    "readonly database": "it is to be written; allow that for the file and its folder, also where "
-    "it is only read, as a store of version 0.2 is changed when it is opened first",
-    "disk is full": "there is no space left; free some space first",
+    "database is locked": "another process uses it; try again, or stop a deniable collect serve of "
+    "an earlier version",
+    "readonly database": "the file and its folder must be writable, also for reading",
+    "disk is full": "the disk is full; free some space first",
 }
-"""What SQLite's messages mean of a store."""
+"""Explanations of messages of SQLite."""
 
-# Held to the end of a transaction by whoever writes; the number is this program's own.
+# Held by a writer to the end of its transaction; the number is arbitrary.
 _LOCK = "SELECT set_config('lock_timeout', ?, true), pg_advisory_xact_lock(7236487)"
 
 
 class Outcome(Enum):
-    """What became of a submission or a withdrawal."""
+    """Result of a submission or withdrawal."""
 
     STORED = "stored"
     SAME = "stored before"
@@ -94,7 +94,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Submission:
-    """What a browser sends, decoded."""
+    """A decoded submission."""
 
     id: bytes
     record: bytes
@@ -103,7 +103,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a store holds, in numbers."""
+    """Totals of a store."""
 
     records: int
     withdrawn: int
@@ -113,12 +113,12 @@ class Totals:
 
 
 def token_id(token: str) -> bytes:
-    """Return what is stored of an invitation's token."""
+    """Return the stored hash of an invitation's token."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def receipt_id(receipt: str) -> bytes:
-    """Return the name under which a receipt's record is stored."""
+    """Return the key of a receipt's record."""
     return hashlib.sha256(receipt.encode()).digest()
 
 
@@ -137,8 +137,7 @@ class Store:
                 identity = connection.execute(sa.select(STUDY.c.identity)).scalar()
             if identity != bytes.fromhex(study.identity):
                 raise InputError(
-                    "the store is that of another study; one store never mixes laws, so open each "
-                    "study in a folder of its own"
+                    "the store belongs to another study; open each study in a folder of its own"
                 )
         except InputError:
             self.dispose()
@@ -146,8 +145,8 @@ class Store:
 
     @classmethod
     def make(cls, url: str, study: Study) -> "Store":
-        """Make the tables of a new store; or find them, if a run that was killed has made them for
-        this very study, and nothing has happened to them."""
+        """Create the tables of a new store, or use the unused ones that an interrupted run has made
+        for this study."""
         with _private_file(_parsed(url)), explained(url), _once(url) as connection:
             found = sa.inspect(connection).has_table("study")
             if not found:
@@ -156,16 +155,16 @@ class Store:
                 connection.execute(STUDY.insert(), row)
         if not found:
             return cls(url, study)
-        with suppress(InputError):  # that of another study, or version
+        with suppress(InputError):  # of another study or version
             store = cls(url, study)
             if store.totals() == Totals(0, 0, 0, 0, closed=False):
                 return store
             store.dispose()
-        raise InputError("the store holds a study already; name an empty database")
+        raise InputError("the store already contains a study; name an empty database")
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        """A transaction that no other collector's overlaps."""
+        """A transaction that excludes those of other collectors."""
         with self._writes.begin() as connection:
             if self._is_postgresql:
                 self._run(connection, _LOCK, (f"{PATIENCE * 1000:.0f}ms",))
@@ -174,8 +173,8 @@ class Store:
     def _run(
         self, connection: sa.Connection, statement: str, values: Sequence[Any] = ()
     ) -> sa.CursorResult[Any]:
-        """Run a statement as the driver takes it, prepared once: what SQLAlchemy would do for every
-        group of submissions takes longer than the database itself."""
+        """Execute a statement in the form of the driver: compiling it with SQLAlchemy takes longer
+        than the database itself."""
         return connection.exec_driver_sql(statement.replace("?", self._mark), values or None)
 
     def _records(self, connection: sa.Connection) -> Rows | Buckets:
@@ -183,12 +182,12 @@ class Store:
         return Rows(run) if self._is_postgresql else Buckets(run, self.study.record_size)
 
     def _invited(self, connection: sa.Connection, ids: Sequence[bytes]) -> dict[bytes, bool]:
-        """Return of each invitation that there is whether it is spent."""
+        """Return whether each known invitation is spent."""
         return among(partial(self._run, connection), "id, spent", "invitation", ids)
 
     def submit(self, group: Sequence[Submission], today: date) -> list[Outcome]:
-        """Take a group of submissions, and return what became of each, once it is on the disk. Once
-        the study is closed nothing is looked up: the answer would tell who has answered."""
+        """Store a group of submissions; return their outcomes after the commit. For a closed study
+        all outcomes are the same, so that they do not reveal the respondents."""
         tokens = {} if self.study.open_to_all else {each.token: b"" for each in group}
         tokens = {token: token_id(token) for token in tokens}
         with self._writing() as connection:
@@ -211,7 +210,7 @@ class Store:
                         used.append((token,))
                 outcomes.append(outcome)
             if rows:
-                rows.sort()  # in no order of arrival
+                rows.sort()  # not in the order of arrival
                 records.insert(rows)
                 self._count(connection, today, taken=len(rows))
             if used:
@@ -219,7 +218,7 @@ class Store:
         return outcomes
 
     def withdraw(self, receipt: str, today: date) -> Outcome:
-        """Delete the record of a receipt; its invitation stays spent."""
+        """Delete the record of a receipt; its invitation remains spent."""
         name = receipt_id(receipt)
         with self._writing() as connection:
             was_there = self._records(connection).withdraw(name)
@@ -239,16 +238,16 @@ class Store:
         self._run(connection, statement, (today.isoformat(), taken, withdrawn))
 
     def invite(self, tokens: Sequence[str]) -> None:
-        """Let those who have these tokens answer, all of them or none; only hashes are kept."""
-        # In the order of what is stored, so that the order of the tokens is not.
+        """Add the hashes of invitations, all or none."""
+        # Sorted by hash, so that the order of the tokens is not stored.
         rows = [{"id": name} for name in sorted(map(token_id, tokens))]
         once = "INSERT INTO invitation (id, spent) VALUES (:id, false) ON CONFLICT (id) DO NOTHING"
         with self._writing() as connection:
             connection.execute(sa.text(once), rows)
 
     def knows(self, tokens: Sequence[str]) -> bool:
-        """Whether anyone of those who have these tokens may answer, or has."""
-        size = 1 << 13  # as many as one query may name
+        """Whether any of these invitations is in the store."""
+        size = 1 << 13  # parameters of one query
         ids = [*map(token_id, tokens)]
         with self._engine.connect() as connection:
             return any(
@@ -256,14 +255,14 @@ class Store:
             )
 
     def close(self) -> None:
-        """End the study: nothing more is taken; withdrawals are. PostgreSQL's rows are written
-        anew, in the order of their random ids and as of one transaction."""
+        """Close the study: submissions are rejected, withdrawals are not. PostgreSQL rows are
+        rewritten in the order of their random ids, in one transaction."""
         with self._writing() as connection:
             connection.execute(STUDY.update().values(closed=True))
             self._records(connection).write_anew()
 
     def totals(self) -> Totals:
-        """Return what the store holds."""
+        """Return the totals."""
 
         def count(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> int:
             counted = sa.select(sa.func.count()).select_from(table).where(*conditions)
@@ -280,7 +279,7 @@ class Store:
             )
 
     def changes(self) -> tuple[int, int]:
-        """Return how many records were ever taken and taken back: as long as neither changes, the
+        """Return the total numbers of accepted and of withdrawn records; while neither changes, the
         records are the same."""
         with self._engine.connect() as connection:
             return self._changes(connection)
@@ -293,7 +292,7 @@ class Store:
     def records(self) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
         """Yield the packed records in batches, shape (n, bytes)."""
         with self._engine.connect() as connection:
-            # Rows as the database's own library gives them: a million take a second, not five.
+            # The driver's own rows: a million take a second, not five.
             driver: Any = connection.connection.driver_connection
             failure: Any = self._engine.dialect.loaded_dbapi
             read = read_rows if self._is_postgresql else read_buckets
@@ -301,11 +300,11 @@ class Store:
                 yield from read(driver, self.study.record_size)
             except ValueError:
                 raise InputError(ALTERED) from None
-            except failure.Error as error:  # as SQLAlchemy tells it
+            except failure.Error as error:  # in the form of SQLAlchemy
                 raise sa.exc.DBAPIError.instance(None, None, error, failure.Error) from error
 
     def is_closed(self) -> bool:
-        """Whether the study was ended before its last day."""
+        """Whether the study was closed before its last day."""
         with self._engine.connect() as connection:
             return bool(connection.execute(sa.select(STUDY.c.closed)).scalar())
 
@@ -335,7 +334,7 @@ def _judged(
 def _parsed(url: str) -> sa.URL:
     try:
         parsed = sa.make_url(url)
-    except (sa.exc.ArgumentError, ValueError):  # it may hold a password, so it is not repeated
+    except (sa.exc.ArgumentError, ValueError):  # not repeated: it may contain a password
         raise InputError(f"the store's address cannot be used: {_ADDRESSES}") from None
     if "\0" in url or parsed.drivername not in ("sqlite", "postgresql+psycopg"):
         raise InputError(_ADDRESSES)
@@ -351,22 +350,22 @@ def _engine(url: str) -> sa.Engine:
         else {"pool_pre_ping": True}
     )
     try:
-        # No value of a record or a token is in any message.
+        # Messages contain no values of records or tokens.
         engine = sa.create_engine(parsed, hide_parameters=True, **options)
     except ImportError:
         raise InputError(
-            "a store in PostgreSQL takes what is not installed here: pip install "
+            "a store in PostgreSQL needs psycopg, which is not installed: pip install "
             "'deniable[postgresql]'"
         ) from None
-    except ValueError as error:  # of an option behind a question mark
+    except ValueError as error:  # an option after a question mark
         raise InputError(f"the store's address cannot be used: {error}") from None
     if not is_file:
         return engine
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
-        # TRUNCATE empties the journal after every transaction. DELETE in between removes the one
-        # that a killed process left, also if nothing has to be rolled back, which SQLite keeps.
+        # TRUNCATE empties the journal after every transaction. DELETE in between removes that of a
+        # killed process, which SQLite keeps if there is nothing to roll back.
         for mode in ("TRUNCATE", "DELETE", "TRUNCATE"):
             connection.execute(f"PRAGMA journal_mode={mode}")
         for setting in ("synchronous=FULL", "secure_delete=ON"):
@@ -382,11 +381,11 @@ def _engine(url: str) -> sa.Engine:
 
 @contextmanager
 def _private_file(url: sa.URL) -> Iterator[None]:
-    """Make SQLite's file, if there is none, so that only its owner can read it and its journal; and
-    remove it if nothing comes of it."""
+    """Create SQLite's file, readable only by its owner, as is then its journal; remove it again
+    after a failure."""
     name, made = url.database, False
     if url.get_backend_name() == "sqlite" and name and not name.startswith((":memory:", "file:")):
-        with suppress(OSError):  # there is one, or SQLite says why there can be none
+        with suppress(OSError):  # it exists, or SQLite reports the error
             os.close(os.open(name, os.O_CREAT | os.O_EXCL, 0o600))
             made = True
     try:
@@ -399,7 +398,7 @@ def _private_file(url: sa.URL) -> Iterator[None]:
 
 @contextmanager
 def _once(url: str) -> Iterator[sa.Connection]:
-    """One transaction that writes, and nothing left open after it."""
+    """One writing transaction on a connection of its own."""
     engine = _engine(url)
     try:
         with engine.execution_options(writes=True).begin() as connection:
@@ -409,7 +408,7 @@ def _once(url: str) -> Iterator[sa.Connection]:
 
 
 def sqlite_url(path: Path) -> str:
-    """Return the address of a file."""
+    """Return the URL of a file."""
     return f"sqlite:///{path.absolute()}"
 
 
@@ -450,8 +449,8 @@ def _check_version(connection: sa.Connection, url: str) -> None:
         known = {step.revision for step in script.walk_revisions()}
     if current in known:
         raise InputError(
-            "the store is of an earlier version of deniable; bring it up to date with: deniable "
-            "collect upgrade STUDY"
+            "the store is of an earlier version of deniable; migrate it with: deniable collect "
+            "upgrade STUDY"
         )
     raise InputError(
         "the store is of a later version of deniable; update deniable: pip install --upgrade "
@@ -460,6 +459,6 @@ def _check_version(connection: sa.Connection, url: str) -> None:
 
 
 def upgrade(url: str, study: Study) -> None:
-    """Bring the store of a study up to date."""
+    """Migrate the store of a study to this version."""
     with explained(url), _once(url) as connection:
         _upgrade(connection, study)

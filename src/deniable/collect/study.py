@@ -1,4 +1,4 @@
-"""A study, frozen: mechanism, questions, gates. Its SHA-256 is its identity."""
+"""A frozen study: mechanism, questions, gates. Its SHA-256 is its identity."""
 
 import hashlib
 import json
@@ -27,11 +27,11 @@ from deniable.strict_json import from_json
 FORMAT = "deniable study"
 FORMAT_VERSION = 1
 MOST_ATTRIBUTES = 200
-"""Questions: more than anybody answers, and the page draws them in little memory."""
+"""Most questions: more than respondents answer; the page draws them in little memory."""
 
 
 class StoredTexts(msgspec.Struct, forbid_unknown_fields=True):
-    """What a respondent reads before the questions, in one language."""
+    """Texts before the questions, in one language."""
 
     title: str
     purpose: str
@@ -48,8 +48,8 @@ class StoredWords(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
-    """A question, and how its answer becomes a code of its attribute: ``edges`` of bins, None for
-    an open end, and ``stride`` of a part of a merged attribute."""
+    """A question, and the mapping of its answer to a code of its attribute: ``edges`` of bins, None
+    for an open end, and ``stride`` of a part of a merged attribute."""
 
     attribute: str
     column: str
@@ -59,7 +59,7 @@ class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredStudy(msgspec.Struct, forbid_unknown_fields=True):
-    """The file that a study is frozen in."""
+    """The contents of study.json."""
 
     format: Literal["deniable study"]
     format_version: Literal[1]
@@ -80,18 +80,18 @@ class StoredStudy(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Study:
-    """A study as it was opened: the bytes of study.json, and what they say."""
+    """A study: the bytes of study.json, and values read from them."""
 
     content: bytes
 
     @cached_property
     def plain(self) -> dict[str, Any]:
-        """The file's values."""
+        """The values of study.json."""
         return from_json(self.content, dict[str, Any])
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 of the file, in hexadecimal."""
+        """SHA-256 of study.json, in hexadecimal."""
         return hashlib.sha256(self.content).hexdigest()
 
     @cached_property
@@ -101,22 +101,22 @@ class Study:
 
     @property
     def open_to_all(self) -> bool:
-        """Whether anyone may answer, without an invitation."""
+        """Whether answers need no invitation."""
         return bool(self.plain["respondents"] == "open")
 
     @property
     def closes(self) -> date:
-        """The last day on which answers are taken."""
+        """The last day for answers."""
         return date.fromisoformat(self.plain["closes"])
 
     @cached_property
     def digits(self) -> tuple[int, ...]:
-        """How many hexadecimal digits each released attribute has in a record, shape (k,)."""
+        """Hexadecimal digits of each released attribute in a record, shape (k,)."""
         return tuple(digits_for(n) for n in self.design.mechanism.n_outputs)
 
     @property
     def record_size(self) -> int:
-        """How many bytes a record has in the store."""
+        """Bytes of a record in the store."""
         return (sum(self.digits) + 1) // 2
 
     def encode(self, codes: Sequence[int]) -> str:
@@ -140,13 +140,13 @@ class Study:
 
     @cached_property
     def _places(self) -> list[tuple[int, int, int]]:
-        """Where each attribute's digits stand in a record, and how many values they have."""
+        """Start, end and number of values of each attribute's digits in a record."""
         ends = list(accumulate(self.digits))
         return list(zip([0, *ends[:-1]], ends, self.design.mechanism.n_outputs, strict=True))
 
 
 def digits_for(n_outputs: int) -> int:
-    """Return how many hexadecimal digits hold n values.
+    """Return the number of hexadecimal digits of n values.
 
     >>> digits_for(2), digits_for(16), digits_for(17)
     (1, 1, 2)
@@ -155,7 +155,7 @@ def digits_for(n_outputs: int) -> int:
 
 
 def new_study(mechanism: Path, questionnaire: Path, today: date) -> Study:
-    """Freeze a study."""
+    """Freeze a mechanism and a questionnaire into a study."""
     design = read_design(mechanism)
     try:
         _check_collectable(design)
@@ -179,8 +179,7 @@ def new_study(mechanism: Path, questionnaire: Path, today: date) -> Study:
 
 
 def study_bytes(plain: Mapping[str, Any]) -> bytes:
-    """Return study.json: one value a line would be long, so one line, and nothing in it that could
-    end the element of a page that it stands in."""
+    """Return study.json: one line, escaped for a script element of a page."""
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -188,8 +187,8 @@ def study_bytes(plain: Mapping[str, Any]) -> bytes:
 
 
 def law_digest(blocks: Any, gates: Any) -> str:
-    """Return SHA-256 of what is drawn from: texts and integers alone, so that a browser writes them
-    as the same JSON.
+    """Return the SHA-256 of the laws: texts and integers alone, which a browser writes as the same
+    JSON.
 
     >>> law_digest([], [])[:8]
     '643d5437'
@@ -212,7 +211,7 @@ def read_study(path: Path) -> Study:
 
 
 def check_study(study: Study) -> None:
-    """Refuse what is not a study that holds together: its law, its levels, its gates."""
+    """Raise unless the study is consistent: its law, levels, gates and questions."""
     try:
         plain = study.plain
         if not isinstance(plain, dict) or plain.get("format") != FORMAT:
@@ -230,7 +229,9 @@ def check_study(study: Study) -> None:
             check_gates(block.law, gates)
         sizes, outputs = list(mechanism.schema.n_categories), list(mechanism.n_outputs)
         if plain["sizes"] != sizes or plain["outputs"] != outputs:
-            raise InputError("the study has been altered: it asks for other categories")
+            raise InputError(
+                "the study has been altered: its categories are not those of its mechanism"
+            )
         _check_questions(stored, mechanism.schema)
     except msgspec.DecodeError as error:
         raise InputError(f"this is not a study opened by deniable ({error})") from None
@@ -241,13 +242,13 @@ def check_study(study: Study) -> None:
 
 
 def _check_questions(stored: StoredStudy, schema: Schema) -> None:
-    """Refuse questions that are not the schema's, or not in every language."""
+    """Raise unless the questions are those of the schema, in every language."""
     columns = [(a, part) for a in schema.attributes for part in a.columns]
     asked = [{key: getattr(q, key) for key in _PLACE} for q in stored.questions]
     if asked != [place(attribute, part) for attribute, part in columns]:
-        raise InputError("the study has been altered: it asks for other attributes")
+        raise InputError("the study has been altered: its questions are not those of its schema")
     if stored.right_to_left != right_to_left(stored.languages):
-        raise InputError("the study has been altered: its languages are written otherwise")
+        raise InputError("the study has been altered: the direction of a language is wrong")
     labels = [len(part.categories) for _, part in columns]
     for languages in ([*stored.texts], *([*question.texts] for question in stored.questions)):
         if languages != stored.languages:
@@ -263,34 +264,34 @@ _PLACE = ("attribute", "column", "stride", "edges")
 
 
 def _check_collectable(design: Design) -> None:
-    """Refuse a law with which nobody's answer is protected."""
+    """Raise for a law that does not protect a respondent's answers."""
     mechanism = design.mechanism
     schema = mechanism.schema
     if len(schema.columns) > MOST_ATTRIBUTES:
         raise InputError(
-            f"a study asks at most {MOST_ATTRIBUTES} questions, and this mechanism has "
-            f"{len(schema.columns)} attributes; keep those that are needed"
+            f"a study has at most {MOST_ATTRIBUTES} questions, and this mechanism has "
+            f"{len(schema.columns)} attributes; leave some out"
         )
     if any(isinstance(block.law, InvariantChannel) for block in mechanism.blocks):
         raise InputError(
-            "the mechanism was made from a collected table, and gives its frequencies away; use "
-            "one that deniable design makes"
+            "the mechanism was made from a collected table and discloses its frequencies; use one "
+            "of deniable design"
         )
     if mechanism.forms is not None:
         raise InputError(
-            "the mechanism asks every row a form of its own (method forms), and the page asks "
-            "everybody all questions; use a mechanism of another method"
+            "method forms gives respondents different questions, and the page has all of them; "
+            "use a mechanism of another method"
         )
     if schema.kept_undeclared:
         raise InputError(kept_undeclared_text(schema))
     for column in (part for attribute in schema.attributes for part in attribute.columns):
         if column.bins is not None and column.dates:
             raise InputError(
-                f"the bins of '{column.name}' are of dates, and the page asks for a number; give "
-                "it edges that are numbers, or categories"
+                f"the bins of '{column.name}' are dates, which the page does not support; declare "
+                "numeric edges, or categories"
             )
     if unprotected := [name for name in mechanism.unprotected if name not in schema.keep]:
         raise InputError(
-            f"no ε holds for '{unprotected[0]}', so that an answer could prove what was true; use "
+            f"no ε holds for '{unprotected[0]}', so a released value could prove the true one; use "
             "a mechanism with a level for every attribute"
         )

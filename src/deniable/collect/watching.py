@@ -1,7 +1,7 @@
-"""What the steward of a running study sees: totals, shares, whether the records can be honest.
+"""The numbers of a running study for its steward: totals, shares, a test of honest draws.
 
-All of it is shown in batches of ten records and more. Whoever saw the page before and after a
-single record would know what was sent: the category whose share rose.
+They change in batches of at least ten records: a page before and after a single record would reveal
+the record, as the category whose share rose.
 """
 
 import json
@@ -30,15 +30,15 @@ from deniable.mechanism.readability import Readability
 from deniable.strict_json import from_json
 
 BATCH = 10
-"""New records at least that come to be shown together."""
+"""Least number of new records in a batch."""
 
 MOST_CELLS = 1_000
-"""Cells of a table that is shown; more are for ``deniable estimate``."""
+"""Most cells of a table on the page."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A share, and what is known of it."""
+    """An estimated share with its interval, margin and leverage."""
 
     labels: tuple[str, ...]
     share: float
@@ -58,21 +58,18 @@ class Shown:
     readability: Readability
 
     def needed(self, margin: float) -> int:
-        """Return about how many records make every interval reach at most so far to either side:
-        margins shrink with the square root of the number of records.
-
-        ``margin``: the wished one, above 0.
-        """
+        """Return the approximate number of records for which every half-width is at most ``margin``
+        (above 0): half-widths shrink with the square root of the number of records."""
         widest = max(cell.margin for cell in self.cells)
         return math.ceil(self.n_records * (widest / margin) ** 2)
 
 
 def leverage(channel: Channel) -> NDArray[np.float64]:
-    """Return by how much a record can move each estimated share, times the number of records.
+    """Return the most that a record can move each estimated share, times the number of records.
 
-    An estimated share is the mean of what each record adds to it, which depends on its released
-    values alone. So m records of n that somebody made up move it by at most m/n times the largest
-    difference of two such summands: 1/φ for one attribute under a pattern law.
+    An estimated share is a mean of summands that depend on the released values alone. So m forged
+    records of n move it by at most m/n times the largest difference of two summands: 1/φ for one
+    attribute under a pattern law.
 
     >>> from deniable import Schema, design
     >>> mechanism = design(Schema.anonymous((2,)), epsilon=math.log(3)).mechanism
@@ -86,7 +83,7 @@ def leverage(channel: Channel) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Batch:
-    """What a store held at one moment."""
+    """The content of a store at one moment."""
 
     folder: StudyFolder
     totals: Totals
@@ -95,7 +92,7 @@ class Batch:
     packed: tuple[NDArray[np.uint8], ...]
 
     def changes(self) -> tuple[int, int]:
-        """Return how many records were ever taken and taken back."""
+        """Return the total numbers of accepted and of withdrawn records."""
         return self.taken, self.withdrawn
 
     def records(self) -> Iterator[NDArray[np.uint8]]:
@@ -111,7 +108,8 @@ class Batch:
         channel = Channel(self.folder.study.design.mechanism, tuple(names))
         if prod(channel.n_categories) > MOST_CELLS:
             raise InputError(
-                f"this table has {prod(channel.n_categories):,} cells; deniable estimate writes it"
+                f"this table has {prod(channel.n_categories):,} cells, more than {MOST_CELLS:,}; "
+                "use deniable estimate"
             )
         (estimate,) = Shares(tuple(names), target=target).ask(self._collected)
         cells = tuple(_cells(estimate, channel))
@@ -119,15 +117,15 @@ class Batch:
 
     @cached_property
     def origin(self) -> Origin | None:
-        """Whether the records can come from honest draws; None where nothing can be told."""
+        """Test of honest draws; None if the law does not allow one."""
         return find_origin(self._collected)
 
 
 class Watch:
-    """Looks at a running study, a batch of records at a time.
+    """Batches of records of a running study.
 
-    Which batch was shown last is remembered in the study's folder, so that a server that is started
-    anew does not show one more record than the one before it.
+    The last batch is noted in the study's folder, so that a restarted server does not show one more
+    record than before.
     """
 
     def __init__(self, folder: StudyFolder, store: Store) -> None:
@@ -136,16 +134,15 @@ class Watch:
         self._file = folder.path / "steward.shown"
 
     def batch(self) -> Batch | None:
-        """Return what is shown: the last batch, or a new one if enough records have come since;
-        None as long as there are too few."""
+        """Return the last batch, or a new one after enough further records; None if there are too
+        few."""
         changes = self._store.changes()
         last = self._last() if self._batch is None else self._batch.changes()
         is_known = self._batch is None and changes == last and changes != (0, 0)
         if changes[0] - last[0] >= BATCH or is_known:
             packed = tuple(self._store.records())
             totals = self._store.totals()
-            # Read after the records: none that comes later was counted, so the next batch has as
-            # many again.
+            # Read after the records, so that the next batch has at least as many again.
             taken, withdrawn = self._store.changes()
             write_file(
                 self._file,
@@ -167,7 +164,7 @@ class Watch:
             return 0, 0
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(
-                f"{self._file}: this is not what the steward's page has written; remove it"
+                f"{self._file}: not a valid file of the steward's page; remove it"
             ) from None
 
 

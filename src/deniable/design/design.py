@@ -1,9 +1,9 @@
-"""From a request to a mechanism: one call, whatever the method.
+"""From a request to a mechanism, for every method.
 
-A request is a level per attribute, or a total for the record that is divided among the attributes,
-or says how strongly to randomize. The method turns levels into a law; the law is accounted for from
-its integers; and what comes back has been checked against the request: every level met, never
-exceeded, and at most 1e-9 below, or else reported as changed.
+A request is a level per attribute, a total for the record to divide among the attributes, or a
+strength. The method turns levels into a law; the law is accounted for from its integers, and the
+result is checked against the request: every level met, never exceeded, and at most 1e-9 below, or
+reported as changed.
 """
 
 import math
@@ -52,22 +52,22 @@ CURVE_UP_TO = 60
 """Attributes up to which the curve is computed: five designs, a second or two each."""
 
 _UNSPENT = 1e-4
-"""A total of which this part or more is left over is told of."""
+"""Unspent part of a total above which a note reports it."""
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Keep linear algebra on one thread.
 
-    Solvers take thousands of small products. Split among threads they wait longer than they
-    compute, and add up in another order, so that a law would depend on the number of processors.
+    Solvers compute thousands of small products. With threads they wait longer than they compute,
+    and add up in another order, so that a law would depend on the number of processors.
     """
     with threadpool_limits(1):
         yield
 
 
 def schema_of(given: Schema | str | Path) -> Schema:
-    """Return a schema, read if it is given by its file."""
+    """Return a schema, read from a file if given as one."""
     if not isinstance(given, Schema):
         return Schema.from_toml(given)
     given.refuse_outer_blanks()
@@ -97,37 +97,37 @@ def design(
     form_column: str | None = None,
     broad: Broad | None = None,
 ) -> Design:
-    """Find a mechanism for a schema. Needs no data.
+    """Return a mechanism for a schema; no data are needed.
 
     Args:
-        schema: the attributes, or the file that declares them; levels or ratios written in it are
-            used where the arguments are silent.
+        schema: the attributes, or the file that declares them; its levels or ratios are the
+            defaults of the arguments.
         epsilon: total for the record in nats, divided by the schema's ratios if it has any; else,
             under ``balanced``, so that (1 − pairs) log(variance of shares) + pairs log(variance of
             cells of two attributes) is smallest; under ``optimal``, so that the sum over attributes
             of importance times the averaged variance of a share is; else in equal levels.
         attribute_epsilon: one level per protected attribute in nats, in the schema's order or by
             name.
-        method: a name in :data:`deniable.statement.methods.METHODS`, which says what each is;
-            ``"balanced"`` if not given, or ``"lambda"`` where strengths are.
-        given_rest: cap on each attribute's ε against someone who knows the rest of the record; for
+        method: a name in :data:`deniable.statement.methods.METHODS`; ``"balanced"`` if not given,
+            or ``"lambda"`` with strengths.
+        given_rest: cap on each attribute's ε given the rest of the record; for
             ``"balanced"`` (by default 2x its own ε), ``"lp"`` and ``"forms"`` (also as a part of
             the record's ε, ``"0.75e"``).
         pair_floor: least φ_ij/(φ_i φ_j) of any two attributes, 0 for none; for ``"balanced"`` at
             given levels or ratios (by default 0.5) and ``"lp"``.
         importance: of single attributes, by name, 1 if not named; adds to the schema's.
         at_most: largest level of single attributes in nats, by name, when a total is divided.
-        order: for the heuristic, the order in which it takes the attributes: as given, or by
+        order: for the heuristic, the order of the attributes: as given, or by
             descending level, which changes fewer of them.
         allow_changed_levels: whether a law may be returned that misses requested levels.
-        attenuation, strength, preserve, matrices: instead of levels, how strongly to randomize
+        attenuation, strength, preserve, matrices: instead of levels, the strength
             (see :class:`~deniable.design.strength.StrengthRequest`), for ``"lambda"``
             (independent responses; the default if one of these is given) and ``"joint"`` (one
             response on whole records, which needs one of ``epsilon``, ``attenuation`` and
             ``strength``).
-        pairs: for ``"forms"`` and for ``"balanced"`` at a total, how much tables of two attributes
-            count against shares, 0 to 1; 0.2 if not given. At 0 some pairs may be lost.
-        asked: for ``"forms"``, the most attributes that a form may ask, up to 12; if not given 9,
+        pairs: for ``"forms"`` and for ``"balanced"`` at a total, weight of tables of two attributes
+            against shares, 0 to 1; 0.2 if not given. At 0 some pairs cannot be estimated.
+        asked: for ``"forms"``, largest number of attributes in a form, up to 12; if not given 9,
             but any number of those that are alike.
         form_column: for ``"forms"``, the column of the release with the number of the form;
             ``"form"`` if not given and not taken.
@@ -136,10 +136,10 @@ def design(
             ``"never"``; ``"auto"`` if not given.
 
     Returns:
-        The mechanism with its claim, and the bound that shows how near the optimum it is.
+        The mechanism with its claim, and the bound that limits its distance from the optimum.
 
     Raises:
-        InputError: if the request is incomplete, contradictory or out of reach.
+        InputError: if the request is incomplete, contradictory or impossible.
 
     Examples:
         >>> from deniable import Schema
@@ -157,7 +157,7 @@ def design(
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
     functions = FUNCTIONS[spec.name]
     if order not in ("given", "descending"):
-        raise InputError(f"the order of attributes is given or descending, not {order!r}")
+        raise InputError(f"order: must be given or descending, not {order!r}")
     if order != "given" and "order" not in spec.takes:
         raise InputError(
             f"an order of attributes is for method {methods_taking('order')}, not "
@@ -168,8 +168,8 @@ def design(
     )
     if form_request and functions.forms is None:
         raise InputError(
-            "the most that a form may ask, the forms' column and answers that name sets are for "
-            f"method {methods_taking('forms')}, not {spec.name}"
+            "asked, form_column and broad are for method "
+            f"{methods_taking('forms')}, not {spec.name}"
         )
     if pairs is not None and "pairs" not in spec.takes:
         raise InputError(
@@ -179,7 +179,7 @@ def design(
         if pair_floor:
             raise InputError(
                 f"a floor on pairs needs method {methods_taking('floor')}, not {spec.name}, which "
-                "is told how much pairs count"
+                "takes the weight of pairs instead"
             )
         return _by_forms(schema, spec, form_request, epsilon, attribute_epsilon, request)
     if functions.blocks is not None:
@@ -191,7 +191,7 @@ def design(
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)
     _check_method(spec, len(n_categories), given_rest, pair_floor)
-    resolve_caps(given_rest, n_categories)  # refuses what is no cap
+    resolve_caps(given_rest, n_categories)  # raises for an invalid cap
     given_rest = spec.given_rest if given_rest is None else given_rest
     # A total without ratios is divided by the least error, where pairs count by their weight.
     by_error = functions.divide is not None and epsilon is not None
@@ -213,9 +213,7 @@ def design(
     designs = LevelDesigns(schema, spec, Task(n_categories, given_rest, pair_floor or None, order))
     if epsilon is None:
         if importance or at_most:
-            raise InputError(
-                "importances and largest levels say how to divide a total; give epsilon with them"
-            )
+            raise InputError("importance and at_most divide a total; give epsilon with them")
         result = designs.at(_requested_levels(schema, attribute_epsilon))
     else:
         if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
@@ -242,8 +240,8 @@ def design(
             result = replace(result, notes=(*result.notes, note))
     if lacks_proof(result, method_named(result.method)):
         raise InputError(
-            f"method {result.method} found no law that it can prove to have the smallest ε: its "
-            "arithmetic does not reach levels of many nats beside others; use method optimal"
+            f"method {result.method} found no law with a proof of the smallest ε: its "
+            "arithmetic does not reach levels of many nats next to others; use method optimal"
         )
     if result.changed and not allow_changed_levels:
         raise InputError(_changed_sentence(result))
@@ -253,7 +251,7 @@ def design(
 
 
 def _faint(result: Design) -> str:
-    """Return a sentence on attributes of which next to nothing is released; empty if there are
+    """Return a sentence on attributes with nearly no information released; empty if there are
     none, or their levels were requested."""
     mechanism = result.mechanism
     wished = [FAINT if level is None else level for level in result.requested_epsilon]
@@ -268,11 +266,11 @@ def _faint(result: Design) -> str:
     instead = "a larger total, or fewer attributes"
     if result.method != DEFAULT_METHOD:
         instead = f"method {DEFAULT_METHOD}"
-    return f"Next to nothing remains of {listed} (levels below {FAINT:g} nats): use {instead}."
+    return f"{listed}: hardly any information is released (below {FAINT:g} nats); use {instead}."
 
 
 def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
-    """Whether every level is the largest that it may be."""
+    """Whether every level is at its limit."""
     mechanism = result.mechanism
     levels = zip(mechanism.schema.names, mechanism.attribute_epsilon, strict=True)
     return all(level >= at_most.get(name, math.inf) * (1 - _UNSPENT) for name, level in levels)
@@ -281,7 +279,7 @@ def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
 @_one_thread()
 def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
     """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``;
-    under forms, where the caps are parts of the record's ε, what they would tell.
+    under forms, where the caps are parts of the record's ε, their expected variances.
 
     Examples:
         >>> from deniable import Schema
@@ -347,7 +345,7 @@ def _by_forms(
     attribute_epsilon: Sequence[float] | None,
     request: StrengthRequest,
 ) -> Design:
-    """Return the design of a method that gives different people different forms."""
+    """Return the design of a method with forms."""
     if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes) or request:
         raise InputError(
             f"method {method.name} takes no level or strength per attribute: "

@@ -19,8 +19,8 @@ class FormRequest:
     Args:
         importance: of single attributes, by name; adds to the schema's.
         at_most: largest level of single attributes alone in nats, by name.
-        pairs: how much tables of two attributes count against shares, 0 to 1.
-        asked: most attributes that a form may ask; None for what is best of what can be found.
+        pairs: weight of tables of two attributes against shares, 0 to 1.
+        asked: largest number of attributes in a form; None for the default limit.
         column: the column of the release that holds the number of the form.
         given_rest: cap on ``epsilon_given_rest``.
         broad: whether answers may name sets of categories; `DEFAULT_BROAD` if not given.

@@ -30,20 +30,20 @@ class LevelDesigns:
         return self.with_levels(self.solve(levels), levels)
 
     def solve(self, levels: Sequence[float]) -> Solution:
-        """Return what the method answers for these levels, shape (k,), in nats."""
+        """Return the method's solution for these levels, shape (k,), in nats."""
         for i, level in zip(self.schema.protected, levels, strict=True):
             if level > self.method.largest_level:
                 raise InputError(
                     f"attribute '{self.schema.names[i]}': method {self.method.name} takes levels "
                     f"up to {self.method.largest_level:g} nats, not {level:g}, which protects "
-                    "nothing; ask for less"
+                    "no value; use a smaller level"
                 )
         solve = FUNCTIONS[self.method.name].solve
         assert solve is not None
         return solve(self.task, levels)
 
     def with_levels(self, solution: Solution, levels: Sequence[float]) -> Design:
-        """Return the design around the laws that solve these levels."""
+        """Return the design of a solution for these levels."""
         protected = self.schema.protected
         design = self.of(solution)
         refuse_missed_caps(design.mechanism, resolve_caps(self.task.given_rest, levels))
@@ -65,7 +65,7 @@ class LevelDesigns:
         return replace(design, accuracy=proof)
 
     def of(self, solution: Solution) -> Design:
-        """Return the design around a solution's laws, with no levels requested."""
+        """Return the design of a solution's laws, with no levels requested."""
         protected = self.schema.protected
         blocks = [
             Block(tuple(protected[place] for place in places), law)
@@ -77,13 +77,13 @@ class LevelDesigns:
         unchecked = []
         if floor is not None and not all(law.keeps_pair_floor(floor) for _, law in solution.parts):
             raise InputError(
-                f"the floor {floor:g} on pairs was missed by a rounding error of the solver; ask "
-                "for a slightly larger one"
+                f"the floor {floor:g} on pairs was missed by a rounding error of the solver; use "
+                "a slightly larger one"
             )
         if floor is not None and not all_pairs:
             unchecked = [
-                f"Of {len(protected)} attributes not all pairs are looked at: those of extreme and "
-                f"middle weights keep the floor {floor:g}, which is not recorded as kept."
+                f"Of {len(protected)} attributes not all pairs are checked: those of extreme and "
+                f"middle weights keep the floor {floor:g}, which the record does not state."
             ]
         return Design(
             mechanism,
@@ -100,22 +100,23 @@ class LevelDesigns:
         )
 
     def _notes(self, solution: Solution, epsilon: float, bound: float | None) -> tuple[str, ...]:
-        """Name what answers independently although it need not."""
+        """Return a note on the attributes that answer independently although they need not."""
         together = solution.apart is None and len(solution.parts) == 1
         if together or len(self.task.n_categories) == 1:
             return ()
         places, reason = solution.apart or ((), "no single law was found for their levels")
         if not places:
             blocks = len(solution.parts)
-            who = f"The attributes answer in {blocks} blocks, independently of each other"
+            subject = f"The attributes answer in {blocks} blocks, independently of each other"
         elif len(places) == len(self.task.n_categories):
-            who = "All attributes answer independently of each other"
+            subject = "All attributes answer independently of each other"
         else:
             names = [self.schema.names[self.schema.protected[place]] for place in places]
             listed = ", ".join(f"'{name}'" for name in names[:5]) + (", …" if names[5:] else "")
-            who = f"{listed} {'answers' if len(names) == 1 else 'answer'} independently of the rest"
+            verb = "answers" if len(names) == 1 else "answer"
+            subject = f"{listed} {verb} independently of the rest"
         cost = ""
         if bound is not None:
             above = nats_text(number_text(epsilon - bound, 3))
-            cost = f"; ε is {above} above what is proved of any law"
-        return (f"{who}: {reason}{cost}.",)
+            cost = f"; ε is {above} above the proven minimum of any law"
+        return (f"{subject}: {reason}{cost}.",)

@@ -1,8 +1,8 @@
 """Response matrices for some attributes of a schema, next to a law for the others.
 
-A matrix may have any shape and any zeros, so it is given, not requested by a level; what it
-promises is accounted for from its integers as for any law. The other attributes are designed as if
-they were alone, since all blocks of a mechanism are independent.
+A matrix may have any shape and any zeros, so it is given, not requested by a level; its levels are
+computed from its integers as for any law. The other attributes are designed by themselves, since
+all blocks of a mechanism are independent.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ from deniable.strict_json import from_json
 
 
 def merged_for(schema: Schema, name: str, path: Path) -> tuple[Schema, str]:
-    """Return the schema with the attribute that a matrix is for, and that attribute's name.
+    """Return the schema with a matrix's attribute, and that attribute's name.
 
-    If the schema declares several attributes and the matrix is for their combination, they are
-    merged into one, in the first one's place.
+    If the schema declares several attributes that the matrix combines, they are merged into one, in
+    the first one's place.
     """
     if name in schema.names:
         return schema, name
@@ -58,19 +58,19 @@ def merged_for(schema: Schema, name: str, path: Path) -> tuple[Schema, str]:
 
 
 def _stored_attribute(path: Path) -> Attribute | None:
-    """Return the attribute that a mechanism's file is for; None if it holds none, or several."""
+    """Return the attribute of a mechanism's file; None if it has none, or several."""
     try:
         plain = from_json(path.read_bytes(), dict[str, Any])
         (attribute,) = Schema.from_plain(plain["schema"]).attributes
     except (OSError, ValueError, KeyError, RecursionError):  # InputError, DecodeError too
-        return None  # what is wrong with the file is reported where it is read
+        return None  # errors in the file are reported where it is read
     return attribute
 
 
 def _refuse_level(schema: Schema, attribute: Attribute) -> None:
     name = attribute.name
     if name in schema.keep:
-        raise InputError(f"'{name}' is released as it is, so it has no matrix; leave it out")
+        raise InputError(f"'{name}' is released unchanged, so it has no matrix; leave it out")
     if attribute.epsilon is not None:
         raise InputError(
             f"attribute '{name}' has both a matrix and, in the schema, an epsilon; a matrix "
@@ -158,7 +158,7 @@ def _from_rows(plain: Any) -> MatrixChannel:
     if len({len(row) for row in rows}) != 1:
         raise InputError("all rows of a response matrix need the same number of entries")
     for place, row in enumerate(rows, start=1):
-        # In the file's own terms: there a row is what Pr[· | x] is a column of.
+        # In the file a row is Pr[· | x], a column of the matrix here.
         if not all(0 <= entry <= 1 for entry in row) or abs(sum(row) - 1) > 1e-9:
             raise InputError(
                 f"row {place} is no distribution: its entries must be probabilities that add up "

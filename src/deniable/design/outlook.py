@@ -1,4 +1,4 @@
-"""Expected variance of a design beside the least that any mechanism of its ε has."""
+"""Expected variance of a design, and the least of any mechanism of its ε."""
 
 from typing import Any
 
@@ -8,13 +8,12 @@ from deniable.statement.account import Design
 
 
 def outlook_to_plain(design: Design) -> dict[str, Any]:
-    """Return what one row will tell, and what it could at most, as plain values.
+    """Return the expected variances per row, and their lower bound, as plain values.
 
     ``expected``: the mean variance of a cell of the protected attributes and of pairs of them, at
-    the uniform truth, for one row drawn from a population (None where something cannot be
-    estimated), and the number of forms. ``limit``: the least mean variance of shares that any
-    mechanism with this ε of the record can have, and how many times that these are; None where
-    there is no such ε.
+    the uniform truth, for one row drawn from a population (None if some cannot be estimated), and
+    the number of forms. ``limit``: the least mean variance of shares under any mechanism with this
+    ε of the record, and the design's as a multiple of it; None without such an ε.
 
     >>> from deniable import Schema, design
     >>> plain = outlook_to_plain(design(Schema.anonymous((2, 5)), epsilon=2, method="kronecker"))

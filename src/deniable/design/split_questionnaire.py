@@ -1,7 +1,7 @@
-"""From a total to a split questionnaire: which forms there are, and who is given which.
+"""From a total to a split questionnaire: its forms and their shares.
 
-Every row gets one form, drawn without looking at the record, and its number is released: a form
-asks some attributes and leaves the others empty.
+Every row gets one form, drawn independently of the record, and its number is released: a form
+includes some attributes and leaves the others empty.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,14 +36,14 @@ CURVE_UP_TO = 60
 """Attributes up to which they are: three designs, up to ten seconds each."""
 
 LEAST_TOTAL = 1e-6
-"""In nats; what an answer tells is about the square, and its square is divided by."""
+"""In nats; the information of an answer is about its square, whose square is a divisor."""
 
 _NAMED = 6
 """Pairs, or attributes, that are named at most in a sentence."""
 
 WORTH_SETS = 1.02
-"""Answers name sets where a question by itself tells so many times as much by them, if that makes
-the variance of some attribute's shares so many times smaller in the design for shares."""
+"""Answers name sets where that multiplies the information of a single question by this, if it
+divides the variance of some attribute's shares by as much in the design for shares."""
 
 _BREADTHS = 4
 """Sizes of sets that are tried, for lists that are few."""
@@ -58,15 +58,15 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
 
     if epsilon < LEAST_TOTAL:
         raise InputError(
-            f"method {method} takes totals from {LEAST_TOTAL:g} nats, not {epsilon:g}: so small a "
-            "level tells nothing of anybody, and which form to ask is then no question"
+            f"method {method} takes totals from {LEAST_TOTAL:g} nats, not {epsilon:g}, at which "
+            "answers have no information"
         )
     protected = [schema.attributes[i] for i in schema.protected]
     names = [attribute.name for attribute in protected]
     if any(attribute.ratio for attribute in protected):
         raise InputError(
-            f"method {method} divides nothing in ratios: a level belongs to a form, and whoever is "
-            "asked one question alone spends all of it there; give importances instead"
+            f"method {method} takes no ratios: a level belongs to a form, and a form with one "
+            "attribute alone spends all of it there; give importances instead"
         )
     importance, at_most = importances_and_limits(schema, request.importance, request.at_most)
     caps = resolve_caps(request.given_rest, [epsilon] * len(names), epsilon)
@@ -115,7 +115,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
 
 
 def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
-    """Return what forms would tell of shares and pairs under several caps."""
+    """Return the variances of shares and pairs under several caps."""
     schema, request, total = design.mechanism.schema, design.end, design.budget
     if not isinstance(request, FormRequest) or total is None or len(schema.protected) > CURVE_UP_TO:
         return None
@@ -133,7 +133,7 @@ def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
 
 
 def _auto_or_never(broad: str | None) -> str:
-    """Return whether answers may name sets."""
+    """Return the validated `broad`."""
     if broad not in (None, *get_args(Broad)):
         raise InputError(f"broad is auto or never, not '{broad}'")
     return broad or DEFAULT_BROAD
@@ -167,25 +167,23 @@ def _broad(
 def _named_sets(
     law: PublishedForms, names: Sequence[str], gains: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """Return a sentence on the sets that answers name, if they do."""
+    """Return a sentence on the sets that answers name, if there are any."""
     if not law.sets:
         return ()
     named = [f"{names[i]} ({s.breadth} of {s.n_categories})" for i, s in law.sets.items()]
     best = int(np.argmax(gains))
     fewer = f"{float(f'{gains[best]:.2g}'):,.15g}"  # two digits without an exponent
     sentence = (
-        f"Answers to these name a set of so many of their categories: {_listed(named)}. By that "
-        f"shares of {names[best]} need {fewer} times fewer rows; `broad` never has "
+        f"Answers to these name a set of the given number of categories: {_listed(named)}. Shares "
+        f"of {names[best]} then need {fewer} times fewer rows; `broad` never has "
         "single categories only."
     )
     return (sentence,)
 
 
 def breadths_that_gain(attribute: Attribute, level: float) -> list[int]:
-    """Return how many categories answers to a question by itself should name, the best number
-    first; none where a single one is about as good, or no sets are looked for.
-
-    ``level``: in nats.
+    """Return the best numbers of categories for answers to a single question, the best first;
+    empty where one category is about as good, or sets are not searched for. ``level`` in nats.
     """
     from deniable.solvers.patterns.balanced_lists import MOST_CATEGORIES
     from deniable.solvers.patterns.forms import informative_breadths
@@ -241,7 +239,7 @@ def _free_column(schema: Schema, wanted: str | None) -> str:
 
 
 def _never_together(law: PublishedForms, names: list[str]) -> tuple[str, ...]:
-    """Return a sentence on the pairs that no form asks together, if there are any."""
+    """Return a sentence on the pairs that no form includes together, if there are any."""
     information = law.pair_information()
     never = [
         f"{first} and {second}"
@@ -251,7 +249,7 @@ def _never_together(law: PublishedForms, names: list[str]) -> tuple[str, ...]:
     if not never:
         return ()
     sentence = (
-        f"Nothing can be estimated of how these go together: {_listed(never)}. With `pairs` 0.02 "
-        "every pair can, and errors of shares grow by 1 to 5 %."
+        f"The association of these cannot be estimated: {_listed(never)}. With `pairs` 0.02 "
+        "that of every pair can, and errors of shares grow by 1 to 5 %."
     )
     return (sentence,)

@@ -1,4 +1,4 @@
-"""All that ``design --json`` prints of a design, from one call."""
+"""The output of ``design --json``, from one call."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def design_statements(
     within: float | None = None,
     curve: bool = False,
 ) -> dict[str, Any]:
-    """Return what is stated of a design, as plain values.
+    """Return the statements on a design, as plain values.
 
     >>> from deniable import Schema
     >>> made = design(Schema.anonymous((2, 3)), epsilon=2)
@@ -36,7 +36,7 @@ def design_statements(
     (True, 6)
     """
     if tables and rows is None:
-        raise InputError("what to expect of `tables` depends on the number of `rows`; give it too")
+        raise InputError("expected errors of `tables` depend on the number of `rows`; give it too")
     stated = design_to_plain(result) | {
         "certificate": proof_to_plain(result),
         "observers": [one.to_plain() for one in observers(result)],

@@ -1,14 +1,14 @@
 """From λ, strengths, covariances and matrices to laws: methods ``lambda`` and ``joint``.
 
-Source: Ruiz, "λ-randomization", sections 3 and 5. ``lambda`` gives every attribute a matrix
-λI + (1 − λ)P* of its own, or any other bistochastic matrix; ``joint`` gives one such matrix to the
-product of all categories, which is the plain alternative to every law of several attributes.
+Source: Ruiz, "λ-randomization", sections 3 and 5. ``lambda`` gives every attribute its own matrix
+λI + (1 − λ)P*, or any other bistochastic matrix; ``joint`` gives one such matrix to the
+product of all categories, the plain alternative to every law of several attributes.
 
-Under ``lambda`` each attribute gets its λ in one of three ways: named outright; as the least
-randomization that has a given strength; or as part of the strongest law that keeps given parts of
-covariances (see :mod:`deniable.solvers.patterns.preserve`). The law is in integers, rounded to the
-side of the promise: a λ or a strength is a promise of protection, so the keep probability is
-rounded down; what is kept of a covariance is a promise of use, so it is rounded up.
+Under ``lambda`` each attribute gets its λ in one of three ways: given directly; as the least
+randomization of a given strength; or as part of the strongest law that preserves given parts of
+covariances (:mod:`deniable.solvers.patterns.preserve`). The law is in integers, rounded to the safe
+side: for a λ or a strength, which promise protection, the keep probability is rounded down; for a
+covariance, which promises utility, up.
 """
 
 import math
@@ -42,12 +42,12 @@ PerAttribute = float | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class StrengthRequest:
-    """How strongly to randomize, in terms other than ε.
+    """The strength of a randomization, in terms other than ε.
 
     Args:
         attenuation: λ, between 0 and 1.
         strength: the least H(P)/log₂ a (Ruiz, Definition 1), between 0 and 1.
-        preserve: the least fraction of a covariance that is to survive, λ_a λ_b (equation (9)), by
+        preserve: the least fraction of a covariance to preserve, λ_a λ_b (equation (9)), by
             pair of attributes.
         matrices: bistochastic matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x].
 
@@ -65,14 +65,14 @@ class StrengthRequest:
         check_fields(self)
 
     def __bool__(self) -> bool:
-        """Return whether anything is requested."""
+        """Whether anything is requested."""
         given = self.attenuation is not None or self.strength is not None
         return given or bool(self.preserve or self.matrices)
 
 
 @dataclass(frozen=True)
 class Randomization:
-    """The laws that the requested strengths lead to."""
+    """The laws for the requested strengths."""
 
     blocks: tuple[Block, ...]
     notes: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def lambda_blocks(
         )
     if not request:
         raise InputError(
-            "method lambda needs to know how strongly to randomize; give λ, strengths, covariances "
+            "method lambda needs the strength of the randomization; give λ, strengths, covariances "
             "to preserve, or matrices"
         )
     attenuation, strength = _spread(schema, request)
@@ -133,12 +133,12 @@ def _channel(schema: Schema, name: str, matrix: NDArray[np.float64]) -> MatrixCh
 
 
 def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float], dict[str, float]]:
-    """Return λ and strengths by name: a common value goes to all that have none of their own."""
+    """Return λ and strengths by name; a common value is for all without their own."""
     common = [w for w in (request.attenuation, request.strength) if isinstance(w, int | float)]
     if len(common) == 2:
         raise InputError(
-            "one λ and one strength for all attributes were both given, and one decides the other; "
-            "give one of them, or values by name"
+            "one λ and one strength were both given for all attributes, and one determines the "
+            "other; give one of them, or values by name"
         )
     named: list[dict[str, float]] = [
         dict(values) if isinstance(values, Mapping) else {}
@@ -149,7 +149,7 @@ def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float],
     rest = [schema.names[i] for i in schema.protected if schema.names[i] not in own]
     if common and not rest:
         raise InputError(
-            f"{common[0]:g} was given for all attributes that have no value of their own, and "
+            f"{common[0]:g} was given for all attributes without their own value, and "
             "every attribute has one; leave it out"
         )
     for value, by_name in zip((request.attenuation, request.strength), named, strict=True):
@@ -195,7 +195,7 @@ def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:
         law = JointLaw.from_epsilon(sizes, level)
         if law.record_entropy() / most >= strength:
             return law
-        # As in strong_law below: two ways to compute a strength may differ in the last place.
+        # As in strong_law below: two computations of a strength may differ in the last place.
         level *= 1 - step
         step = min(2 * step, 0.5)
 
@@ -208,8 +208,8 @@ def choose(
 ) -> tuple[ProductLaw, float | None]:
     """Return the product law that meets one request per attribute.
 
-    The law; and, if covariances are to be kept, an ε of the record in nats that no λ that keep
-    them, with the rest as asked for, have less than.
+    Also, for covariances to preserve, a lower bound in nats on the record's ε of all λ that meet
+    the request.
     """
     paired = {name for pair in preserve for name in pair}
     laws: dict[str, ProductLaw] = {}
@@ -223,7 +223,7 @@ def choose(
             raise InputError(f"attribute '{name}': {error}") from None
     bound = None
     if preserve:
-        # As asked for where λ was: the integers are on the safe side of it.
+        # As requested where λ was given: the integers are on the safe side of it.
         fixed = {name: float(law.attenuations()[0]) for name, law in laws.items()}
         fixed.update(attenuation)
         solution = _solve(sizes, preserve, fixed)
@@ -240,21 +240,21 @@ def _check_names(
     strength: Mapping[str, float],
     request: StrengthRequest,
 ) -> None:
-    """Refuse what names no protected attribute, names one twice, or leaves one out."""
+    """Raise if an unprotected or repeated attribute is named, or a protected one is not."""
     matrices, preserve = request.matrices, request.preserve
     paired = [name for pair in preserve for name in pair]
     for name in (*matrices, *attenuation, *strength, *paired):
         if name in schema.keep:
-            what = "matrix" if name in matrices else "λ"
-            raise InputError(f"'{name}' is released as it is, so it has no {what}; leave it out")
+            kind = "matrix" if name in matrices else "λ"
+            raise InputError(f"'{name}' is released unchanged, so it has no {kind}; leave it out")
         schema.position(name)
     for name in matrices:
         if name in attenuation or name in strength:
             raise InputError(f"attribute '{name}' has both a matrix and a λ or strength; give one")
         if name in paired:
             raise InputError(
-                f"'{name}' is randomized by a matrix of its own, so there is no λ of it to "
-                "choose; leave it out of the covariances to preserve"
+                f"'{name}' has its own matrix and so no λ; leave it out of the covariances to "
+                "preserve"
             )
     if both := sorted(set(attenuation) & set(strength)):
         raise InputError(f"attribute '{both[0]}' has both a λ and a strength; give one of them")
@@ -262,7 +262,7 @@ def _check_names(
     for i in schema.protected:
         if (name := schema.names[i]) not in named:
             raise InputError(
-                f"nothing says how strongly to randomize '{name}'; give its λ or its strength"
+                f"'{name}' has no λ and no strength; give one of them"
                 + (", or a covariance of it to preserve" if preserve else "")
             )
 
@@ -272,9 +272,8 @@ def _solve(
     preserve: Mapping[tuple[str, str], float],
     fixed: Mapping[str, float],
 ) -> solver.PreservingSolution:
-    """Return the λ of least ε that keep the covariances.
-
-    The solver knows positions only; what is wrong with a request is reported here, by name.
+    """Return the λ of least ε that preserve the covariances; errors name the attributes, which the
+    solver has by position only.
     """
     place = {name: i for i, name in enumerate(sizes)}
     fractions: dict[tuple[int, int], float] = {}
@@ -283,17 +282,17 @@ def _solve(
             raise InputError(f"'{first}' is paired with itself; a covariance is of two attributes")
         pair = (min(place[first], place[second]), max(place[first], place[second]))
         if pair in fractions:
-            raise InputError(f"the covariance of '{first}' and '{second}' is asked for twice")
+            raise InputError(f"the covariance of '{first}' and '{second}' is given twice")
         if not 0 < fraction < 1:
             raise InputError(
-                f"the share of the covariance of '{first}' and '{second}' that is to be kept lies "
-                f"between 0 and 1, not at {fraction:g}"
+                f"the share to preserve of the covariance of '{first}' and '{second}' must lie "
+                f"between 0 and 1, not {fraction:g}"
             )
         allowed = fixed.get(first, 1.0) * fixed.get(second, 1.0)
         if allowed < fraction or (allowed == fraction and not (first in fixed and second in fixed)):
             raise InputError(
-                f"the λ or strengths given leave at most {allowed:.6g} of the covariance of "
-                f"'{first}' and '{second}', so {fraction:g} of it cannot be kept; ask for less or "
+                f"the given λ or strengths leave at most {allowed:.6g} of the covariance of "
+                f"'{first}' and '{second}', not {fraction:g}; lower the fraction or "
                 "randomize them less"
             )
         fractions[pair] = fraction
@@ -306,7 +305,7 @@ def product_law(
     """Return the product of the matrices λ_i I + (1 − λ_i)P*, shape (k,) (Ruiz, equation (6)).
 
     The floating-point λ_i are taken as exact; p_i = λ_i + (1 − λ_i)/a_i is rounded to a width at
-    which λ_i and 1 − λ_i keep all their digits.
+    which λ_i and 1 − λ_i have all their digits.
     """
     laws = []
     for n, value in zip(n_categories, attenuation, strict=True):
@@ -322,7 +321,7 @@ def product_law(
 def strong_law(n_categories: int, strength: float) -> ProductLaw:
     """Return the least randomization of one attribute whose strength is not below this.
 
-    The strength meant is that of the integers, as :mod:`deniable.mechanism.strength` computes it.
+    The strength of the integers, as :mod:`deniable.mechanism.strength` computes it.
     """
     level = Response.from_strength(n_categories, strength).epsilon
     step = 2.0**-50
@@ -332,14 +331,14 @@ def strong_law(n_categories: int, strength: float) -> ProductLaw:
         entropy = response_entropy(n_categories, keep, (1 << law.bits) - keep)
         if entropy / math.log2(n_categories) >= strength:
             return law
-        # The two ways to compute a strength may differ in the last place; next to 1, where the
-        # strength hardly depends on the level, it takes more than a last place to get back.
+        # The two computations of a strength may differ in the last place; next to 1, where the
+        # strength hardly depends on the level, more than a last place is needed.
         level *= 1 - step
         step = min(2 * step, 0.5)
 
 
 def merged(laws: Sequence[ProductLaw]) -> ProductLaw:
-    """Return the law of independent product laws together, each with its own probabilities."""
+    """Return the law of independent product laws together."""
     bits = max(law.bits for law in laws)
     return ProductLaw(
         tuple(n for law in laws for n in law.n_categories),

@@ -1,5 +1,5 @@
-"""What works on a release in parts: processes on this machine, and engines that a user has.
+"""Workers of a release in parts: processes on this machine, and external engines.
 
-No engine is handed anything that is drawn when somebody asks for it: an adapter runs one action of
-its own, and what it returns is a finished release (docs/decisions/0019-parts-without-a-key.md).
+An engine's plan never contains draws, which it could run again: an adapter runs one action of its
+own and returns a finished release (docs/decisions/0019-parts-without-a-key.md).
 """

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from deniable._checks import typed
-from deniable.engines.units import Asked, Task, share_by
+from deniable.engines.units import Task, share_by
 from deniable.errors import InputError
+from deniable.release.publication import Publication
 from deniable.statement.account import Design
 
 
@@ -16,24 +17,22 @@ def share(
     source: Any,
     plan: Design | str | Path,
     output: str | Path,
-    **asked: Unpack[Asked],
+    publication: Publication | None = None,
 ) -> dict[str, Any]:
     """Randomize tables by the workers of a Dask cluster, and write a folder to publish.
 
-    The workers see the tables and the folder of the output under the same names as this process,
-    and have this package.
+    The workers need this package, and access to the tables and the output's folder under the same
+    paths as this process.
 
     Args:
         client: a ``distributed.Client``.
         source: the path of a table; several, as a list, a folder or a pattern.
-        plan: a design, or the file or folder that has it.
+        plan: a design, or the file or folder that contains it.
         output: the folder to make.
-        asked: ``shuffle``, ``person``, ``person_epsilon``, ``drop_other_columns``,
-            ``accept_drafted``, ``overwrite``, ``sign``, ``ledger`` and ``population`` as of
-            :func:`deniable.share`.
+        publication: options of the release.
 
     Returns:
-        All that is told of the release; what was released is in the folder.
+        The record with its derived sentences; the release itself is in the folder.
 
     Raises:
         InputError: as :func:`deniable.share`.
@@ -56,11 +55,11 @@ def share(
     """
 
     if not callable(getattr(client, "gather", None)):
-        raise InputError(f"client is a distributed.Client, not {type(client).__name__}")
+        raise InputError(f"client must be a distributed.Client, not {type(client).__name__}")
 
     def run(task: Task, numbers: Sequence[int]) -> Sequence[str]:
-        # Not pure: Dask must not take what one task returned for another's.
+        # Not pure: Dask must not reuse one task's result for another.
         futures = client.map(task, list(numbers), pure=False, retries=3)
         return list(client.gather(futures))
 
-    return share_by(run, source, plan, output, "deniable.engines.dask.share(…)", **asked)
+    return share_by(run, source, plan, output, "deniable.engines.dask.share(…)", publication)

@@ -1,4 +1,4 @@
-"""Processes on this machine that work on the units of a release, one each."""
+"""Processes on this machine that work on a release, one unit each."""
 
 import json
 import os
@@ -20,7 +20,8 @@ from deniable.statement.account import Account, Design
 from deniable.tables.files import files_of, units_of
 
 Bar = Callable[[str, int | None], AbstractContextManager[Callable[[float | None], None]]]
-"""Shows a stage while it runs: its name and its rows, if they are known; is told the fraction."""
+"""Shows the progress of a stage: takes its label and its number of rows, None if unknown, and
+returns the function to call with the fraction done."""
 
 _LABELS: dict[Stage, str] = {
     "look": "Looking at the data",
@@ -29,10 +30,10 @@ _LABELS: dict[Stage, str] = {
 }
 
 _BYTES = 1 << 25
-"""Of the sources, for which it pays to start a process."""
+"""Bytes of the sources per process that make a process worthwhile."""
 
 _BYTES_OF_UNIT = 1 << 19
-"""What it takes to begin and end a unit, in bytes that could be read and written instead."""
+"""Fixed cost of a unit, in bytes read and written in the same time."""
 
 
 def no_bar(
@@ -43,8 +44,8 @@ def no_bar(
 
 
 def parts_of(source: Any) -> list[Path] | None:
-    """Return the files of a source that is released in parts; None if it is one unit of rows, or
-    no file."""
+    """Return the files of a source released in parts; None for a single unit of rows or a source in
+    memory."""
     files = files_of(source)
     if files is None:
         single = isinstance(source, str | os.PathLike) and Path(source).is_file()
@@ -82,12 +83,12 @@ def prepare(
     jobs: int | None = None,
     bar: Bar = no_bar,
 ) -> Job:
-    """Do what :func:`~deniable.release.parts.prepare` does, by processes; the arguments are those
-    of :func:`share_parts`."""
+    """Prepare a release by processes; see :func:`~deniable.release.parts.prepare`, arguments as of
+    :func:`share_parts`."""
     if options.also:
         raise InputError(
-            "`also` is for a release of one table; these rows are released in parts: name one, "
-            "or leave it out"
+            "`also` needs a release of one table, and these rows are released in parts: name one "
+            "table, or leave it out"
         )
     return parts.prepare(
         files, design, output, options, lambda job: _stage(job, "look", jobs, bar), seed
@@ -95,38 +96,38 @@ def prepare(
 
 
 def make(job: Job, jobs: int | None = None, bar: Bar = no_bar) -> None:
-    """Do what is left of a job by processes; see :func:`~deniable.release.parts.make`."""
+    """Do the remaining work of a job by processes; see :func:`~deniable.release.parts.make`."""
     parts.make(job, lambda job, stage: _stage(job, stage, jobs, bar))
 
 
 def resumed(output: Path) -> Job:
-    """Return the job of a release that was begun and is not finished."""
+    """Return the job of an unfinished release."""
     if (output / "job.json").exists():
         return open_job(output)
     folder = job_folder(output.absolute())
     if not (folder / "job.json").exists():
-        raise InputError(f"{output}: there is no release of that name that was begun")
+        raise InputError(f"{output}: there is no unfinished release of that name")
     return open_job(folder)
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
-    """Do what is left of one stage."""
-    if not (left := job.left(stage)):
+    """Do the remaining work of a stage."""
+    if not (left := job.remaining(stage)):
         return
     rows = None if stage == "look" else sum(job.rows)
-    whole = rows or job.size(stage)  # units count as one while their rows are not known
+    whole = rows or job.size(stage)  # a unit counts as one while its rows are unknown
     before = whole * (job.size(stage) - len(left)) / job.size(stage)
     size = sum(source.identity.size for source in job.stored.sources) + len(left) * _BYTES_OF_UNIT
     count = min(cores() if jobs is None else jobs, len(left), 1 + size // _BYTES)
     if jobs is not None and jobs < 1:
-        raise InputError(f"`jobs` is a number of processes, not {jobs}")
+        raise InputError(f"`jobs` must be a positive number of processes, not {jobs}")
     with bar(_LABELS[stage], rows) as advance:
         done = before
 
@@ -142,10 +143,10 @@ def _stage(job: Job, stage: Stage, jobs: int | None, bar: Bar) -> None:
 
 
 def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None]) -> None:
-    """Let several processes work on a stage until nothing is left to begin.
+    """Let several processes work on a stage until no unit is free.
 
-    They are told nothing but where the job is: what is left they see, and what another one works
-    on is locked.
+    They receive only the job's path and read its remaining parts from disk; units in work are
+    locked.
     """
     words = [sys.executable, "-m", __name__, str(job.folder), stage]
     workers: list[subprocess.Popen[bytes]] = []
@@ -155,9 +156,9 @@ def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None
         for worker in workers:
             if worker.wait():
                 raise InputError(
-                    f"{job.output}: a process that worked on it has ended with status "
-                    f"{worker.returncode}, perhaps for want of memory; continue with "
-                    "`deniable share --resume`, and fewer `jobs`"
+                    f"{job.output}: a worker process ended with status "
+                    f"{worker.returncode}, perhaps for lack of memory; continue with "
+                    "`deniable share --resume` and fewer `jobs`"
                 )
     finally:
         for worker in workers:
@@ -170,7 +171,7 @@ def _in_processes(job: Job, stage: Stage, count: int, more: Callable[[int], None
 
 def _start(words: list[str], job: Job) -> "subprocess.Popen[bytes]":
     try:
-        # In a session of its own: an interrupt is for this process, which ends it.
+        # In a session of its own, so that an interrupt reaches only this process, which ends it.
         return subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
@@ -181,12 +182,12 @@ def _start(words: list[str], job: Job) -> "subprocess.Popen[bytes]":
     except OSError as error:
         raise InputError(
             f"{job.output}: no process can be started ({error.strerror}); continue with "
-            "`deniable share --resume`, and fewer `jobs`"
+            "`deniable share --resume` and fewer `jobs`"
         ) from None
 
 
 def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], None]) -> None:
-    """Hear what processes say until they say no more."""
+    """Pass on the row counts that workers print, until they close their output."""
     received: SimpleQueue[bytes | None] = SimpleQueue()
 
     def receive(stream: IO[bytes]) -> None:
@@ -194,13 +195,13 @@ def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], 
             received.put(line)
         received.put(None)
 
-    # A thread for each: Windows does not wait for several pipes at once.
+    # One thread per worker: Windows cannot wait for several pipes.
     for worker in workers:
         Thread(target=receive, args=(worker.stdout,), daemon=True).start()
     running = len(workers)
     while running:
         try:
-            line = received.get(timeout=0.5)  # on Windows Control-C interrupts no longer wait
+            line = received.get(timeout=0.5)  # on Windows Control-C cannot interrupt a longer wait
         except Empty:
             continue
         if line is None:
@@ -212,18 +213,18 @@ def _listen(workers: Sequence["subprocess.Popen[bytes]"], more: Callable[[int], 
 
 
 def _worker(folder: Path, stage: Stage) -> NoReturn:
-    """Work on a stage of a job as long as the process lives that started this one."""
+    """Work on a stage of a job while the parent process lives."""
 
     def say(what: int | str) -> None:
         try:
             os.write(1, json.dumps(what).encode() + b"\n")
-        except OSError:  # it has gone
+        except OSError:  # the parent has ended
             os._exit(1)
 
     status = 0
     try:
         job = open_job(folder)
-        work(job, stage, job.left(stage), say)
+        work(job, stage, job.remaining(stage), say)
     except InputError as error:
         say(str(error))
         status = 2

@@ -1,17 +1,18 @@
-"""Spark: a task is a unit of rows; a frame is written to files first, and they are the rows.
+"""Releases by Spark: a task is a unit of rows; a frame is first written to files.
 
-Nothing is drawn inside a plan of Spark's, which may run any part of it again: when an executor
-dies, when a task is slow, when a frame is used twice.
+Spark may run any part of a plan again (an executor dies, a task is slow, a frame is used twice), so
+its plans never contain draws.
 """
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from deniable._checks import typed
-from deniable.engines.units import Asked, Run, Task, share_by
+from deniable.engines.units import Run, Task, share_by
 from deniable.errors import InputError
+from deniable.release.publication import Publication
 from deniable.statement.account import Design
 from deniable.tables.files import files_of
 
@@ -22,28 +23,26 @@ def share(
     source: Any,
     plan: Design | str | Path,
     output: str | Path,
-    **asked: Unpack[Asked],
+    publication: Publication | None = None,
 ) -> dict[str, Any]:
     """Randomize files by the executors of Spark, and write a folder to publish.
 
-    The executors see the tables and the folder of the output under the same names as this process,
-    and have this package.
+    The executors need this package, and access to the tables and the output's folder under the same
+    paths as this process.
 
     Args:
         session: a ``pyspark.sql.SparkSession``.
         source: the path of a table; several, as a list, a folder or a pattern.
-        plan: a design, or the file or folder that has it.
+        plan: a design, or the file or folder that contains it.
         output: the folder to make.
-        asked: ``shuffle``, ``person``, ``person_epsilon``, ``drop_other_columns``,
-            ``accept_drafted``, ``overwrite``, ``sign``, ``ledger`` and ``population`` as of
-            :func:`deniable.share`.
+        publication: options of the release.
 
     Returns:
-        All that is told of the release; what was released is in the folder.
+        The record with its derived sentences; the release itself is in the folder.
 
     Raises:
         InputError: as :func:`deniable.share`; or if the session is a remote one (Spark Connect),
-            which hands out no tasks.
+            which cannot run tasks.
 
     Examples:
         >>> import deniable
@@ -62,7 +61,8 @@ def share(
         >>> spark.share(Session, ["1.csv", "2.csv"], plan, "release")["release"]["rows"]
         4
     """
-    return share_by(_on(session), source, plan, output, "deniable.engines.spark.share(…)", **asked)
+    command = "deniable.engines.spark.share(…)"
+    return share_by(_on(session), source, plan, output, command, publication)
 
 
 @typed
@@ -70,27 +70,27 @@ def share_frame(
     frame: Any,
     plan: Design | str | Path,
     output: str | Path,
+    publication: Publication | None = None,
     *,
     row_id: str | None = None,
-    **asked: Unpack[Asked],
 ) -> dict[str, Any]:
-    """Randomize a frame of Spark's, and write a folder to publish.
+    """Randomize a Spark frame, and write a folder to publish.
 
-    The true rows are written once, as Parquet, into a private folder beside the output, and the
-    release is made of these files; they are removed when it has its name. The executors see that
-    folder under the same name as this process, and have this package.
+    The true rows are written once, as Parquet, into a private folder next to the output, from which
+    the release is made; they are removed when it is complete. The executors need this package, and
+    access to that folder under the same path as this process.
 
     Args:
         frame: a ``pyspark.sql.DataFrame``.
-        plan: a design, or the file or folder that has it.
+        plan: a design, or the file or folder that contains it.
         output: the folder to make.
-        row_id: a column whose values are all different, by which the rows are counted before
-            anything is drawn. Required below Spark 4.2, which can lose or repeat rows of a frame
+        publication: options of the release.
+        row_id: a column of distinct values, by which rows are checked before
+            any draw. Required below Spark 4.2, which can lose or repeat rows of a frame
             with a shuffle of its own when an executor dies.
-        asked: as of :func:`share`.
 
     Returns:
-        All that is told of the release; what was released is in the folder.
+        The record with its derived sentences; the release itself is in the folder.
 
     Raises:
         InputError: as :func:`share`; or if rows were lost or repeated.
@@ -109,7 +109,7 @@ a column whose values are all different (row_id)
     """
     session = getattr(frame, "sparkSession", None)
     if session is None:
-        raise InputError(f"frame is a pyspark.sql.DataFrame, not {type(frame).__name__}")
+        raise InputError(f"frame must be a pyspark.sql.DataFrame, not {type(frame).__name__}")
     run = _on(session)
     if row_id is None and tuple(map(int, re.findall(r"\d+", session.version)[:2])) < (4, 2):
         raise InputError(
@@ -125,15 +125,18 @@ a column whose values are all different (row_id)
             _refuse_lost(frame, session.read.parquet(f"file://{rows}"), row_id)
         return files_of(rows) or []
 
-    return share_by(run, written, plan, output, "deniable.engines.spark.share_frame(…)", **asked)
+    return share_by(
+        run, written, plan, output, "deniable.engines.spark.share_frame(…)", publication
+    )
 
 
 def _on(session: Any) -> Run:
-    """Return what runs tasks on the executors of a session."""
-    context = getattr(session, "sparkContext", None)  # an AttributeError if it is a remote one
+    """Return the function that runs tasks on a session's executors."""
+    context = getattr(session, "sparkContext", None)  # a remote session raises AttributeError
     if context is None:
         raise InputError(
-            "a session of Spark Connect hands out no tasks; use one whose driver is this process"
+            "a Spark Connect session cannot run tasks; use a session with its driver in this "
+            "process"
         )
 
     def run(task: Task, numbers: Sequence[int]) -> Sequence[str]:
@@ -143,11 +146,11 @@ def _on(session: Any) -> Run:
 
 
 def _refuse_lost(frame: Any, written: Any, row_id: str) -> None:
-    """Stop if the rows that were written are not those of the frame."""
+    """Raise if the written rows are not those of the frame."""
     name = "`" + row_id.replace("`", "``") + "`"
     own, counts = frame.select(name), written.select(name)
     if len({own.distinct().count(), counts.distinct().count(), counts.count()}) > 1:
         raise InputError(
             f"the frame's rows were not written once each, by column '{row_id}': Spark lost or "
-            "repeated some, or its values are not all different; nothing was drawn, so try again"
+            "repeated some, or its values repeat; no row was drawn: try again"
         )

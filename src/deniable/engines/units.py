@@ -1,86 +1,35 @@
-"""The units of a release as tasks of an engine that somebody else runs.
+"""Units of a release as tasks of an external engine.
 
-A task is told where the job is and which unit is its own. It returns nothing that was drawn: it
-commits a part, once, whatever the engine does with it. An engine may run a task twice, at once or
-again, and lose what it returned.
+A task takes the job's path and its unit's number. It returns no draws: it commits a part, once,
+however often the engine runs the task or loses its result.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from deniable._checks import check_type
 from deniable.errors import InputError
-from deniable.ledger.book import EVERYBODY, population_of
 from deniable.release.job import Job, Source, Stage, open_job
 from deniable.release.parts import finish, make, prepare, work
-from deniable.release.release import Options
-from deniable.release.signing import read_signer
+from deniable.release.publication import Publication
 from deniable.statement.account import Design
 from deniable.statement.record import read_design
 from deniable.tables.files import files_of
 
 Task = Callable[[int], str]
-"""Does one piece of work; returns what went wrong, or nothing."""
+"""Does one piece of work; returns its error message, or an empty text."""
 
 Run = Callable[[Task, Sequence[int]], Sequence[str]]
-"""Lets an engine do pieces of work; returns what their tasks returned."""
+"""Runs pieces of work on an engine; returns their tasks' results."""
 
 _ROUNDS = 3
-"""How often work is handed out that comes back undone, since another process was at it."""
-
-
-class Releasing(TypedDict, total=False):
-    """What is left out and accepted, and where a release is counted; as of :func:`deniable.share`,
-    as is what follows."""
-
-    drop_other_columns: bool
-    accept_drafted: bool
-    ledger: str | Path | None
-    population: str
-    new_population: bool
-    new_ledger: bool | None
-
-
-class Asked(Releasing, total=False):
-    """How a folder to publish is made."""
-
-    shuffle: bool
-    person: str | None
-    person_epsilon: float | None
-    overwrite: bool
-    sign: str | Path | None
-
-
-class Publishing(Asked, total=False):
-    """How one is made that is not of parts."""
-
-    also: Sequence[str]
-
-
-def options_of(
-    command: str,
-    *,
-    also: Sequence[str] = (),
-    sign: str | Path | None = None,
-    ledger: str | Path | None = None,
-    population: str = EVERYBODY,
-    new_population: bool = False,
-    new_ledger: bool | None = None,
-    **told: Any,
-) -> Options:
-    """Return what a release is told; ``command`` is how its record says it was made."""
-    if unknown := told.keys() - {one.name for one in fields(Options)}:
-        raise TypeError(f"{command.split('(')[0]}() has no argument '{min(unknown)}'")
-    whose = population_of(ledger, population, new=new_population, new_ledger=new_ledger)
-    signer = None if sign is None else read_signer(sign)
-    return Options(**told, also=tuple(also), population=whose, signer=signer, command=command)
+"""How often work that another process holds is submitted again."""
 
 
 def do_unit(folder: str, stage: Stage, number: int) -> str:
-    """Do one piece of work of a job; return what went wrong, or nothing."""
+    """Do one piece of work of a job; return its error message, or an empty text."""
     try:
         work(open_job(Path(folder)), stage, [number])
     except InputError as error:
@@ -94,13 +43,14 @@ def share_by(
     plan: Design | str | Path,
     output: str | Path,
     command: str,
-    **asked: Unpack[Asked],
+    publication: Publication | None = None,
 ) -> dict[str, Any]:
     """Randomize tables by the workers of an engine, and write a folder to publish.
 
-    The workers see the tables and the folder of the output under the same names as this process.
+    The workers need access to the tables and the output's folder under the same paths as this
+    process.
     """
-    options = options_of(command, **asked)
+    options = (publication or Publication()).options(command)
     if not callable(source):
         check_type("source", source, str | Path | Sequence[str | Path])
     design = plan if isinstance(plan, Design) else read_design(plan)
@@ -112,12 +62,12 @@ def share_by(
 
 def _all(run: Run, job: Job, stage: Stage) -> None:
     for _ in range(_ROUNDS):
-        if not (left := job.left(stage)):
+        if not (left := job.remaining(stage)):
             return
         for problem in run(partial(do_unit, str(job.folder), stage), left):
             if problem:
                 raise InputError(problem)
-    if left := job.left(stage):
+    if left := job.remaining(stage):
         raise InputError(
             f"{job.folder}: other processes work on {len(left)} units; continue with "
             "`deniable share --resume` when they are done"

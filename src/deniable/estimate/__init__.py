@@ -1,6 +1,6 @@
-"""From released rows to answers: counts, tables, means, quantiles and tests, each with its error.
+"""Estimates from released rows: tables, means, quantiles and tests, each with its error.
 
-`source` finds the rows of a release, `counting` and `tabulate` count them, `inference` inverts and
-says how wrong that can be. `question` holds what all questions have in common; each kind stands in
-the module of its answer: `shares`, `ordered`, `covariance`, `independence`.
+`source` finds the rows of a release, `counting` and `tabulate` count them, `inference` inverts the
+channel and computes standard errors. `question` has the base class of queries; each query is in the
+module of its result: `shares`, `ordered`, `covariance`, `independence`.
 """

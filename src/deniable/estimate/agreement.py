@@ -1,15 +1,15 @@
-"""Whether all forms of a release tell of one population.
+"""Test that all forms of a release agree with one population.
 
-Each form estimates the shares of an attribute that it asks by itself, so that with two forms or
-more they can contradict each other: because some answers were not randomized as stated, or were
-made up. With f_c the frequencies of the n_c answers to form c, M_c its channel and b the shares,
+Each form estimates the shares of an attribute that it includes by itself, so that two forms or more
+can contradict each other: because some answers were not randomized as stated, or were made up. With
+f_c the frequencies of the n_c answers to form c, M_c its channel and b the shares,
 
     X² = Σ_c n_c Σ_v (f_c − M_c b)²_v/θ_cv,     θ_c = M_c b at the estimate,
 
 least over b, is χ² with Σ_c (m_c − 1) − (a − 1) degrees of freedom for a categories and m_c
 answers, (forms − 1)(a − 1) where answers name one category. Forms that do the same are compared
 too. Answers of a form that expect fewer than five rows are taken together. Over attributes p-values
-are adjusted by Holm (1979), whatever goes with what.
+are adjusted by Holm (1979), which holds under any dependence.
 """
 
 from collections.abc import Sequence
@@ -33,15 +33,15 @@ _ROUNDS = 3
 """Fits, each with the θ of the one before; the second decides, as the first is consistent."""
 
 UNSEEN = (
-    "Agreement finds forms that contradict each other. It cannot find one wrong attenuation common "
-    "to all forms, nor liars who answer every form as some population would, and seldom finds a "
-    "few liars in a hundred."
+    "The test finds forms that contradict each other. It cannot find a wrong attenuation common to "
+    "all forms, or liars who answer every form as some population would, and seldom finds a few "
+    "liars in a hundred."
 )
 
 
 @dataclass(frozen=True)
 class AttributeAgreement:
-    """Whether the forms that ask an attribute tell of the same shares."""
+    """The test that all forms that include an attribute agree on its shares."""
 
     attribute: str
     forms: int
@@ -50,7 +50,7 @@ class AttributeAgreement:
 
     @property
     def p_value(self) -> float:
-        """Probability of so large an X² if all forms tell of one population."""
+        """p-value of X²."""
         from scipy.special import chdtrc  # only here: loading it takes a fifth of a second
 
         return float(chdtrc(self.degrees_of_freedom, self.statistic))
@@ -58,7 +58,7 @@ class AttributeAgreement:
 
 @dataclass(frozen=True)
 class FormAgreement(Presented):
-    """Whether all forms of a release tell of one population."""
+    """Tests of a release's forms, one per attribute."""
 
     tests: tuple[AttributeAgreement, ...]
     untested: tuple[str, ...]
@@ -81,16 +81,16 @@ class FormAgreement(Presented):
         ]
 
     def caption(self, level: float = 0.95) -> str:  # noqa: ARG002 - as of every answer
-        """Return in a sentence what was tested."""
+        """Return a caption."""
         return (
-            f"Do all forms tell of one population{where_text(self.group)}? "
+            f"Agreement of all forms with one population{where_text(self.group)}: "
             f"{count_text(self.n_records, 'row')}, of {target_text('population')}"
         )
 
     def remarks(self) -> list[str]:
-        """Return what has to be known to read the table."""
+        """Return remarks on the table, one sentence each."""
         listed = ", ".join(f"'{name}'" for name in self.untested)
-        alone = [f"Asked by one form only, so that nothing contradicts it: {listed}."]
+        alone = [f"Included by one form only, so not tested: {listed}."]
         return [*(alone if self.untested else []), UNSEEN]
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class FormAgreement(Presented):
 
 @dataclass(frozen=True)
 class Agreement(Question[FormAgreement]):
-    """Do all forms tell of one population?
+    """Do all forms agree with one population?
 
     Args:
         of: attributes under forms, or parts of them; none for all.
@@ -126,16 +126,15 @@ class Agreement(Question[FormAgreement]):
         """Return the test of every group of rows, in the order of the groups' values."""
         mechanism = next(iter(release.strata.mechanisms.values()))
         schema = mechanism.schema
-        asked = mechanism.positions_under_forms
+        under_forms = mechanism.positions_under_forms
         if mechanism.forms is None:
-            raise InputError(
-                "this release has no forms that could contradict each other: one law alone agrees "
-                "with some population whatever is released"
-            )
-        names = self.of or tuple(schema.names[i] for i in asked)
+            raise InputError("this release has no forms, so there is no agreement of forms to test")
+        names = self.of or tuple(schema.names[i] for i in under_forms)
         for variable, name in zip(schema.variables(names), names, strict=True):
-            if variable.position not in asked:
-                raise InputError(f"'{name}' is not under forms, so that no forms disagree on it")
+            if variable.position not in under_forms:
+                raise InputError(
+                    f"'{name}' is not under forms, so their agreement on it cannot be tested"
+                )
         refuse_randomized_groups(schema, self.by, "agreement is")
         counted = release.count_tables(
             [[name] for name in names], by=self.by, where=self.where, by_form=True
@@ -180,7 +179,7 @@ def _agree(name: str, channel: PublishedChannel, counts: Floats) -> AttributeAgr
         rows, targets, cells = [], [], 0
         for piece, matrix in answered:
             n = float(piece.sum())
-            # The first fit has nothing to know θ from but the rows themselves, kept off 0.
+            # The first fit takes θ from the rows, away from 0.
             expected = matrix @ shares if round_ else (piece + 1) / (n + len(piece))
             rare = n * expected < FEW_EXPECTED
             merged = np.eye(len(piece))

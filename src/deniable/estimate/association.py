@@ -103,13 +103,13 @@ def association(
 
 
 def _found_from(free: int) -> float:
-    """Return the noncentrality from which on a χ² of so many degrees of freedom is above its 95 %
+    """Return the least noncentrality at which χ² with ``free`` degrees of freedom exceeds its 95 %
     point with probability :data:`POWER`.
 
     The corrected X² is, near independence, Φ̃ᵀΣ̃⁺Φ̃ of the vector Φ̃ of √A C, Σ̃ = √A Σ √A: a χ² with
     that of the true vector as noncentrality. Spread evenly over the (a − 1)(b − 1) interactions
     that is Φ² times the mean of 1/λ over the eigenvalues of Σ̃, at least Φ²·(a − 1)(b − 1)/tr Σ̃,
-    which is what V is taken from; the two are one where noise is alike in all directions.
+    from which V is computed; the two are equal if the noise is the same in all directions.
     """
     from scipy.special import chdtri, chndtrinc  # only here: loading it takes a fifth of a second
 

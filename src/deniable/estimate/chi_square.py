@@ -1,22 +1,22 @@
-"""A χ² test of independence on randomized pairs that holds its level.
+"""A χ² test of independence on randomized pairs that keeps its level.
 
 The hypothesis is that π = αβᵀ in the population that rows were drawn from; released pairs are then
-multinomial with probabilities θ⁰ = M(αβᵀ), M the channel on the pair. By what M is:
+multinomial with probabilities θ⁰ = M(αβᵀ), M the channel on the pair. The statistic depends on M:
 
 * *randomized together* (a joint law, or forms): θ⁰ is not a product, and the usual test on the
-  released table rejects what is true. α and β are fitted by maximum likelihood, and
-  X² = n Σ (θ − θ⁰)²/θ⁰, of the part of θ − θ⁰ that M reaches, is Rao's score statistic. What is
-  left of the scores of α and β where the fit stops is projected out (Neyman's C(α)). The fit may
+  released table rejects true hypotheses. α and β are fitted by maximum likelihood, and
+  X² = n Σ (θ − θ⁰)²/θ⁰, of the part of θ − θ⁰ that M reaches, is Rao's score statistic. The
+  remaining scores of α and β where the fit stops are projected out (Neyman's C(α)). The fit may
   put some α_i a little below zero as long as every θ⁰ is positive: kept inside the simplex it would
   sit on its edge under strong noise, where X² has another limit. (λ = 0.05, 3 × 4 categories, 2,000
   rows: a nominal 5 % was 4.9 % this way and 6.9 % inside the simplex.)
 * *randomized independently*, M = M_a ⊗ M_b: θ⁰ is a product too. With square matrices X² is the
   usual statistic of the released table; with more outputs than categories it is that of the
   contrasts that M_a and M_b reach. Outputs that no row has are left out.
-* *parts of a merged attribute* under a response matrix: what is released does not follow from π, so
+* *parts of a merged attribute* under a response matrix: θ does not follow from π, so
   X² is the Wald statistic of Ĉ = π̂ − α̂β̂ᵀ, with its delta-method covariance, not centred.
-* *among some categories*, those of people who answered: the Wald statistic too, π̂ the estimated
-  shares among them.
+* *among some categories*, those of respondents with a value: the Wald statistic too, π̂ the
+  estimated shares among them.
 
 All have (a − 1)(b − 1) degrees of freedom; without randomization all are Pearson's test without
 continuity correction. Derivations: docs/proofs/estimation.md, section 5.
@@ -86,7 +86,7 @@ def randomized_together(forward: TableMap) -> bool:
 
 
 def released_chi_square(counts: Floats) -> ChiSquare:
-    """Test independence of the released values themselves: Pearson's test, nothing corrected."""
+    """Test independence of the released values themselves: Pearson's test, without correction."""
     shape = (counts.shape[0], counts.shape[1])
     return _separately(counts, TableMap(shape, (), np.ones(()), {}))
 
@@ -99,7 +99,7 @@ def _separately(counts: Floats, forward: TableMap) -> ChiSquare:
         seen = margin > 0
         matrix = _matrix(forward, axis)[seen]
         root = np.sqrt(margin[seen])
-        # Contrasts of D^{-1/2}M less what is left along √θ; what they span, by singular values.
+        # Contrasts of D^{-1/2}M without their part along √θ; their span, by singular values.
         scaled = (matrix[:, :-1] - matrix[:, -1:]) / root[:, None]
         scaled = scaled - np.outer(root, root @ scaled)
         left, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
@@ -110,7 +110,8 @@ def _separately(counts: Floats, forward: TableMap) -> ChiSquare:
     degrees = bases[0].shape[1] * bases[1].shape[1]
     if degrees == 0:
         raise InputError(
-            "all rows show the same value of one of the two attributes, so there is nothing to test"
+            "all rows have the same released value of one of the two attributes, so no test is "
+            "possible"
         )
     residual = (counts[np.ix_(rows, columns)] / n - product) / np.sqrt(product)
     statistic = float(n * ((bases[0].T @ residual @ bases[1]) ** 2).sum())
@@ -149,7 +150,7 @@ def _together(
             new_second = second + size * step[a:]
             new_expected = forward.apply(np.outer(new_first, new_second))
             # No step takes more than nine tenths of a cell's probability, but down to a thousandth
-            # of an expected row, which adds nothing to X².
+            # of an expected row, which does not change X².
             least = np.maximum(0.1 * expected, np.minimum(expected, 1e-3 / n))
             if np.all(new_expected >= least):
                 break
@@ -231,7 +232,7 @@ def _by_estimates(
 def table_influence(
     frequencies: Floats, inverse: TableMap | StackedMap, chosen: Chosen | None = None
 ) -> tuple[Floats, Floats]:
-    """Return π̂, and what one released record adds to n π̂, shape (a, b, outputs); among chosen
+    """Return π̂ and the contribution of one released row to n π̂, shape (a, b, outputs); among chosen
     categories π̂ are the shares of these."""
     table = inverse.apply(frequencies)
     cells = np.eye(table.size).reshape(*table.shape, table.size)
@@ -246,17 +247,17 @@ def table_influence(
 
 
 def interaction_influence(table: Floats, influence: Floats) -> Floats:
-    """Return what one released record adds to n Ĉ, shape (a, b, outputs), from the same of π̂."""
+    """Return the contribution of one released row to n Ĉ, shape (a, b, outputs)."""
     first, second = table.sum(axis=1), table.sum(axis=0)
     columns = influence - first[:, None, None] * influence.sum(axis=0)
     return np.asarray(columns - second[None, :, None] * columns.sum(axis=1)[:, None, :])
 
 
 def less_mean(influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap) -> Floats:
-    """Return what released values add to linear functions, less the mean of it.
+    """Return centred contributions of released values to linear functions.
 
-    Under forms the mean is that of the form's rows: how many there are of each form is known, so
-    what their means differ by is no error (docs/proofs/forms.md, section 1).
+    Under forms they are centred within each form, whose number of rows is known
+    (docs/proofs/forms.md, section 1).
 
     ``influence``: shape (functions, outputs); a kept column that is carried along is the last axis
     of the outputs. ``frequencies``: θ, shape (outputs,).

@@ -1,7 +1,7 @@
-"""Answers as a table for other programs, as a picture, and as a page in a notebook.
+"""Results as dataframes, files, plots and notebook tables.
 
-Every answer gives rows of plain values and a caption that says of which rows, of what truth and
-how; what is written, drawn or shown is made from these alone.
+Every result has rows of plain values and a caption, which states the rows, the target and the
+method; all output is made from these.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,31 +22,31 @@ SHOWN = 40
 
 
 class Tabular(Protocol):
-    """What every answer can do."""
+    """Interface of all results."""
 
     @property
     def n_records(self) -> int:
-        """Rows behind it."""
+        """Number of rows."""
 
     @property
     def target(self) -> Target:
-        """Whose truth it is about."""
+        """``table`` or ``population``."""
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return rows of plain values by column."""
 
     def caption(self, level: float = 0.95) -> str:
-        """Return in a sentence what it is."""
+        """Return a caption."""
 
 
 _Answer = TypeVar("_Answer", bound=Tabular)
 
 
 class Presented:
-    """What answers offer beside their rows: dataframes, a picture, a page in a notebook.
+    """Output of results: dataframes, plots and notebook tables.
 
     Attributes:
-        selection: which rows the answer is about, and how many were left out.
+        selection: conditions on the rows, and the numbers of rows left out.
     """
 
     selection: Selection = Selection()
@@ -55,10 +55,10 @@ class Presented:
         return [cast(Tabular, self)]
 
     def to_pandas(self, level: float | None = None) -> Any:
-        """Return the rows as a pandas dataframe.
+        """Return the rows as a pandas dataframe, with categorical text columns.
 
         Args:
-            level: of the intervals; by default the one that was asked for, or 0.95.
+            level: of the intervals; by default that of the query, or 0.95.
 
         Raises:
             InputError: if pandas is not installed, or an answer was made for another level.
@@ -66,7 +66,8 @@ class Presented:
         return columns_of(self._shown(), self._level(level)).frame("pandas")
 
     def to_polars(self, level: float | None = None) -> Any:
-        """Return the rows as a Polars dataframe.
+        """Return the rows as a Polars dataframe, with categorical text columns; cast them to String
+        to join them with texts.
 
         Raises:
             InputError: if Polars is not installed, or as :meth:`to_pandas`.
@@ -74,14 +75,14 @@ class Presented:
         return columns_of(self._shown(), self._level(level)).frame("polars")
 
     def plot(self, level: float | None = None) -> Any:
-        """Draw the answers with their intervals; the shares of one attribute as bars, those of two
-        as a heat map.
+        """Plot estimates with their intervals: shares of one attribute as bars, of two as a heat
+        map.
 
         Returns:
             A matplotlib figure: ``figure.savefig("shares.png")``.
 
         Raises:
-            InputError: if there is nothing to draw, there are more than two attributes, or as
+            InputError: if there is no estimate, there are more than two attributes, or as
                 :meth:`to_pandas`.
         """
         return plot_of(self._shown(), self._level(level))
@@ -162,12 +163,12 @@ def sizes_differ(answers: Sequence[Tabular]) -> bool:
 
 
 def where_text(group: Sequence[tuple[str, str]]) -> str:
-    """Return in words by which values rows were selected; empty if by none."""
+    """Return the condition on a group's rows in words; empty without one."""
     return ", where " * bool(group) + ", ".join(f"{name} = {value}" for name, value in group)
 
 
 def target_text(target: Target) -> str:
-    """Return in words whose truth is estimated."""
+    """Return the target in words."""
     return "these rows" if target == "table" else "the population they were drawn from"
 
 
@@ -276,18 +277,18 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     from deniable.report.estimate_plot import check_size, draw_heat_map, draw_intervals
 
     if not answers:
-        raise InputError("there is nothing to draw: no answers")
+        raise InputError("there are no estimates to plot")
     first = answers[0]
     if isinstance(first, CellTable):
         if len(first.attributes) > 2 or (len(first.attributes) == 2 and len(answers) > 1):
-            raise InputError("a plot shows shares of one attribute or of two; ask for fewer")
+            raise InputError("a plot shows shares of one attribute or two; name fewer")
         if len(first.attributes) == 2:
             check_size(first.categories)
             down, across = first.attributes
             return draw_heat_map(first.table(level), down, across, caption=caption_of(first, level))
     rows: list[Mapping[str, Any]] = [row for answer in answers for row in answer.table(level)]
     if not rows or "estimate" not in rows[0]:
-        raise InputError("there is nothing to draw: no estimate, or a test, which is no number")
+        raise InputError("the result has no estimates to plot")
     labels = [
         ", ".join(str(v) for k, v in row.items() if k not in _NOT_LABELS and isinstance(v, str))
         for row in rows

@@ -1,11 +1,9 @@
-"""Differences and ratios of shares or means between two values, with errors that know what the two
-have in common.
+"""Differences and ratios of shares or means between two values, with their covariance.
 
 Both sides are ratios of linear functions of one estimated table, and so have errors that are, to
 first order, linear functions c₁·(π̂ − π) and c₂·(π̂ − π) of the same table. The difference errs by
-(c₁ − c₂)·(π̂ − π), the logarithm of the ratio R₁/R₂ by (c₁/R₁ − c₂/R₂)·(π̂ − π): the covariance of
-the two sides is counted without being written down. Groups of rows that a column released as it is
-forms were randomized independently: there the variances add.
+(c₁ − c₂)·(π̂ − π), the logarithm of the ratio R₁/R₂ by (c₁/R₁ − c₂/R₂)·(π̂ − π), which includes
+the covariance of the two sides. Groups of rows by a kept column are independent: variances add.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +52,7 @@ class Difference(Presented):
 
     @property
     def axis(self) -> str:
-        """What a plot of it shows along its axis."""
+        """Label of a plot's horizontal axis."""
         return f"{self.values[0]} less {self.values[1]}"
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
@@ -88,7 +86,7 @@ class Difference(Presented):
         return [row]
 
     def caption(self, level: float = 0.95) -> str:
-        """Return in a sentence what is compared."""
+        """Return a caption."""
         names = ", ".join(name for name, _ in self.of)
         what = "Mean of" if self.statistic == "mean" else "Shares of"
         made = "" if self.scores is None else f"{SOURCE_TEXT[self.scores]}, taken as exact; "
@@ -110,14 +108,13 @@ which broadcast to its shape."""
 class Comparison(Question[Difference]):
     """How do shares, or a mean, differ between two values of a column?
 
-    If the column is one of those asked for, the shares of its two values are compared, with any
-    categories of the others; else the shares, or means, within the two groups that it forms. All of
-    it once more within each subgroup that ``by`` forms, be it randomized or released as it is.
+    If the column is in ``of``, compares the shares of its two values, with any categories of the
+    others; otherwise the shares, or means, within its two groups. Within each subgroup of ``by``.
 
     Args:
-        column: an attribute, or a column released as it is.
+        column: an attribute or a kept column.
         values: two of its values.
-        mean: compare the mean of the one attribute that is asked for, instead of shares.
+        mean: compare the mean of the only attribute, instead of shares.
         scores: for a mean, as in :class:`~deniable.estimate.ordered.Mean`.
         target: truth that errors are for: of these rows (``table``), or of the ``population`` that
             they were drawn from.
@@ -171,7 +168,7 @@ class Comparison(Question[Difference]):
         return Answers(self._between_groups(counted), self.selection(counted[0]))
 
     def _names(self, *, kept: bool) -> tuple[str, ...]:
-        """Return what is counted, before the attributes that form subgroups."""
+        """Return the attributes of the table, before those that form subgroups."""
         return (*self.of, *[self.column] * (not kept and self.column not in self.of))
 
     def answer(self, counts: Counts) -> list[Difference]:
@@ -188,10 +185,10 @@ class Comparison(Question[Difference]):
                     f"{', '.join(categories[:12])}{', …' if len(categories) > 12 else ''}"
                 )
         shape = inference.values.shape
-        asked = inference.answered if self.answered else np.ones(shape)
+        included = inference.answered if self.answered else np.ones(shape)
         differences = []
         for subgroup, member in inference.subgroups(len(names)):
-            if not (asked * member).any():
+            if not (included * member).any():
                 continue
             for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
                 sides = []
@@ -200,7 +197,7 @@ class Comparison(Question[Difference]):
                     group[categories.index(value)] = 1.0
                     along = group.reshape([-1 if j == axis else 1 for j in range(len(shape))])
                     below = member if inside else counted * along * member
-                    sides.append((inference, weights * along * member * asked, below * asked))
+                    sides.append((inference, weights * along * member * included, below * included))
                 group_of = (*counts.group, *subgroup)
                 differences.append(self._difference(of, sides, counts.n_records, group_of))
         return differences
@@ -221,19 +218,19 @@ class Comparison(Question[Difference]):
             inferences = [Inference(counts, names, self.target) for counts in pair]
             rows = sum(counts.n_records for counts in pair)
             # The two groups have the same attributes, and so the same weights.
-            asked = inferences[0].answered if self.answered else np.ones(())
+            included = inferences[0].answered if self.answered else np.ones(())
             for subgroup, member in inferences[0].subgroups(len(self.of)):
-                if not (asked * member).any():
+                if not (included * member).any():
                     continue
                 for of, weights, below in self._functionals(inferences[0], skip=None):
-                    member_of = member * asked
+                    member_of = member * included
                     sides = [(i, weights * member_of, below * member_of) for i in inferences]
                     yield self._difference(of, sides, rows, (*group, *subgroup))
 
     def _functionals(
         self, inference: Inference, skip: int | None
     ) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats, Floats]]:
-        """Yield what is compared: its name, and over the table weights and what counts."""
+        """Yield each comparison: its name, and the weights of numerator and denominator."""
         shape = inference.values.shape
         variables = inference.channel.variables
         if self.mean:
@@ -241,7 +238,7 @@ class Comparison(Question[Difference]):
             if scored.values is None:
                 raise InputError(
                     f"'{self.of[0]}' has bins and no scores, so its means are not known; give "
-                    "scores, or ask for the middles of the bins by the score 'middle'"
+                    "scores, or use the middles of the bins with the score 'middle'"
                 )
             tail = [1] * (len(shape) - 1)
             yield (

@@ -1,9 +1,8 @@
-"""Whether a table can have come from its mechanism: a p-value that holds for every true table.
+"""A test whether a table can be a release of its mechanism, valid for every true table.
 
-The shares that inversion gives of released rows are, but for chance, neither negative nor above 1.
+Inverted shares of released rows are, except by chance, neither negative nor above 1.
 One row adds c(y) to such a share, and given any true value x the mean of c is 1 or 0. Rows are
-independent given the true ones, so that by Markov's inequality for e^{−tΣc}, t > 0, and whatever
-the true rows are,
+independent given the true ones, so by Markov's inequality for e^{−tΣc}, t > 0, for any true rows,
 
     Pr[Σ c(y) <= s] <= e^{ts} max_x (E_x e^{−tc})^n.
 
@@ -13,10 +12,10 @@ number: never too small under the mechanism, however few the rows.
 
 Under forms each form's rows are released by a law of their own, with a c of their own whose mean is
 1 or 0. Their sums, weighted, are bounded by the product of the forms' factors given who has which
-form; each form is looked at alone too. A row that does not answer what its form asks is refused by
-itself. Where answers name sets, c is by whether a row's set holds the category.
+form; each form is tested alone too. A single row whose empty cells do not match its form is
+refused. Where answers name sets, c is by whether a row's set contains the category.
 
-A table that *could* have been released is never found out: even shares, for instance.
+A table that is a possible release is never refused, such as one with equal shares.
 """
 
 import math
@@ -44,30 +43,30 @@ from deniable.numerals import p_text
 
 REFUSED_BELOW = 1e-6
 WARNED_BELOW = 1e-3
-"""p-values: of so many honest tables at most one is refused, or warned of."""
+"""p-values: the largest probability to refuse a release, or to warn of one."""
 
 UNIDENTIFIED = (
-    "nothing identifies this table as a release of the mechanism, and estimates from rows that "
+    "this table cannot be identified as a release of the mechanism, and estimates from rows that "
     "were never randomized are wrong; name the folder of the release, or its own file in place of "
     "rows read from it, or confirm with `randomized = True` that the mechanism randomized it"
 )
-"""Equal columns and numbers of rows identify nothing: a true table shares them with its release."""
+"""Columns and the number of rows do not identify a release: the true table has the same."""
 
 MOST_ROWS = 200_000
-"""Rows that are looked at, of a table that has more."""
+"""Most rows that are tested."""
 
 _MOST_READINGS = 32
-"""Of a table in which some columns hold other values than released ones."""
+"""For tables with columns of other than released values."""
 
 _MOST_CELLS = 1 << 22
-"""Of one attribute or two, that are looked at."""
+"""Of the tables of one attribute or two that are tested."""
 
 _MOST_PAIRS = 3_000
 _WORK = 100_000_000
-"""Pairs that are looked at, and rows times pairs: they bound the time that looking takes."""
+"""Most pairs, and rows times pairs, that are tested: bounds on the time."""
 
 _LEAST_PHI = 1e-6
-"""Eigenvalues below this leave so little that no table can be told by it."""
+"""Tables with smaller eigenvalues are not tested."""
 
 _GRID = np.logspace(-6, 4, 121)
 """The t of the bound that are tried; each gives a true bound, the best of them is taken."""
@@ -75,9 +74,9 @@ _GRID = np.logspace(-6, 4, 121)
 
 @dataclass(frozen=True)
 class Origin:
-    """How far a table is from all that its mechanism can release.
+    """The result of the test of a table's origin.
 
-    ``row``: a row, from 1, that does not answer what its form asks, if that is what is off.
+    ``row``: a data row, from 1, whose cells do not match its form, if any.
     """
 
     p_value: float
@@ -86,22 +85,22 @@ class Origin:
     row: int | None = None
 
     def sentence(self) -> str:
-        """Return what that means, in words."""
+        """Return the reason for a refusal."""
         if self.row is not None:
             return (
-                "the table is not what this mechanism releases: in data row "
+                "the table is not a release of this mechanism: in data row "
                 f"{self.row}, column '{self.where[0]}', {NOT_AS_ASKED}"
             )
         return (
-            f"the table is not what this mechanism releases: {' and '.join(self.where)} "
+            f"the table is not a release of this mechanism: {' and '.join(self.where)} "
             f"{'has' if len(self.where) == 1 else 'have'} shares that no true table leads to "
             f"(p-value {p_text(self.p_value)})"
         )
 
 
 def check_origin(release: Release, *, anyway: bool, randomized: bool = False) -> Origin | None:
-    """Return the origin of a release's rows; None where nothing can be told. Warn if nothing
-    identifies them as a release."""
+    """Return the test of a release's rows, or None without one. Warn if the rows cannot be
+    identified as a release."""
     if not (release.identified or randomized):
         warnings.warn(UNIDENTIFIED, Notice, stacklevel=3)
     origin = find_origin(release)
@@ -116,8 +115,8 @@ def check_origin(release: Release, *, anyway: bool, randomized: bool = False) ->
 
 
 def find_origin(release: Release) -> Origin | None:
-    """Return the origin of a release's rows, or of what a file counts; None where nothing can be
-    told: of rows that are gone once they are read, and where no column fits."""
+    """Return the test of a release's rows or counts; None if rows can be read only once, or no
+    column can be tested."""
     strata = release.strata
     by_stratum = [set(looked_at(mechanism)) for mechanism in strata.mechanisms.values()]
     names = [name for name in strata.schema.names if all(name in own for own in by_stratum)]
@@ -138,8 +137,7 @@ def find_origin(release: Release) -> Origin | None:
 
 
 def _rows_of_fitting(release: Release, names: list[str]) -> dict[str, Rows]:
-    """Return the first rows of the columns that hold released values only, by stratum: a true table
-    has others where it was binned, and what is asked of it may stand beside."""
+    """Return the first rows, by stratum, of the columns with released values only."""
     fitting: list[str] = []
     left = [names]
     for _ in range(_MOST_READINGS):
@@ -159,8 +157,8 @@ def _rows_of_fitting(release: Release, names: list[str]) -> dict[str, Rows]:
 
 
 def looked_at(mechanism: Mechanism) -> list[str]:
-    """Return the attributes of which something can be told: those under pattern laws, forms or
-    response matrices that are not released as they are."""
+    """Return the attributes that can be tested: those that pattern laws, forms or response
+    matrices randomize."""
     laws = [mechanism.block_of(i)[0].law for i in range(len(mechanism.schema.names))]
     return [
         name
@@ -184,14 +182,14 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     if not n:
         return None
     bounds: list[tuple[float, tuple[str, ...]]] = []
-    questions = 0
+    n_bounds = 0
     patterns: list[str] = []
     for name, codes in zip(names, rows.codes, strict=True):
         block, own = mechanism.block_of(mechanism.schema.position(name))
         if isinstance(block.law, MatrixChannel):
             counts = np.bincount(codes.astype(np.int64), rows.counts, block.law.n_outputs[own])
             bounds.append((_matrix_bound(block.law, counts), (name,)))
-            questions += 2 * block.law.n_categories[own]
+            n_bounds += 2 * block.law.n_categories[own]
         else:
             patterns.append(name)
     parts = _parts(mechanism, rows)
@@ -207,13 +205,13 @@ def origin_of(mechanism: Mechanism, rows: Rows) -> Origin | None:
     fewer = parts if len(rows.codes[0]) <= most else _parts(mechanism, rows.where(slice(most)))
     tables = [*((parts, (name,)) for name in patterns), *((fewer, pair) for pair in pairs)]
     for of, table in tables:
-        bound, asked = _cell_bound(of, table)
-        questions += asked
+        bound, compared = _cell_bound(of, table)
+        n_bounds += compared
         bounds.append((bound, table))
-    if not questions:
-        return None  # nobody was asked any of these
+    if not n_bounds:
+        return None  # no form includes any of these
     least_log, where = min(bounds)
-    return Origin(min(1.0, math.exp(min(0.0, least_log)) * questions), where, n)
+    return Origin(min(1.0, math.exp(min(0.0, least_log)) * n_bounds), where, n)
 
 
 @dataclass(frozen=True)
@@ -224,8 +222,8 @@ class _Part:
     rows: Rows
 
     def wrongly_filled(self) -> tuple[str, int] | None:
-        """Return an attribute that a row answers though its form does not ask it, or the other way
-        round, and the row's place; None if there is none."""
+        """Return an attribute and the place of a row that has a value of it against its form, or
+        lacks one; None if all rows match their forms."""
         for name, codes in zip(self.rows.names, self.rows.codes, strict=True):
             law, place = self._law(name)
             if not isinstance(law, Form):
@@ -238,8 +236,8 @@ class _Part:
         return None
 
     def eigenvalues(self, names: tuple[str, ...]) -> Floats | None:
-        """Return φ of those who answer one attribute or two, shape (2,)·m; None if it is too small,
-        nobody does, or there are too many answers to be counted."""
+        """Return φ of one attribute or two, shape (2,)·m; None if it is too small, the form does
+        not include them, or there are too many answers to count."""
         if math.prod(_released(*self._law(name)) for name in names) > _MOST_CELLS:
             return None
         (law, place), (other, other_place) = self._law(names[0]), self._law(names[-1])
@@ -257,13 +255,13 @@ class _Part:
         return values if np.abs(values).min() >= _LEAST_PHI else None
 
     def table(self, names: tuple[str, ...]) -> Floats:
-        """Return the counts of those who answer some attributes, one axis for each; of answers that
-        name sets those whose set holds a category."""
+        """Return counts by the answers to some attributes, one axis for each; by categories in the
+        set where answers name sets."""
         cells = np.zeros(len(self.rows.codes[0]), dtype=np.int64)
         shape = []
         for name in names:
             law, place = self._law(name)
-            shape.append(_released(law, place) + 1)  # and those who do not
+            shape.append(_released(law, place) + 1)  # and no answer
             cells *= shape[-1]
             cells += self.rows.codes[self.rows.names.index(name)]
         counts = np.bincount(cells, self.rows.counts, math.prod(shape)).reshape(shape)
@@ -297,8 +295,8 @@ def _parts(mechanism: Mechanism, rows: Rows) -> list[_Part]:
 
 
 def _as_the_form_releases(mechanism: Mechanism, under: Mechanism, rows: Rows) -> Rows:
-    """Return the rows of a form with codes of the values that it releases itself, their number
-    where it does not ask, and -1 where a category stands for a set or the other way round."""
+    """Return the rows of a form with its own codes: the number of values where it does not
+    include an attribute, -1 for a category in place of a set or the reverse."""
     codes = []
     for name, column in zip(rows.names, rows.codes, strict=True):
         position = mechanism.schema.position(name)
@@ -332,7 +330,7 @@ def _matrix_bound(law: MatrixChannel, counts: NDArray[Any]) -> float:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What a part's rows add to some shares.
+    """Contributions of a part's rows to shares.
 
     ``scores``: c of every released value, shape (m,), the same for every share. ``truths``: return
     the probabilities of released values by true value, shape (a, m).
@@ -346,13 +344,13 @@ class _Scored:
 
 def _cell_bound(parts: Sequence[_Part], names: tuple[str, ...]) -> tuple[float, int]:
     """Return the log of the bound for the least cell of the table of one attribute or of two, of
-    one also for what its largest leaves to the others; and how many questions that is."""
+    one also for 1 less the largest; and the number of bounds compared."""
     least, most = [], []
     for weight, hits, table, breadths in _answered(parts, names):
         n = float(table.sum()) / math.prod(breadths)
         # By whether a row's values are those of the cell (or its sets hold them), along each axis:
-        # what a row adds to the cell's share, each indicator less its even share over its φ; and
-        # how many rows there are.
+        # a row's contribution to the cell's share, each indicator less its even share over its φ;
+        # and the number of rows.
         scores, counts = 1.0 / hits, [table]
         for axis, (a, s) in enumerate(zip(table.shape, breadths, strict=True)):
             shown = (a - s) / (a - 1)
@@ -369,14 +367,14 @@ def _cell_bound(parts: Sequence[_Part], names: tuple[str, ...]) -> tuple[float, 
         if len(names) == 1:
             most.append(_Scored(weight * (n - totals), weight * (1 - scores), truths, n))
     bounds = [_least_bound(least), _least_bound(most)]
-    return min(bound for bound, _ in bounds), sum(questions for _, questions in bounds)
+    return min(bound for bound, _ in bounds), sum(n_bounds for _, n_bounds in bounds)
 
 
 def _truths(hits: Floats, shape: tuple[int, ...], breadths: tuple[int, ...]) -> Floats:
-    """Return the probabilities of what is released by the truth, each by whether it is (or its set
-    holds) the cell's value along each axis, shape (2^m, 2^m).
+    """Return probabilities of released by true values, each by whether it is (or its set
+    contains) the cell's value along each axis, shape (2^m, 2^m).
 
-    ``hits``: eigenvalues of what is kept, shape (2,)·m.
+    ``hits``: eigenvalues, shape (2,)·m.
     """
     for m, breadth in zip(shape, breadths, strict=True):
         hits = np.tensordot(hits, _kernel(m, breadth), axes=(0, 0))
@@ -386,8 +384,8 @@ def _truths(hits: Floats, shape: tuple[int, ...], breadths: tuple[int, ...]) -> 
 
 @cache
 def _kernel(m: int, breadth: int) -> Floats:
-    """Return, by the components of a table along one axis, the probabilities of the released set of
-    so many values holding a value or not, by the truth's being it or not, shape (2, 2, 2)."""
+    """Return, by component along one axis, the probabilities that a released set of ``breadth``
+    values contains a value or not, by whether it is the true one, shape (2, 2, 2)."""
     kept, changed = (
         [[own, 1 - own], [p, 1 - p]]
         for own, p in ((1.0, (breadth - 1) / (m - 1)), (0.0, breadth / (m - 1)))
@@ -398,7 +396,7 @@ def _kernel(m: int, breadth: int) -> Floats:
 
 def _least_bound(scored: Sequence[_Scored]) -> tuple[float, int]:
     """Return the log of the bound for the least of some shares, by all parts together and, if there
-    are several, by each alone; and how many questions that is."""
+    are several, by each alone; and how many n_bounds that is."""
     if not scored:
         return 0.0, 0
     ways = [scored, *([one] for one in scored)] if len(scored) > 1 else [scored]
@@ -413,11 +411,11 @@ def _least_bound(scored: Sequence[_Scored]) -> tuple[float, int]:
 def _answered(
     parts: Sequence[_Part], names: tuple[str, ...]
 ) -> list[tuple[float, Floats, Floats, tuple[int, ...]]]:
-    """Return of every part that answers some attributes what it counts, their eigenvalues, its
-    table, and how many categories its answers name.
+    """Return for every part with some attributes its weight, their eigenvalues, its table, and
+    the number of categories that its answers name.
 
-    A part's score is unbiased whatever the truth of its own rows, so that any positive weights do;
-    these, φ² of all the attributes against the largest, make the sum's variance about the least.
+    A part's score is unbiased for any true rows, so any positive weights are valid; φ² of all the
+    attributes over the largest makes the variance of the sum about the least.
     """
     seen = [(part.eigenvalues(names), part) for part in parts]
     answered = [

@@ -1,4 +1,4 @@
-"""From a released table to counts: what an estimate starts from."""
+"""Read and count the rows of a released table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,22 +20,22 @@ from deniable.tables.rows import groups_of, numbers_and_gaps, numbers_of
 from deniable.tables.selection import Selection, Selector, Where, conditions_of
 
 NOT_AS_ASKED = (
-    "the cell is empty though the row's form asks it, or filled though it does not, or names a set "
-    "of categories where the form asks for one, or one for a set"
+    "the cell is empty though the row's form includes the column, or filled though it does not, or "
+    "has a set of categories in place of one, or one in place of a set"
 )
 
 MAX_GROUPS = 10_000
-"""Groups of rows; each has a table of its own and a result that somebody is to read."""
+"""Most groups of rows; each has a table and a result of its own."""
 
 
 def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]:
-    """Return how the released values of some attributes are read back: as the texts they are
-    written with. Attributes released as they are are read like the original; of parts the merged
-    attribute is read, once; under forms its columns one by one, with a category for "not asked"."""
+    """Return attributes whose categories are the texts of released values. Attributes released
+    unchanged are read like the original; the merged attribute in place of its parts; under forms
+    its columns one by one, with a category for "not asked"."""
     schema = strata.schema
     places = dict.fromkeys(variable.position for variable in schema.variables(names))
-    asked = _under_forms(strata)
-    return [a for place in places for a in _released(strata, place, under_forms=place in asked)]
+    positions = _under_forms(strata)
+    return [a for place in places for a in _released(strata, place, under_forms=place in positions)]
 
 
 def _under_forms(strata: Strata) -> set[int]:
@@ -45,7 +45,7 @@ def _under_forms(strata: Strata) -> set[int]:
 
 def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attribute]:
     attribute = strata.schema.attributes[position]
-    if under_forms:  # an empty cell was not asked, whatever a missing answer is written as
+    if under_forms:  # an empty cell means "not asked"; a missing answer has a text
         whole = strata.output_labels[position]
         return [
             Attribute(
@@ -70,10 +70,10 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
 
 
 class Cells:
-    """How the released cells of some attributes become codes.
+    """Codes of the released cells of some attributes.
 
-    Under forms an empty cell was not asked, whatever a missing answer is written as; its code is
-    the number of the attribute's released values.
+    Under forms an empty cell means "not asked"; its code is the number of the attribute's released
+    values.
     """
 
     def __init__(self, strata: Strata, names: Sequence[str]) -> None:
@@ -82,7 +82,7 @@ class Cells:
         self._n_forms = 0 if mechanism.forms is None else len(mechanism.forms.forms)
         self._schema = strata.schema
         self._places = list(dict.fromkeys(v.position for v in strata.schema.variables(names)))
-        self._asked = _under_forms(strata)
+        self._under_forms = _under_forms(strata)
         self.attributes = released_attributes(strata, names)
 
     def codes(self, batch: Batch, table: str) -> dict[int, NDArray[Any]]:
@@ -92,7 +92,7 @@ class Cells:
         codes: dict[int, NDArray[Any]] = {}
         for place in self._places:
             attribute = self._schema.attributes[place]
-            if place not in self._asked or not attribute.parts:
+            if place not in self._under_forms or not attribute.parts:
                 codes[place] = next(columns)
                 continue
             parts = [next(columns) for _ in attribute.parts]
@@ -210,7 +210,7 @@ def _missing(strata: Strata) -> dict[str, str]:
 def _refuse_unkept(strata: Strata, columns: Sequence[str]) -> None:
     if unknown := [name for name in columns if name not in strata.schema.keep]:
         raise InputError(
-            f"column '{unknown[0]}' is not among the columns released as they are"
+            f"'{unknown[0]}' is not a kept column of the release"
             + (f" ({', '.join(strata.schema.keep)})" if strata.schema.keep else "")
         )
 
@@ -263,7 +263,7 @@ class _Tally:
         )
 
     def counts(self, by: Sequence[str], selection: Selection) -> list[Counts]:
-        """Return what was counted, the strata of a group together."""
+        """Return the counts by group, the strata of a group together."""
         groups: dict[tuple[tuple[str, str], ...], list[tuple[Mechanism, Tabulation]]] = {}
         for values in sorted(self.tabulators):
             known = dict(zip(self._grouping, values, strict=True))
@@ -320,11 +320,10 @@ def _groups(
 
 @dataclass(frozen=True)
 class Rows:
-    """Released rows as they are.
+    """Released codes of rows, shape (n,) per attribute.
 
-    ``codes``: their released codes, shape (n,) each. ``counts``: how many rows each of these stands
-    for, shape (n,); None for one each. ``forms``: under which form each was released, from 0, shape
-    (n,); None without forms.
+    ``counts``: number of rows that each represents, shape (n,); None for one each. ``forms``: the
+    form of each, from 0, shape (n,); None without forms.
     """
 
     names: tuple[str, ...]
@@ -388,12 +387,12 @@ def first_rows(
 
 @dataclass(frozen=True)
 class KeptRows:
-    """Released rows with columns that are released as they are.
+    """Released rows with kept columns.
 
     ``codes``: released codes by the attributes' positions, shape (n,) each; under forms also the
-    forms, under the number of all attributes. ``texts``: kept columns as texts: of each the codes,
-    shape (n,), and what they stand for. ``numbers``: kept columns as numbers, shape (n,).
-    ``chosen``: which of the rows that were read these are, shape (rows read,), if that is known.
+    forms, under the number of all attributes. ``texts``: kept columns as codes, shape (n,), and
+    labels. ``numbers``: kept columns as numbers, shape (n,). ``chosen``: the places of these rows
+    among those that were read, shape (rows read,), if known.
     """
 
     codes: dict[int, NDArray[Any]]
@@ -477,7 +476,7 @@ def read_rows(
 
 
 MOST_VALUES = 10_000
-"""Distinct values of a kept column that are told apart."""
+"""Most distinct values of a kept column that are listed."""
 
 NEARLY_ALL = 0.9
 """A kept column is one of numbers if this part of its values are, gaps aside."""
@@ -493,7 +492,7 @@ class KeptColumn:
 
     @property
     def count(self) -> str:
-        """How many distinct values there are, in words."""
+        """Number of distinct values, in words."""
         return f"more than {MOST_VALUES:,}" if self.values is None else f"{len(self.values):,}"
 
 

@@ -1,4 +1,4 @@
-"""Covariances of two attributes: what randomization leaves of them, and how to get them back.
+"""Covariances of two attributes: their attenuation by randomization, and unbiased estimates.
 
 For the table π of two attributes with margins α and β, C = π − αβᵀ is the covariance of their
 indicator vectors, and sᵀCt that of scores s, t. A pattern law gives
@@ -8,7 +8,7 @@ indicator vectors, and sᵀCt that of scores s, t. A pattern law gives
 
 Under a product law φ_ij = λ_i λ_j and the second term is gone: Ruiz ("λ-randomization"), equation
 (9). Under a joint law it is not: attributes that are independent come out correlated, and a
-cross-table of the release, read as it stands, misleads. Under response matrices C' = M_i C M_jᵀ.
+cross-table of the released rows misleads. Under response matrices C' = M_i C M_jᵀ.
 
 The estimate is unbiased by docs/proofs/estimation.md, Theorem 6.
 """
@@ -70,7 +70,7 @@ class CovarianceEstimate(Presented):
         ]
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what it is."""
+        """Return a caption."""
         made = " and ".join(dict.fromkeys(SOURCE_TEXT[source] for source in self.scores))
         return (
             f"Covariance of {' and '.join(self.attributes)}{where_text(self.group)}: "
@@ -102,11 +102,11 @@ class CovarianceEstimate(Presented):
 
 @dataclass(frozen=True, kw_only=True)
 class Covariance(Question[CovarianceEstimate]):
-    """What is the original covariance of two attributes' scores?
+    """Covariance of two attributes' scores before randomization.
 
     With ℓ_c = Lᵀc the plug-in θ·ℓ_st − (θ·ℓ_s)(θ·ℓ_t) is off by the covariance of the two estimated
-    means. That covariance is itself linear in what is observed, so adding its estimate leaves no
-    bias at all (``population`` with unequal weights: none of order 1/n):
+    means. That covariance is linear in the released frequencies, so adding its estimate leaves no
+    bias (``population`` with unequal weights: none of order 1/n):
 
         table        θ₂·(ℓ_s ℓ_t − ℓ_st)
         population   θ₂·(ℓ_s − μ_s)(ℓ_t − μ_t)/(1 − Σw²/W²)
@@ -142,7 +142,7 @@ class Covariance(Question[CovarianceEstimate]):
         if by := self.subgroups(schema):
             raise InputError(
                 f"a covariance is not estimated within subgroups of '{by[0]}', which is "
-                "randomized; group by a column released as it is"
+                "randomized; group by a kept column"
             )
         first, second = self.of
         inference = Inference(counts, (first, second), self.target)

@@ -82,7 +82,7 @@ class IndependenceTest(Presented):
         ]
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what was tested."""
+        """Return a caption."""
         return (
             f"Independence of {' and '.join(self.attributes)}{where_text(self.group)}: "
             f"{count_text(self.n_records, 'row')}, of {target_text('population')}; "
@@ -183,8 +183,8 @@ def independence(
         for name, own in zip(of, chosen, strict=True):
             if own.sum() < 2:
                 raise InputError(
-                    f"among those who answered all have the same value of '{name}', so there is "
-                    "nothing to test"
+                    f"all respondents with a value have the same value of '{name}', so no test is "
+                    "possible"
                 )
     strength, reason = _association(table, inverse, (first, second), labels, chosen)
     return IndependenceTest(
@@ -201,7 +201,7 @@ def independence(
 
 @dataclass(frozen=True, kw_only=True)
 class Independence(Question[IndependenceTest]):
-    """Are two attributes independent in the population that the rows were drawn from?
+    """A test of independence of two attributes in the population that the rows were drawn from.
 
     Of the two one may be a kept column that the schema does not declare. Groups of rows are formed
     by kept columns only, and rows have no weights.
@@ -232,8 +232,8 @@ class Independence(Question[IndependenceTest]):
         declared = [name for name in self.of if name not in undeclared]
         if not declared:
             raise InputError(
-                f"'{self.of[0]}' and '{self.of[1]}' are both released as they are; any test of "
-                "independence on the released table is right"
+                f"'{self.of[0]}' and '{self.of[1]}' are both released unchanged; test them in any "
+                "statistics package"
             )
         groups = release.count(declared, by=[*self.by, *undeclared], where=self.where)
         if not undeclared:
@@ -300,7 +300,7 @@ def _refuse_one_value(counts: Floats, names: Sequence[str]) -> None:
         seen = np.count_nonzero(counts.sum(axis=1 - axis))
         if seen < 2 and (counts.shape[axis] > 1 or counts.size == 1):
             raise InputError(
-                f"all rows show the same value of '{name}', so there is nothing to test"
+                f"all rows have the same released value of '{name}', so no test is possible"
             )
 
 

@@ -1,6 +1,6 @@
-"""Unbiased estimates from a released table, and what their errors are.
+"""Unbiased estimates from a released table, and their errors.
 
-Two truths can be meant. ``table``: the frequencies in the very table that was randomized; only the
+There are two targets. ``table``: the frequencies in the very table that was randomized; only the
 randomization is random. ``population``: the probabilities from which the table's rows were drawn;
 the drawing is random too. Taking one for the other makes 95 % intervals cover 99.5 % or far less.
 
@@ -17,8 +17,8 @@ and its sums the factor W_h, its fraction of the weight, or W_h² with squared w
 
 Under published forms the released value is the form and the answers. The number of rows of each
 form is known, so from every variance the spread between forms is taken off, Σ_f q_f E_f² − q E²,
-with q_f and q the squared weights of the form's rows and of all, over W², and E_f and E what these
-add in the mean (docs/proofs/forms.md, section 1).
+with q_f and q the squared weights of the form's rows and of all, over W², and E_f and E the mean
+contributions of these (docs/proofs/forms.md, section 1).
 """
 
 import math
@@ -93,9 +93,8 @@ class Part:
     def variance(self) -> Floats:
         """Estimated variance of every cell given the true table, (L∘L)θ₂ − Lθ₂.
 
-        Where noise would put it outside what it can be for any true table
-        (:func:`~deniable.mechanism.prediction.cell_variance_range`), the nearest possible value is
-        taken instead.
+        Limited to the range over all true tables
+        (:func:`~deniable.mechanism.prediction.cell_variance_range`).
         """
         second = self.channel.inverse.squared().apply(self.tabulation.square_frequencies)
         second = second - self.between_forms(lambda table: table)
@@ -116,7 +115,7 @@ class Part:
         return Part(channel, counts.mapped(lambda table: table.reshape(channel.n_outputs)))
 
     def counted_for(self, attributes: Sequence[str]) -> Tabulation:
-        """Return the counts as they are made for the last of the attributes alone."""
+        """Return the counts for the last of the attributes alone."""
         if not isinstance(self.channel, PublishedChannel):
             return self.margin(len(attributes)).tabulation
         mechanism = self.channel.mechanism
@@ -131,8 +130,8 @@ class Part:
 
     @cached_property
     def form_means(self) -> tuple[tuple[float, Floats], ...]:
-        """Per group of forms q_f, its rows' squared weights over W², and E_f, what a row of it adds
-        in the mean: a table. Empty without forms."""
+        """Per group of forms q_f, its rows' squared weights over W², and the table E_f, the mean
+        contribution of its rows. Empty without forms."""
         if not isinstance(self.channel, PublishedChannel):
             return ()
         pieces = self.channel.forward.pieces(self.tabulation.square_frequencies)
@@ -142,8 +141,8 @@ class Part:
         )
 
     def between_forms(self, first: Linear, second: Linear | None = None) -> Floats:
-        """Return the spread over forms of what their rows add in the mean to a linear function of
-        the table, Σ q_f E_f² − q E²; it is no error, as the number of rows of each form is known.
+        """Return the spread between forms of their rows' mean contribution to a linear function of
+        the table, Σ q_f E_f² − q E².
 
         ``second``: another, for the product of the two in place of the square of one.
         """
@@ -158,8 +157,8 @@ class Part:
 
     def mean_square(self, weights: Floats) -> float:
         """Return Σ_r (w_r/W)² ℓ(y_r)² less the spread between forms, for a linear function of the
-        table whose value is near zero (as in a ratio's error). Where few rows make the difference
-        negative, nothing is taken off.
+        table whose value is near zero (as in a ratio's error); without the spread where the
+        difference is negative.
 
         ``weights``: c, the shape of the table.
         """
@@ -211,7 +210,7 @@ class Inference:
 
     @cached_property
     def parts(self) -> tuple[tuple[float, Part], ...]:
-        """Every stratum's fraction W_h of the weight, and what is known of it."""
+        """Every stratum's fraction W_h of the weight, its channel and counts."""
         return tuple(
             (fraction, Part(channel_of(mechanism, self.attributes, of.counts), of))
             for fraction, (mechanism, of) in zip(
@@ -221,7 +220,7 @@ class Inference:
 
     @property
     def channel(self) -> Channel | PublishedChannel:
-        """The channel of the first stratum: it tells the attributes, and the shape of the table."""
+        """The channel of the first stratum, which has the attributes and shape of all."""
         return self.parts[0][1].channel
 
     @cached_property
@@ -252,7 +251,7 @@ class Inference:
     def variance(self) -> Floats:
         """Estimated variance of every cell, the shape of the table.
 
-        For the table the sum over strata of W_h² Var_h, as they are randomized independently; for
+        For the table the sum of W_h² Var_h over strata, which are randomized independently; for
         the population that plus the sampling variance Lθ₂ − 2π̂∘Lθ₂ + π̂²·Σw²/W², or zero where
         noise makes that negative.
         """
@@ -378,8 +377,8 @@ class Inference:
 
 
 def less_known(around_zero: Floats, known: Floats) -> Floats:
-    """Return a mean square less what is known: the variance given the true table."""
-    # The known part is the square of what is known of each record. Where noise in a rare subgroup
+    """Return the variance given the true table: a mean square less its known part."""
+    # The known part is the square of each row's known mean. Where noise in a rare subgroup
     # makes the difference negative, the mean square itself, which estimates the larger variance of
     # the population; but a difference that is zero up to rounding is zero: columns released as they
     # are have no error.
@@ -394,8 +393,8 @@ TARGETS: tuple[Target, ...] = get_args(Target)
 _Choice = TypeVar("_Choice", bound=str)
 
 
-def one_of(name: str, known: Sequence[_Choice], what: str) -> _Choice:
-    """Return that one of the known names which a user wrote.
+def one_of(name: str, known: Sequence[_Choice], subject: str) -> _Choice:
+    """Return the known name that a user wrote.
 
     >>> one_of("table", TARGETS, "target")
     'table'
@@ -404,15 +403,15 @@ def one_of(name: str, known: Sequence[_Choice], what: str) -> _Choice:
         if choice == name:
             return choice
     names = f"{', '.join(known[:-1])} or {known[-1]}"
-    raise InputError(f"the {what} is {names}, not '{name}'")
+    raise InputError(f"the {subject} is {names}, not '{name}'")
 
 
-def check_between(value: float, what: str) -> None:
-    """Refuse what is no number between 0 and 1."""
+def check_between(value: float, subject: str) -> None:
+    """Raise unless the value is in (0, 1)."""
     if not isinstance(value, Real) or not 0 < value < 1:
         shown = f"{float(value):g}" if isinstance(value, Real) else type(value).__name__
         shown = repr(value) if isinstance(value, str) else shown
-        raise InputError(f"{what} a number between 0 and 1, not {shown}")
+        raise InputError(f"{subject} a number between 0 and 1, not {shown}")
 
 
 def normal_quantile(level: float) -> float:

@@ -1,7 +1,7 @@
 """Score intervals of shares: the shares that do not make the estimate surprising.
 
 The plain interval π̂ ± z·(standard error) takes the variance at the estimate. In a cell of a few
-records a count that came out low makes both too low at once, and the interval ends below the truth.
+records a low count makes both too low at once, and the interval ends below the truth.
 The score interval (Wilson 1927) takes the variance that the estimate would have if the share were
 c, for every c:
 
@@ -21,8 +21,7 @@ It is not used with weights, where V depends on the weights in the cell; over st
 depends on how c divides among them; for some of the parts of an attribute with a response matrix,
 where it depends on the others; nor for shares of subgroups, which are ratios.
 
-Derivations: docs/proofs/estimation.md, Theorem 7 and what follows it; what holds for users:
-docs/intervals.md.
+Derivations: docs/proofs/estimation.md, Theorem 7 and after; for users: docs/intervals.md.
 """
 
 import math
@@ -52,13 +51,12 @@ _BLOCK = 1 << 14
 class ShareVariance:
     """The variance of each cell's estimate as a function of the cell's true share.
 
-    ``nobody``: n V(0); the shape of the table. ``everybody``: n V(1); the shape of the table.
-    ``step``: δ, the farthest that one record can move n times the estimate, or what takes its place
-    where forms differ in it; broadcasts to the shape of the table.
+    ``at_zero, at_one``: n V(0) and n V(1), the shape of the table. ``step``: δ, the largest change
+    of n times the estimate by one row; broadcasts to the shape of the table.
     """
 
-    nobody: Floats
-    everybody: Floats
+    at_zero: Floats
+    at_one: Floats
     sampling: float
     n_records: float
     step: Floats
@@ -68,7 +66,7 @@ class ShareVariance:
         negative."""
         slope = self._slope
         return np.asarray(
-            (self.nobody + slope * shares - self.sampling * shares**2) / self.n_records
+            (self.at_zero + slope * shares - self.sampling * shares**2) / self.n_records
         )
 
     def interval(self, estimates: Floats, level: float) -> tuple[Floats, Floats]:
@@ -77,11 +75,11 @@ class ShareVariance:
         Works through the table in blocks, whose intermediate values fit into the cache.
         """
         limits, start = np.empty((2, estimates.size)), 0
-        arrays = (estimates, self.nobody, self.everybody, self.step)
+        arrays = (estimates, self.at_zero, self.at_one, self.step)
         flags: tuple[Literal["external_loop"], Literal["buffered"]] = ("external_loop", "buffered")
         with np.nditer(arrays, flags, order="C", buffersize=_BLOCK) as blocks:
-            for some, nobody, everybody, step in blocks:
-                block = replace(self, nobody=nobody, everybody=everybody, step=step)
+            for some, at_zero, at_one, step in blocks:
+                block = replace(self, at_zero=at_zero, at_one=at_one, step=step)
                 limits[:, start : start + some.size] = block._limits(some, level)
                 start += some.size
         low, high = limits.reshape(2, *estimates.shape)
@@ -98,15 +96,12 @@ class ShareVariance:
         return np.minimum(low, below), np.maximum(high, above)
 
     def score_interval(self, estimates: Floats, quantile: float) -> tuple[Floats, Floats]:
-        """Return the ends of each cell's score interval, whatever the steps.
-
-        ``estimates``: the unbiased ones, the shape of the table.
-        """
+        """Return the limits of each cell's score interval, without regard to steps."""
         slope, scale = self._slope, quantile**2 / self.n_records
         leading = 1 + scale * self.sampling
         middle = (estimates + scale * slope / 2) / leading
         spread = self.n_records * self.at(estimates)
-        spread = scale * (spread + scale * (self.sampling * self.nobody + slope**2 / 4))
+        spread = scale * (spread + scale * (self.sampling * self.at_zero + slope**2 / 4))
         half = np.sqrt(np.maximum(spread, 0.0)) / leading
         none = spread < 0
         low = np.where(none, estimates, np.minimum(middle - half, estimates))
@@ -115,7 +110,7 @@ class ShareVariance:
 
     @property
     def _slope(self) -> Floats:
-        return np.asarray(self.everybody - self.nobody + self.sampling)
+        return np.asarray(self.at_one - self.at_zero + self.sampling)
 
 
 def has_score_intervals(inference: Inference) -> bool:
@@ -148,28 +143,28 @@ def share_variance(inference: Inference) -> ShareVariance:
         covariance -= second * nearest
     least, most = cell_variance_range(channel)
     step = np.asarray(_length(channel.inverse.row_range(), sampling))
-    # Where nothing varies at that table all are in the cell, or nobody, as far as is known.
+    # Without variance at that table, all are in the cell or none.
     varies = variance > _ROUNDING * np.maximum(own, 1.0)
     still = np.where(nearest > 0.5, own - most, own)
     if not (sampling or varies.all()):
-        # In a cell of which no row can come there is nobody, as released columns tell.
+        # A cell that no released row can come from is empty.
         known = ~varies & (channel.forward.transposed().apply(tabulation.frequencies) == 0)
         still, step = np.where(known, 1.0, still), np.where(known, 0.0, step)
     slope = np.divide(covariance, variance, out=still, where=varies)
-    nobody = squared.apply(tabulation.frequencies)
-    nobody -= slope * inference.values
-    np.maximum(nobody, least, out=nobody)
-    slope += nobody
+    at_zero = squared.apply(tabulation.frequencies)
+    at_zero -= slope * inference.values
+    np.maximum(at_zero, least, out=at_zero)
+    slope += at_zero
     slope -= 1.0
-    everybody = np.maximum(slope, least, out=slope)
-    return ShareVariance(nobody, everybody, sampling, tabulation.total, step)
+    at_one = np.maximum(slope, least, out=slope)
+    return ShareVariance(at_zero, at_one, sampling, tabulation.total, step)
 
 
 def _step_under_forms(channel: PublishedChannel, sampling: float) -> Floats:
     """Return δ where the records of each form have steps of their own, Σ f δ³/Σ f δ².
 
-    What a normal distribution misses of a sum of steps is its third moment over its second. The
-    farthest step of all may be that of a form which next to nobody has.
+    The error of the normal approximation to a sum of steps is its third moment over its second. The
+    largest step may be that of a form with hardly any rows.
     """
     lengths = [_length(ends, sampling) for ends in channel.inverse.row_ranges()]
     second = sum(f * length**2 for f, length in zip(channel.rows, lengths, strict=True))
@@ -178,8 +173,8 @@ def _step_under_forms(channel: PublishedChannel, sampling: float) -> Floats:
 
 
 def _length(ends: tuple[Floats, Floats], sampling: float) -> Floats:
-    """Return δ from the ends of what a record adds: how much one can change by answering otherwise,
-    or by being someone else."""
+    """Return δ from the range of a row's contributions: its largest change by another answer, or
+    (population) by another person."""
     low, high = ends
     return np.maximum(high, 0.0) - np.minimum(low, 0.0) if sampling else high - low
 
@@ -187,8 +182,8 @@ def _length(ends: tuple[Floats, Floats], sampling: float) -> Floats:
 def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) -> ShareVariance:
     """Return V under published forms.
 
-    From n V comes off what the forms' means E_f differ by. Of one attribute V is closed, quadratic
-    in the share. Of several, E_f follows the share by the regression δ_f of its error on that of
+    n V is less by the spread of the forms' means E_f. Of one attribute V is quadratic in the share,
+    in closed form. Of several, E_f follows the share by the regression δ_f of its error on that of
     the estimate, δ_f = Σ_T (h_f(T) − 1) v_T/Σ_T v_T at the uniform truth, h_f(T) the eigenvalues of
     E_f and v_T = d_T/I_T, and S by β as above, with covariances within forms.
     """
@@ -230,13 +225,13 @@ def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) ->
         steps += fraction * delta**2
     varies = variance > _ROUNDING * np.maximum(square_moment, 1.0)
     beta = np.where(varies, covariance / np.where(varies, variance, 1.0), 1.0)
-    nobody = hat - beta * inference.values - spread
+    at_zero = hat - beta * inference.values - spread
     slope = slope + beta - (1 - sampling)
     square = steps + sampling
     least, _ = cell_variance_range(channel)
-    nobody = np.maximum(nobody, least)
-    everybody = np.maximum(nobody + slope - square, least)
-    return ShareVariance(nobody, everybody, square, n_records, _step_under_forms(channel, sampling))
+    at_zero = np.maximum(at_zero, least)
+    at_one = np.maximum(at_zero + slope - square, least)
+    return ShareVariance(at_zero, at_one, square, n_records, _step_under_forms(channel, sampling))
 
 
 def _followed(channel: PublishedChannel) -> list[float]:
@@ -257,7 +252,7 @@ def _followed(channel: PublishedChannel) -> list[float]:
 
 
 def _own_moments(channel: Channel) -> Floats:
-    # u(x, x): a product over the factors of the channel; 1 on an axis that is released as it is.
+    # u(x, x): a product over the factors of the channel; 1 on an axis that is released unchanged.
     moments = channel.second_moments
     m = len(channel.attributes)
     own = np.full((1,) * m, float(moments.kernel.flat[0]))

@@ -1,4 +1,4 @@
-"""Shares that are known exactly, of a census or a register, and what they do to an estimate.
+"""Estimates with known margins, such as those of a census or a register.
 
 With C the sums that are known, m their values, π̂ the estimate and V its covariance,
 
@@ -21,7 +21,7 @@ from deniable.estimate.tabulate import Floats
 from deniable.numerals import count_text
 
 SUM_TOLERANCE = 1e-3
-"""By so much shares of a margin may miss 1, as they are printed rounded; they are scaled to it."""
+"""Largest distance of a margin's sum from 1, for rounded shares; they are scaled to 1."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def margin_members(
                 n for n, c in zip(margin, strange[0], strict=True) if c not in categories[n]
             )
             raise InputError(
-                f"{known.source}: a category of '{name}' there is none of this release "
+                f"{known.source}: a category of '{name}' is not in this release "
                 f"({', '.join(categories[name])})"
             )
         if missing := [key for key in wanted if key not in table]:
@@ -141,8 +141,8 @@ def margin_members(
         found.append((members.astype(np.float64), np.array([table[key] for key in wanted])))
     if not found:
         raise InputError(
-            f"{known.source}: no known margin is of {', '.join(names)} alone; ask for the "
-            "attributes of one"
+            f"{known.source}: no known margin is of {', '.join(names)} alone; name the "
+            "attributes of a margin"
         )
     return found
 

@@ -1,16 +1,16 @@
-"""How far a few liars can move an estimate: people who send what moves it most.
+"""Leverage of liars: the largest change of an estimate by a few rows that are made up.
 
 A row with the released value y adds ℓ_v(y)/n to the estimate of a cell v, ℓ = Lᵀe_v. Against a row
-that tells nothing, which adds 1/N to each of N cells, a liar can add max_y ℓ_v(y) − 1/N, and
-between the most and the least that a liar can add lies max_y ℓ_v(y) − min_y ℓ_v(y). Of one
-attribute of a categories under one pattern law that is (1 − 1/a)/φ, and 1/φ.
+without information, which adds 1/N to each of N cells, a liar can add max_y ℓ_v(y) − 1/N; the
+range of what liars can add is max_y ℓ_v(y) − min_y ℓ_v(y). Of one attribute of a categories under
+one pattern law these are (1 − 1/a)/φ and 1/φ.
 
-Under forms ℓ is the form's. If forms are *assigned*, a liar has one like everybody, and the mean
-over forms counts; if they can be *chosen*, the worst form does.
+Under forms ℓ is the form's. If forms are *assigned*, leverage is the mean over forms; if
+respondents *choose* them, that of the worst form.
 
-Whatever the mechanism, with forms or without, the range of an assigned liar is at least
+Under every mechanism, with forms or without, the range of an assigned liar is at least
 (e^ε + 1)/(e^ε − 1) for every unbiased linear estimate of a share: within a form
-E[ℓ | x] − E[ℓ | x′] is at most the range of ℓ times the total variation of what x and x′ release,
+E[ℓ | x] − E[ℓ | x′] is at most the range of ℓ times the total variation of the outputs of x and x′,
 which is at most (e^ε − 1)/(e^ε + 1), and its mean over forms is 1 for an x in the cell and an x′
 outside.
 """
@@ -34,11 +34,11 @@ from deniable.mechanism.published import PublishedChannel
 from deniable.numerals import count_text, number_text
 
 LIARS = 0.01
-"""The fraction of rows that are liars': leverage is told in points for one in a hundred."""
+"""Fraction of rows from liars for which leverage is stated."""
 
 UNSEEN = (
-    "What liars did is not found out by this, nor by the test whether forms agree: who answers as "
-    "some population would is never seen."
+    "Neither this nor the test of agreement of forms detects liars: answers that some population "
+    "could give are not distinguishable."
 )
 
 
@@ -72,7 +72,7 @@ def moves(channel: Channel | PublishedChannel) -> Moves:
     for (low, high), one in zip(ranges, maps, strict=True):
         moved = {*one.pattern_axes, *(i for axis in one.matrices for i in one.axes_of(axis))}
         if len(moved) < len(channel.n_categories):
-            # On an axis that is released as it is, a row with another value adds nothing.
+            # On an axis that is released unchanged, a row with another value contributes 0.
             low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         ends.append((low, high))
     lows, highs = ([end[side] for end in ends] for side in (0, 1))
@@ -105,7 +105,7 @@ class LeverageOfLiars(CellTable):
     floor: float
     group: tuple[tuple[str, str], ...] = ()
 
-    def _numbers(self, level: float) -> Mapping[str, NDArray[Any] | None]:  # noqa: ARG002 - no interval
+    def _numbers(self, level: float) -> Mapping[str, NDArray[Any] | None]:  # noqa: ARG002
         columns = {"moved": self.moves.up, "range": self.moves.span}
         if self.forms:
             columns |= {
@@ -118,7 +118,7 @@ class LeverageOfLiars(CellTable):
         }
 
     def caption(self, level: float = 0.95) -> str:  # noqa: ARG002 - as of every answer
-        """Return in a sentence what it is."""
+        """Return a caption."""
         return (
             f"Shares of {', '.join(self.attributes)}{where_text(self.group)}, and how far one "
             f"liar in a hundred can move them: {count_text(self.n_records, 'row')}, of "
@@ -126,18 +126,18 @@ class LeverageOfLiars(CellTable):
         )
 
     def remarks(self) -> list[str]:
-        """Return what has to be known to read the table."""
-        said = (
+        """Return remarks on the table, one sentence each."""
+        least = (
             f"A range is at least {number_text(100 * LIARS * self.floor, 3)} % under every "
             f"mechanism with this "
             "ε of the record."
         )
         if self.forms:
-            said += (
+            least += (
                 " The first two columns hold if forms are assigned; a liar who can choose a form "
                 "moves shares by the last two."
             )
-        return [said, UNSEEN]
+        return [least, UNSEEN]
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain values for strict JSON."""
@@ -173,7 +173,7 @@ class Leverage(Question[LeverageOfLiars]):
         """Return the leverage in one group of rows."""
         if by := self.subgroups(counts.schema):
             raise InputError(
-                f"leverage is not told within subgroups of '{by[0]}', which is an attribute; name "
+                f"leverage is not computed within subgroups of '{by[0]}', an attribute; name "
                 "it among the attributes of the table"
             )
         of = tuple(self.of)

@@ -57,7 +57,7 @@ class Summary(Presented):
 
     @property
     def axis(self) -> str:
-        """What a plot of it shows along its axis."""
+        """Label of a plot's horizontal axis."""
         return self.attribute
 
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
@@ -74,17 +74,17 @@ class Summary(Presented):
         return [dict(self.group) | own | {"level": self.level}]
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what it is, and what it was made from."""
+        """Return a caption."""
         self._check_level(level)
         made = _FROM[self.scores]
         if self.scores == "schema" and self.least is not None:
             made += " and their margins"
         if self.statistic == "mean":
-            what = "Mean"
+            name = "Mean"
         else:
-            what = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
+            name = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
         return (
-            f"{what} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
+            f"{name} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
             + ("; people without a value are left out" if self.left_out is not None else "")
         )
@@ -126,12 +126,11 @@ _FROM = SOURCE_TEXT | {
     "interpolated": "INTERPOLATED, as if values were spread evenly within bins",
     None: "the category that contains it, and with which probability",
 }
-"""What a mean or a quantile was made from, in words."""
+"""Sources of the scores of a mean or a quantile, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _OfOneAttribute(Question[Summary]):
-    # What means and quantiles have in common.
     takes_answered: ClassVar[bool] = True
 
     target: Target = "table"
@@ -162,15 +161,15 @@ class _OfOneAttribute(Question[Summary]):
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(_OfOneAttribute):
-    """What is the mean score of an attribute, for everybody or per subgroup?
+    """Mean score of an attribute, of all rows or per subgroup.
 
     A mean is a linear function of the table, a subgroup's a ratio of two; see
     :mod:`deniable.estimate.inference` for the errors. Of bins without scores, the mean of the
     numbers that were binned is at least that of the lower edges and at most that of the upper ones;
     by scores with margins, at least that of the scores less their margins and at most that of the
     scores plus them. The interval goes from the first less its sampling error to the second plus
-    its own. Each end fails to hold with probability (1 − level)/2 at most, whatever the numbers
-    are, so that the interval holds with probability ``level`` at least. Scores without margins are
+    its own. Each limit fails with probability (1 − level)/2 at most for any numbers, so the
+    interval covers with probability ``level`` at least. Scores without margins are
     taken to be the means of their bins.
 
     Args:
@@ -193,14 +192,14 @@ class Mean(_OfOneAttribute):
         fastest."""
         inference, attribute = self._inference(counts)
         scored = scores_of(attribute, self.scores)
-        asked = inference.answered if self.answered else np.ones(inference.values.shape)
-        known = scored.counted * asked.reshape(len(asked), -1).max(axis=1) > 0
+        included = inference.answered if self.answered else np.ones(inference.values.shape)
+        known = scored.counted * included.reshape(len(included), -1).max(axis=1) > 0
         bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
         z = normal_quantile(self.level)
         summaries = []
-        for group, member, few in _subgroups(inference, asked):
-            below = np.multiply.outer(scored.counted, member) * asked
-            left_out = _left_out(inference, scored.counted, member, asked)
+        for group, member, few in _subgroups(inference, included):
+            below = np.multiply.outer(scored.counted, member) * included
+            left_out = _left_out(inference, scored.counted, member, included)
             least, most, *exact = (
                 inference.ratio(np.multiply.outer(scores, member) * below, below)
                 for scores in (scored.least, scored.most, scored.values)
@@ -229,10 +228,10 @@ class Mean(_OfOneAttribute):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(_OfOneAttribute):
-    """What is a quantile of an ordered attribute, for everybody or per subgroup?
+    """Quantile of an ordered attribute, of all rows or per subgroup.
 
     The cumulative frequencies are estimated without bias, made non-decreasing (isotonic
-    regression), and inverted: the answer is the first category or bin at which they reach
+    regression), and inverted: the result is the first category or bin at which they reach
     ``probability``. The interval (Woodruff 1952) holds the values whose cumulative frequency is not
     significantly different from ``probability``. Records with a missing value are left out.
 
@@ -241,13 +240,13 @@ class Quantile(_OfOneAttribute):
             they were drawn from.
         probability: 0.5 for the median; between 0 and 1.
         interpolate: of bins, take the cumulative frequencies as linear within each and answer by a
-            number. That supposes values spread evenly within a bin, which its interval does not
-            know.
+            number. This assumes values spread evenly within a bin, an error that the interval
+            leaves out.
 
     Raises:
         InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
-            order, the probability is not between 0 and 1, there is nothing to interpolate in, or as
-            :class:`~deniable.estimate.shares.Shares`.
+            order, the probability is not between 0 and 1, there are no bins to interpolate in, or
+            as :class:`~deniable.estimate.shares.Shares`.
     """
 
     probability: float = 0.5
@@ -271,8 +270,8 @@ class Quantile(_OfOneAttribute):
             scale.check_interpolation(attribute)
         z = normal_quantile(self.level)
         summaries = []
-        asked = inference.answered if self.answered else np.ones(inference.values.shape)
-        for group, member, few in _subgroups(inference, asked):
+        included = inference.answered if self.answered else np.ones(inference.values.shape)
+        for group, member, few in _subgroups(inference, included):
             counted = np.multiply.outer(scale.counted, member)
             steps = [
                 inference.ratio(np.multiply.outer(below, member), counted)
@@ -302,20 +301,22 @@ class Quantile(_OfOneAttribute):
                     found["confidence"] = likely[int(middle)]
                     found["bounds"] = scale.bounds(int(low), int(high))
                 found["uncertain"] = bool(few or whole)
-            found["left_out"] = _left_out(inference, scale.counted, member, asked)
+            found["left_out"] = _left_out(inference, scale.counted, member, included)
             found["scores"] = "interpolated" if self.interpolate else None
             found["probability"] = probability
             summaries.append(self._summary("quantile", counts, group, **found))
         return summaries
 
 
-def _left_out(inference: Inference, counted: Floats, member: Floats, asked: Floats) -> float | None:
-    # The share of a subgroup, among those asked about, whose category does not count; an estimate,
-    # which is cut to its range. None if all count.
-    without = np.multiply.outer(1.0 - counted, member) * asked
+def _left_out(
+    inference: Inference, counted: Floats, member: Floats, included: Floats
+) -> float | None:
+    # Estimated share of a subgroup, among those included, whose category does not count, cut to
+    # [0, 1]; None if all count.
+    without = np.multiply.outer(1.0 - counted, member) * included
     if not without.any():
         return None
-    share = inference.ratio(without, np.broadcast_to(member * asked, without.shape)).estimate
+    share = inference.ratio(without, np.broadcast_to(member * included, without.shape)).estimate
     return min(max(share, 0.0), 1.0) if isfinite(share) else None
 
 
@@ -359,8 +360,8 @@ class _Scale:
             )
         if not all(map(isfinite, self._edges)):
             raise InputError(
-                f"attribute '{attribute.name}' has an interval without an end, in which nothing "
-                "can be interpolated; ask for the bin that contains the quantile"
+                f"attribute '{attribute.name}' has an open interval, in which values cannot be "
+                "interpolated; leave `interpolate` out to get the bin that contains the quantile"
             )
 
     def up_to(self) -> Iterator[Floats]:
@@ -388,14 +389,13 @@ class _Scale:
 
 
 def _subgroups(
-    inference: Inference, asked: Floats
+    inference: Inference, included: Floats
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats, bool]]:
-    # Each subgroup's name, after that of the group of rows it lies in; its indicator over the axes
-    # of ``by``; and whether its size is too uncertain to divide by. Not those of people who are
-    # left out, where ``asked`` is 0.
+    # Each subgroup's name, its indicator over the axes of ``by``, and whether its size is too
+    # uncertain to divide by; without subgroups of which ``included`` is 0.
     for names, member in inference.subgroups(1):
-        if not (asked * member).any():
+        if not (included * member).any():
             continue
-        size = inference.linear(member * asked)
+        size = inference.linear(member * included)
         few = bool(names) and size.estimate < UNCERTAIN_ERRORS * size.standard_error
         yield (*inference.counts.group, *names), member, few

@@ -1,6 +1,6 @@
-"""What a question is: it picks and counts rows of a release, and answers from the counts.
+"""The base class of queries, which select and count rows and estimate from the counts.
 
-The questions themselves stand with what answers them: :class:`~deniable.estimate.shares.Shares`,
+Queries are in the modules of their results: :class:`~deniable.estimate.shares.Shares`,
 :class:`~deniable.estimate.ordered.Mean` and :class:`~deniable.estimate.ordered.Quantile`,
 :class:`~deniable.estimate.covariance.Covariance`,
 :class:`~deniable.estimate.independence.Independence`,
@@ -29,10 +29,10 @@ Answer = TypeVar("Answer", bound=Tabular)
 
 @dataclass(frozen=True)
 class Question(ABC, Generic[Answer]):
-    """A question about some attributes, to be asked of a release.
+    """A query of some attributes of a release.
 
-    A new kind of question is a class that says how it answers from counts (:meth:`answer`), and
-    how its answers become plain values (:meth:`to_plain`) if not by their own ``to_plain(level)``.
+    A new query is a subclass with :meth:`answer`, from counts to results, and :meth:`to_plain`
+    unless results have a ``to_plain(level)`` of their own.
 
     Args:
         of: attributes, as a list or one text: ``a`` or ``a,b``, a name with a comma in double
@@ -41,11 +41,11 @@ class Question(ABC, Generic[Answer]):
         where: conditions on kept columns, by which rows are selected.
         weights: kept column with a weight per row; rows without one are left out.
         level: probability that an interval holds.
-        answered: only people who answered: whose true value is the declared missing category in
-            none of the attributes.
+        answered: only respondents whose true value is the declared missing category of none of
+            these attributes.
 
     Raises:
-        InputError: if no attribute is named, or ``answered`` has no meaning here.
+        InputError: if no attribute is named, or the query does not take ``answered``.
     """
 
     takes_answered: ClassVar[bool] = False
@@ -76,23 +76,23 @@ class Question(ABC, Generic[Answer]):
         if self.weights is not None and not self.takes_weights:
             raise InputError(f"{type(self).__name__} takes no weights; leave them out")
         if not (self.of or self.of_all):
-            raise InputError("no attribute is named whose shares are wanted; name one or more")
+            raise InputError("no attribute is named; name one or more in `of`")
 
     @abstractmethod
     def answer(self, counts: Counts) -> Sequence[Answer]:
-        """Return the answers for one group of rows."""
+        """Return the results for one group of rows."""
 
     def to_plain(self, answers: Sequence[Answer]) -> dict[str, Any]:
         """Return one answer as plain values for strict JSON, and several under ``groups``."""
         return one_or_groups([cast(Any, answer).to_plain(self.level) for answer in answers])
 
     def ask(self, release: Release) -> Answers[Answer]:
-        """Return the answers for every group of rows, in the order of the groups' values."""
+        """Return the results for every group of rows, in the order of the groups' values."""
         (answers,) = ask_together([self], release)
         return answers
 
     def selection(self, counts: Counts) -> Selection:
-        """Return which rows, and which people, the answers are about."""
+        """Return the selection of rows and respondents."""
         if not self.answered:
             return counts.selection
         schema = counts.schema
@@ -100,8 +100,7 @@ class Question(ABC, Generic[Answer]):
         missing = [n for n in names if schema.variable(n).attribute.missing is not None]
         if not missing:
             raise InputError(
-                f"none of {', '.join(names)} has a declared missing category, so `answered` leaves "
-                "nobody out"
+                f"none of {', '.join(names)} has a declared missing category; leave `answered` out"
             )
         return replace(counts.selection, answered=tuple(missing))
 
@@ -110,19 +109,19 @@ class Question(ABC, Generic[Answer]):
         return [name for name in self.by if name in schema.names or name in schema.columns]
 
 
-def refuse_randomized_groups(schema: Schema, by: Sequence[str], what: str) -> None:
-    """Refuse groups of rows by a column that is randomized, where subgroups are not told."""
+def refuse_randomized_groups(schema: Schema, by: Sequence[str], subject: str) -> None:
+    """Raise if a name is not a kept column."""
     for name in by:
         if name not in schema.keep:
             schema.variables([name])
             raise InputError(
-                f"{what} not tested within subgroups of '{name}', which is randomized; group by a "
-                "column released as it is"
+                f"{subject} not tested within subgroups of '{name}', which is randomized; group by "
+                "a kept column"
             )
 
 
 def ask_together(questions: Sequence[Question[Answer]], release: Release) -> list[Answers[Answer]]:
-    """Return the answers of several questions about the same rows, which are read once.
+    """Return the results of several queries of the same rows, which are read once.
 
     Examples:
         >>> import deniable, pyarrow
@@ -155,5 +154,5 @@ def ask_together(questions: Sequence[Question[Answer]], release: Release) -> lis
 
 
 def one_or_groups(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the plain values of one answer as such, and those of several under ``groups``."""
+    """Return the plain values of one result, or those of several under ``groups``."""
     return answers[0] if len(answers) == 1 else {"groups": list(answers)}

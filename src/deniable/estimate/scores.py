@@ -1,8 +1,7 @@
-"""Which numbers stand for categories in a mean or a covariance, and whose they are.
+"""Scores of categories for means and covariances, and their sources.
 
-Of a binned attribute only the bin of each value was randomized. What is averaged is then the mean
-that the schema states of each bin, or what the analyst gives; or, where neither says anything, all
-that is known is between which edges each value lies.
+Of a binned attribute only the bin of each value was randomized. Its scores are the means of bins in
+the schema, or those that the analyst gives; without either, only the edges of bins are known.
 """
 
 from collections.abc import Sequence
@@ -20,28 +19,27 @@ Scores = Sequence[float] | Literal["middle"] | None
 else the edges of bins."""
 
 ScoreSource = Literal["schema", "given", "middle", "edges"]
-"""Where scores are from: ``edges`` if nothing says more than between which edges a value lies."""
+"""Sources of scores; ``edges`` if there are none for bins."""
 
 
 SOURCE_TEXT: dict[ScoreSource, str] = {
     "schema": "by the scores of the schema",
     "given": "by the scores given",
-    "middle": "by the MIDDLES of bins, which are not the means of what is in them",
+    "middle": "by the MIDDLES of bins, which are not the means of the values in them",
     "edges": "only the bin of each value is known, so the mean is given by its least and its "
     "largest possible value",
 }
-"""Where scores are from, in words."""
+"""Sources of scores, in words."""
 
 
 @dataclass(frozen=True)
 class CategoryScores:
-    """The numbers that stand for an attribute's categories.
+    """Scores of an attribute's categories.
 
-    ``values``: the number of each category, shape (a,); None if only ``edges`` are known. 0 where a
-    category does not count. ``least, most``: what the mean of each category is at least and at
-    most, shape (a,): the edges of bins, or scores less and plus their margins; the scores
-    themselves without these. ``counted``: 1 where the category counts, 0 for missing values without
-    a score, shape (a,).
+    ``values``: the score of each category, shape (a,); None if only ``edges`` are known. 0 where a
+    category does not count. ``least, most``: bounds on the mean of each category, shape (a,): the
+    edges of bins, or scores less and plus their margins, if any. ``counted``: 1 where the category
+    counts, 0 for missing values without a score, shape (a,).
     """
 
     source: ScoreSource
@@ -52,7 +50,7 @@ class CategoryScores:
 
 
 def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
-    """Return the numbers that stand for an attribute's categories.
+    """Return the scores of an attribute's categories.
 
     >>> hours = Attribute("hours", bins=(0, 20, 40), missing="?")
     >>> scored = scores_of(hours)
@@ -83,8 +81,8 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
     least, most = _ends(bounds, 0), _ends(bounds, 1)
     if not np.all(np.isfinite([least, most])):
         raise InputError(
-            f"attribute '{attribute.name}' has an interval without an end, so nothing is known of "
-            "its mean; give one score per interval, here or as scores = [...] in the schema"
+            f"attribute '{attribute.name}' has an open interval, whose mean has no bounds; "
+            "give one score per interval, here or as scores = [...] in the schema"
         )
     return CategoryScores("edges", None, least, most, _counted(bounds))
 
@@ -98,7 +96,7 @@ def single_scores(
     if scored.values is None:
         raise InputError(
             f"'{attribute.name}' has bins and no scores; give one number per category, here or as "
-            "scores = [...] in the schema, or ask for the middles of the bins by the score 'middle'"
+            "scores = [...] in the schema, or use the middles of the bins with the score 'middle'"
         )
     if not (answered or scored.counted.all()):
         raise InputError(

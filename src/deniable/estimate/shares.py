@@ -1,4 +1,4 @@
-"""From counts of released records to estimated shares with error bars."""
+"""Estimated shares and joint tables with standard errors and intervals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -39,18 +39,20 @@ MAX_COVARIANCES = 1000
 class Estimate(CellTable):
     """An estimated table: frequencies of combinations of categories, or shares within subgroups.
 
-    Standard errors and intervals are always those of the unbiased inversion estimate, whatever the
-    method: EM and projection are pulled to the simplex, are biased, and have no error formula. So
-    the estimate of ``em`` or ``projected`` may lie outside its interval.
+    Rows of :meth:`table` have a category per attribute, ``estimate``, ``standard_error``, ``low``,
+    ``high``, ``uncertain`` and ``count``, the estimated number of rows (or sum of weights).
+
+    Standard errors and intervals are those of the unbiased inversion estimate under every method:
+    EM and projection are biased and have no error formula. So the estimate of ``em`` or
+    ``projected`` may lie outside its interval.
 
     Intervals are of one of two kinds, see ``interval_method``. ``score``, for unweighted joint
     tables: the shares between 0 and 1 that do not make the estimate surprising
-    (:mod:`deniable.estimate.intervals`). They are not centred on the estimate, and hold the truth
-    about as often as they say, or more often, in cells of a few records too. ``normal``, the
-    estimate and so many standard errors to either side: with weights, over strata with mechanisms
-    of their own, for shares within subgroups (``by``), and for some parts of a merged attribute
-    that has a response matrix. They are cut to 0 … 1, where the truth is, and in cells of a few
-    records hold it too rarely.
+    (:mod:`deniable.estimate.intervals`). They are not centred on the estimate, and cover at about
+    their level or above, in cells of a few rows too. ``normal``, the estimate plus and minus a
+    multiple of the standard error: with weights, over strata with mechanisms of their own, for
+    shares within subgroups (``by``), and for some parts of a merged attribute that has a response
+    matrix. They are cut to [0, 1], and cover too rarely in cells of a few rows.
 
     Args:
         attributes: names, in the order of the axes; those of ``by`` come last.
@@ -72,15 +74,14 @@ class Estimate(CellTable):
             above zero; or the estimate is more than two above one, or two of its standard errors
             are above 0.1.
         converged: False if EM stopped before it could certify the optimum; True otherwise.
-        group: columns released as they are and the values that the rows were selected by.
+        group: kept columns and the values by which rows were selected.
         total: sum of the rows' weights; their number if unweighted. Shares times it are counts.
-        counts: how many rows (or what sum of their weights) each cell stands for.
-        inference: what covariances and intervals are made from.
-        level: of the intervals, unless another is asked for.
+        counts: estimated number of rows (or sum of weights) per cell.
+        inference: source of covariances and intervals.
+        level: default level of the intervals.
         known: margins that were known exactly and are held, in words.
-        covariances: of the cells where margins are held, or of those who answered, shape (cells,
-            cells).
-        answered: whether it is of those who answered only.
+        covariances: of the cells, with ``known`` or ``answered``, shape (cells, cells).
+        answered: whether only respondents with a value are counted.
 
     Examples:
         >>> import deniable, pandas
@@ -142,9 +143,9 @@ class Estimate(CellTable):
         """Return the ends of each cell's interval.
 
         Each covers its own cell with probability about ``level`` or more; not all cells at once. A
-        score interval holds the share that is nearest to the unbiased estimate. If that is so far
-        outside of 0 to 1 that no share explains it at this level, it is all that the interval
-        holds; this says nothing about how exact the estimate is.
+        score interval contains the share nearest to the unbiased estimate, and only that share if
+        the estimate is too far outside [0, 1] for this level; its width is then no measure of
+        error.
 
         Raises:
             InputError: if the level is not between 0 and 1.
@@ -161,8 +162,8 @@ class Estimate(CellTable):
         in the order of :meth:`cells`.
 
         Shares of subgroups by the delta method; NaN where a subgroup's estimated size is not
-        positive. The diagonal is ``standard_error`` squared, but where noise has made that
-        impossible, and it was limited to what can be.
+        positive. The diagonal is ``standard_error`` squared, except where that was limited to its
+        possible range.
 
         Raises:
             InputError: if there are more than 1,000 cells.
@@ -173,7 +174,7 @@ class Estimate(CellTable):
         cells = self.unbiased.size
         if cells > MAX_COVARIANCES:
             raise InputError(
-                f"the covariances of {cells} cells are {cells**2} numbers; ask for fewer attributes"
+                f"the covariances of {cells} cells are {cells**2} numbers; name fewer attributes"
             )
         shape = self.unbiased.shape
         weights = np.eye(cells).reshape(cells, *shape)
@@ -195,7 +196,7 @@ class Estimate(CellTable):
         return replace(found, readable=int((~self.uncertain).sum()))
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what the shares are of, and how they were made."""
+        """Return a caption."""
         level = self._level(level)
         what = ", ".join(name for name in self.attributes if name not in self.by)
         text = f"Shares of {what}"
@@ -215,7 +216,7 @@ class Estimate(CellTable):
         return zip(indices, product(*self.categories), strict=True)
 
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
-        """Return plain values for strict JSON: what cannot be estimated is None, never NaN.
+        """Return plain values for strict JSON; estimates that are undefined are None.
 
         Raises:
             InputError: if the level is not between 0 and 1.
@@ -257,7 +258,7 @@ class Estimate(CellTable):
 
 @dataclass(frozen=True, kw_only=True)
 class Shares(Question[Estimate]):
-    """How frequent are the combinations of some attributes' categories, in all or by subgroup?
+    """Shares of combinations of categories, of all rows or within subgroups.
 
     Within subgroups every cell is P(of | by), the ratio of two estimates. Randomized attributes may
     form them; selecting *rows* by these may not be.
@@ -271,8 +272,7 @@ class Shares(Question[Estimate]):
 
     Raises:
         InputError: from :meth:`answer`, if an attribute is unknown or named twice, the counts have
-            another shape, the method or target is unknown, or the randomization has wiped out what
-            is wanted.
+            another shape, the method or target is unknown, or an attenuation is 0.
     """
 
     takes_answered: ClassVar[bool] = True
@@ -285,7 +285,7 @@ class Shares(Question[Estimate]):
         super().__post_init__()
         object.__setattr__(self, "known", margins_of(self.known))
         if self.answered and self.known is not None:
-            raise InputError("`known` margins are of everybody, not of those who answered")
+            raise InputError("`known` margins are of all respondents; leave `answered` out")
 
     def answer(self, counts: Counts) -> list[Estimate]:
         """Return the table of one group of rows."""
@@ -362,7 +362,7 @@ class Shares(Question[Estimate]):
 
 
 def _of_answered(estimate: Estimate, inference: Inference, n_of: int) -> Estimate:
-    """Return shares among those who answered: ratios, with the errors of ratios.
+    """Return shares among respondents with a value: ratios, with the errors of ratios.
 
     ``n_of``: the axes whose shares are wanted; the others are those of the subgroups.
     """

@@ -48,7 +48,7 @@ def maximum_likelihood(
     log-likelihood is 0.5 lower; the default of 0.1 is inside the noise.)
 
     Plain EM crawls where entries go to zero, so every two steps are extrapolated (SQUAREM, Varadhan
-    and Roland 2008), in ln p, where such entries move by equal steps and nothing turns negative.
+    and Roland 2008), in ln p, where such entries move by equal steps and none turns negative.
     An extrapolation that would lower the likelihood is dropped: the likelihood never falls.
 
     ``frequencies``: θ, the released table's frequencies, shape of the outputs. ``tolerance``: of

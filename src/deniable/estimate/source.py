@@ -1,4 +1,4 @@
-"""What a question is asked of: released rows, or counts of them, and what randomized them."""
+"""Releases: released rows, or counts of them, and the mechanisms that randomized them."""
 
 import warnings
 from collections import Counter
@@ -33,7 +33,7 @@ from deniable.tables.selection import Where
 
 @dataclass(frozen=True)
 class Release:
-    """Released rows, or counts of them, and what randomized them."""
+    """Released rows, or counts of them, with the mechanisms of their strata."""
 
     strata: Strata
     rows: Any = None
@@ -108,7 +108,7 @@ class Release:
         """Return attributes' codes and kept columns of rows, see
         :func:`~deniable.estimate.counting.read_rows`."""
         if self.counts is not None:
-            raise InputError("this needs the released rows; counts of them do not say enough")
+            raise InputError("this query needs the released rows, not counts of them")
         return read_rows(
             self.rows,
             self.strata,
@@ -120,7 +120,7 @@ class Release:
         )
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
-        """Return released codes as they are, of those attributes of which there are columns."""
+        """Return the first rows' released codes of those attributes that have columns."""
         if self.counts is not None:
             return first_rows(self.counts, self.strata, names, most, count="count")
         return first_rows(self.rows, self.strata, names, most)
@@ -131,7 +131,7 @@ class Release:
         warnings.warn(
             f"the table has {n_records:,} of the {self.n_released:,} rows that were released: if "
             "they were selected by a randomized column, the rows that show a value are not the "
-            "people who have it, and estimates from them are wrong; ask for subgroups instead",
+            "people who have it, and estimates from them are wrong; use subgroups (by) instead",
             Notice,
             stacklevel=2,
         )
@@ -145,7 +145,7 @@ def open_release(
     show_values: bool = False,
     n_released: int | None = None,
 ) -> Release:
-    """Find what a question is asked of."""
+    """Return a release from a folder, a file or a dataframe."""
     if isinstance(mechanism, Strata):
         known = counts is None and _has_forms(mechanism)
         return Release(mechanism, source, counts, show_values, n_released, identified=known)
@@ -155,11 +155,9 @@ def open_release(
     if is_file and not files_of(source) and not Path(source).exists():
         raise InputError(f"{source}: there is no such file or folder")
     if folder is not None and mechanism is not None and not (folder / "record.json").exists():
-        folder = None  # of parts, and the mechanism is beside them
+        folder = None  # of parts, next to their mechanism
     if mechanism is None and folder is None:
-        raise InputError(
-            "name a folder made by share, or say with `plan` what randomized the table"
-        )
+        raise InputError("name a folder made by share, or the table's mechanism with `plan`")
     stated = mechanism or folder or Path()
     strata = read_designs(stated).strata
     file = Path(stated)
@@ -198,8 +196,8 @@ def _is_listed(file: Any, record: Mapping[str, Any]) -> bool:
 
 
 def layout_of(strata: Strata, numeric: Sequence[str] = ()) -> tuple[Column, ...]:
-    """Return the columns that a release consists of, in the schema's order: the attributes, what is
-    kept, the numbers that are pulled towards their mean, and the form."""
+    """Return the columns of a release in the schema's order: attributes, kept columns, numbers
+    that are pulled towards their mean, and the form."""
     forms = next(iter(strata.mechanisms.values())).forms
     return text_columns(
         strata.schema.attributes,

@@ -1,8 +1,8 @@
 """Counts of released records: of one stratum, and of a whole table.
 
-What strata were randomized by is known of every record, because the column that forms them is
-released as it is. With π_h the true table of stratum h and W_h its fraction of the weight,
-π = Σ_h W_h π_h; every estimate is such a sum, of one term if the table is not divided.
+The stratum of every row is known, because the column that forms strata is released unchanged. With
+π_h the true table of stratum h and W_h its fraction of the weight, π = Σ_h W_h π_h; every estimate
+is such a sum, of one term if the table is not divided.
 
 Why sums over records become sums over strata: docs/proofs/estimation.md, Theorem 5.
 """
@@ -23,7 +23,7 @@ from deniable.tables.selection import Selection
 Floats = NDArray[np.float64]
 
 MAX_CELLS = 1 << 28
-"""Above this one table alone takes 2 GiB, and estimation holds several."""
+"""Most cells: one table then takes 2 GiB, and estimation needs several."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Tabulation:
 
     @property
     def n_effective(self) -> float:
-        """(Σw)²/Σw²: the number of equally weighted records that is worth as much."""
+        """(Σw)²/Σw², the effective number of records."""
         if self.squares is None:
             return self.total
         return float(self.total**2 / self.squares.sum())
@@ -160,7 +160,7 @@ def refuse_randomized(schema: Schema, columns: Sequence[str]) -> None:
         raise InputError(
             f"rows cannot be selected by '{name}': its values are randomized, so the rows that "
             "show a value are not the people who have it, and estimates from them would be wrong; "
-            f"ask for subgroups instead (by '{name}')"
+            f"use subgroups instead (by '{name}')"
         )
 
 
@@ -176,7 +176,7 @@ class Tabulator:
         if self._cells > MAX_CELLS:
             raise InputError(
                 f"a joint table of these attributes has {self._cells} cells, more than "
-                f"{MAX_CELLS}; ask for fewer attributes"
+                f"{MAX_CELLS}; name fewer attributes"
             )
         self._counts = np.zeros(self._cells)
         self._squares = np.zeros(self._cells) if weighted else None
@@ -194,8 +194,8 @@ class Tabulator:
 
         ``columns``: one array of codes per attribute, in the table's order, shape (n,).
         ``weights``: one weight per row, not negative, shape (n,); given if and only if the
-        tabulator was made for weights. ``records``: how many records each row stands for, shape
-        (n,), if they were counted before; its weight is then the sum of theirs. ``squares``: the
+        tabulator was made for weights. ``records``: number of records per row, shape (n,), if
+        they were counted before; its weight is then the sum of theirs. ``squares``: the
         sums of the squares of their weights, shape (n,), if so.
         """
         cells = np.zeros(len(columns[0]), dtype=np.int64)
@@ -232,6 +232,6 @@ class Tabulator:
         totals[occurring] += np.bincount(place, weights, minlength=len(occurring))
 
     def tabulation(self) -> Tabulation:
-        """Return what has been counted so far."""
+        """Return the counts of all batches so far."""
         squares = None if self._squares is None else self._squares.reshape(self.n_outputs).copy()
         return Tabulation(self._counts.reshape(self.n_outputs).copy(), squares, self._n_records)

@@ -14,12 +14,11 @@ among the others only: π⁰ = α̂β̂ᵀ there, and π̂ elsewhere.
 
 If the status is kept and one pattern law made the attribute, θ⁰ is the product of the *released*
 margins and ℓ is linear in the released score, so Z is the usual test of the released genotypes,
-with their own variance: E[s(y) | x] = φ s(x) + const. If the status is randomized too, ℓ undoes
-what the law does to the pair (φ_ij in place of φ_i φ_j).
+with their own variance: E[s(y) | x] = φ s(x) + const. If the status is randomized too, ℓ inverts
+the law on the pair (φ_ij in place of φ_i φ_j).
 
-Under forms the number of rows of each form is known: what a form's rows add in the mean is no error
-and is taken off; with the status kept off ℓ itself, so that cases and controls are compared within
-forms.
+Under forms the variance is taken within forms, whose numbers of rows are known; if the status is
+kept, ℓ itself is centred within forms, so that cases and controls are compared within forms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -113,7 +112,7 @@ class TrendTests(Presented):
         return rows
 
     def caption(self, level: float = 0.95) -> str:
-        """Return in a sentence what was tested."""
+        """Return a caption."""
         first, second = self.compared
         return (
             f"Trend against {self.status}{where_text(self.group)}: mean score of '{first}' less "
@@ -123,7 +122,7 @@ class TrendTests(Presented):
         )
 
     def remarks(self) -> list[str]:
-        """Return what has to be known to read the table."""
+        """Return remarks on the table, one sentence each."""
         return [f"Not tested: '{name}': {why}." for name, why in self.untested]
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
@@ -142,7 +141,7 @@ class TrendTests(Presented):
 
 @dataclass(frozen=True)
 class Trend(Question[TrendTests]):
-    """Do the scores of some attributes go with a status of two values?
+    """Tests of association between scores of attributes and a status of two values.
 
     Args:
         of: the attributes with scores; none for all of the schema but the status. Of several those
@@ -286,7 +285,7 @@ class _Pair:
     """Released rows by an attribute and the status, and the maps between them and the true table.
 
     ``frequencies``: θ, the outputs' shape; the last axis is the status if that is kept. ``kept``:
-    whether the last axis is a status that is carried along as it is.
+    whether the last axis is a kept status.
     """
 
     frequencies: Floats
@@ -297,7 +296,7 @@ class _Pair:
 
     @classmethod
     def of(cls, mechanism: Mechanism, name: str, status: str, table: Floats, kept: bool) -> "_Pair":
-        """Return what is known of an attribute and the status from counts of rows."""
+        """Return the pair of an attribute and the status from counts of rows."""
         names = (name,) if kept else (name, status)
         channel = channel_of(mechanism, names, table.sum(axis=-1) if kept else table)
         n = float(table.sum())
@@ -325,7 +324,7 @@ class _Pair:
         away = counts * (scores - float(scores @ first) / total)[:, None]
         apart = status - share
         influence = self._influence(away, apart, counts)
-        # To first order; total is 1 but for what does not count.
+        # To first order; total is 1 less the share that does not count.
         null = np.outer(first, second) / total + (1 - counts) * table
         expected = self.frequencies if self.forward is None else self.forward.apply(null)
         variance = variance_within(influence, expected, self.inverse)
@@ -341,7 +340,7 @@ class _Pair:
         return TrendTest(name, round(self.n), difference, error, z)
 
     def _influence(self, away: Floats, apart: Floats, counts: Floats) -> Floats:
-        """Return ℓ, what a released row adds to n U."""
+        """Return ℓ, the contribution of a released row to n U."""
         if not self.kept:
             return self._image(away * apart)
         along = self._image(away)
@@ -373,10 +372,11 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
 def variance_within(
     influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap
 ) -> float:
-    """Return the variance of what a released row adds to a linear function, within forms if any.
+    """Return the variance of a released row's contribution to a linear function, within forms if
+    any.
 
-    ``influence``: what each released value adds, shape of the outputs. ``frequencies``: of the
-    released values, the same shape.
+    ``influence``: contribution of each released value, shape of the outputs. ``frequencies``: of
+    the released values, the same shape.
     """
     flat = frequencies.ravel()
     centred = less_mean(influence.reshape(1, -1), flat, inverse)

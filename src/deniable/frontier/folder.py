@@ -163,7 +163,7 @@ def _about(frontier: Frontier) -> dict[str, Any]:
 def _x_label(request: Request) -> str:
     if request.local:
         return "ε in nats (local differential privacy)"
-    return "privacy: how often the best guess of an answer is wrong"
+    return "privacy: error rate of the best guess from an answer"
 
 
 def _title(request: Request) -> str:

@@ -151,7 +151,7 @@ def measured(
 class Frontier:
     """Rows, matrices and bounds.
 
-    ``matrices``: of the rows, M[y, x] = Pr[y | x], shape (m, n); None where there is none.
+    ``matrices``: of the rows, M[y, x] = Pr[y | x], shape (m, n), or None.
     """
 
     request: Request
@@ -269,7 +269,7 @@ class _Tracing:
         known = (
             f"At these levels the least error is at most {number_text(100.0 * gap, 2)} % above it."
             if math.isfinite(gap)
-            else "How far it is below the least error is not known."
+            else "Its distance below the least error is not known."
         )
         self.notes.append(
             f"Beyond {MAX_EXACT_CATEGORIES} categories, and there are {self.n}, the bound shown is "

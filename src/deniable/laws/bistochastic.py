@@ -1,4 +1,4 @@
-"""Bistochastic response matrices, checked, and held in integers that are bistochastic exactly."""
+"""Bistochastic response matrices: checks, and integers that are bistochastic exactly."""
 
 import math
 
@@ -9,7 +9,7 @@ from deniable.errors import InputError
 from deniable.laws.matrix import MatrixChannel
 
 SUM_TOLERANCE = 1e-9
-"""How far from 1 a row or column may add up: a matrix written with ten digits passes."""
+"""Tolerance of row and column sums: a matrix written with ten digits passes."""
 
 _MOST_CHANGE = 1e-6
 """The most by which an entry may have to be changed to make the sums exact, as a part of it: a
@@ -41,12 +41,12 @@ def check_bistochastic(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
             f"{values[row, column]:g}; every entry must be above 0, or some answer would rule out "
             "a category"
         )
-    for axis, what in ((1, "row"), (0, "column")):
+    for axis, name in ((1, "row"), (0, "column")):
         sums = values.sum(axis=axis)
         worst = int(np.argmax(np.abs(sums - 1)))
         if abs(sums[worst] - 1) > SUM_TOLERANCE:
             raise InputError(
-                f"{what} {worst + 1} of the bistochastic matrix adds up to {sums[worst]:.12g}, "
+                f"{name} {worst + 1} of the bistochastic matrix adds up to {sums[worst]:.12g}, "
                 "not 1"
             )
     return values
@@ -67,14 +67,9 @@ def bistochastic_channel(matrix: NDArray[np.float64]) -> MatrixChannel:
 def exact_weights(matrix: NDArray[np.float64]) -> tuple[int, list[list[int]]]:
     """Return integers near 2^bits times a bistochastic matrix, with exactly equal sums.
 
-    Every entry first keeps its 53 bits. Then row i lacks r_i and column j lacks c_j (of either
-    sign), and as Σ r = Σ c there is exactly one way to make this up with the 2r − 1 entries of a
-    spanning tree of rows and columns: an entry takes what one side of its edge lacks. A spanning
-    tree of the largest entries is taken. Every other entry between the two sides of its edge is
-    then no larger than the edge's own, and what one side lacks is the rounding error of just these
-    entries (those inside a side count in a row and in a column, and cancel), when both sides hold
-    as many rows as columns; otherwise one of these entries is at least 1/r². So a change is
-    small relative to the entry changed, however small that is.
+    Every entry first keeps its 53 bits. The missing parts of row and column sums are then added to
+    the 2r − 1 entries of a spanning tree of rows and columns, which determine them uniquely. With
+    the largest entries as the tree, every change is small relative to the entry changed.
 
     ``matrix``: positive, sums near 1, shape (r, r).
     """

@@ -1,7 +1,7 @@
-"""A table of answers to many questions that are alike, by how many of them are changed.
+"""A table of answers to many equal questions, by the number of changed answers.
 
-It takes m + 1 weights where a pattern table takes 2^m: a form can ask a hundred questions of one
-kind (docs/proofs/forms.md, section 1).
+It has m + 1 weights where a pattern table has 2^m, so that a form can include a hundred attributes
+of one kind (docs/proofs/forms.md, section 1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from deniable.laws.plain import MOST_BITS
 from deniable.laws.score import ScoreTable, output_counts
 
 _SPARE_BITS = 128
-"""Bits of the least weight, of which what rounding leaves over is then at most 2^−128."""
+"""Bits of the least weight, which limit the rounding remainder to 2^−128."""
 
 
 class CountTable(ScoreTable):
@@ -51,8 +51,8 @@ class CountTable(ScoreTable):
             MOST_BITS, int(log2(a) * m + log2(max(densities) / min(densities))) + _SPARE_BITS
         )
         weights = [(each << bits) // total for each in exact]
-        # What is left over is less than one for each of the answers, and a weight is 2^_SPARE_BITS
-        # and more. It goes to the most numerous answers as far as there is one for each.
+        # The remainder is less than one for each of the answers, and a weight is 2^_SPARE_BITS
+        # or more. It is added to the most numerous answers as far as it suffices for each.
         left = (1 << bits) - sum(n * each for n, each in zip(outputs, weights, strict=True))
         for c in sorted(range(m + 1), key=outputs.__getitem__, reverse=True):
             more, left = divmod(left, outputs[c])
@@ -66,11 +66,13 @@ class CountTable(ScoreTable):
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """Weights of one set of answers by how many are changed, shape (m + 1,)."""
+        """Weights of one set of answers by the number of changes, shape (m + 1,)."""
         return self.densities
 
     def projected(self, subset: Sequence[int]) -> PatternTable:
         """Return the pattern table of some of the answers, few enough for one."""
+        if not subset:
+            return PatternTable((), self.bits, (1 << self.bits,))
         sizes, costs = self.n_categories[: len(subset)], self.costs[: len(subset)]
         own = ScoreTable(sizes, costs, tuple(self.seen(subset)))
         return PatternTable(sizes, self.bits, own.pattern_weights())

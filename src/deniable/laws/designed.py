@@ -1,4 +1,4 @@
-"""A response matrix that was designed for a prior, and what it promises if that prior is true."""
+"""A response matrix designed for a prior, and its guessing probabilities under that prior."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from deniable.laws.matrix import MatrixChannel
 from deniable.laws.plain import Bits, Decimal, HexInteger, PlainLaw
 
 _SUM_TOLERANCE = 1e-9
-"""How far from 1 the prior may add up: one that is written with ten digits passes."""
+"""Tolerance of the prior's sum: a prior written with ten digits passes."""
 
 _ROUNDED = 1e-14
 """Largest distance of a rounded share from its multiple: errors of floating point only."""
 
 
 class PlainDesigned(PlainLaw, tag="designed matrix", omit_defaults=True):
-    """The record of such a law."""
+    """The record of the law."""
 
     bits: Bits
     weights: list[list[HexInteger]]
@@ -35,12 +35,12 @@ class PlainDesigned(PlainLaw, tag="designed matrix", omit_defaults=True):
 class DesignedChannel(MatrixChannel):
     """One attribute with a response matrix and the prior it was designed for.
 
-    Its ε may be unbounded. What holds instead is a limit on how well a category can be guessed from
-    an answer, if people are distributed like the prior (Huang and Du, equations (8) and (9)). The
-    estimate has its least variance there, too (:meth:`left_inverse`).
+    Its ε may be unbounded. Instead the success of guesses from an answer is limited, if people are
+    distributed like the prior (Huang and Du, equations (8) and (9)). The estimate has its least
+    variance there, too (:meth:`left_inverse`).
 
     ``weights``: input x gives output y with probability ``weights[y][x] / 2**bits``; shape (m, a).
-    ``prior``: the distribution that the matrix was designed for, shape (a,); taken as the exact
+    ``prior``: the distribution that the matrix was designed for, shape (a,): the exact
     values of the floats, divided by their sum.
 
     >>> law = DesignedChannel((2,), 2, ((4, 1), (0, 3)), prior=(0.5, 0.5))
@@ -87,7 +87,7 @@ class DesignedChannel(MatrixChannel):
         return cls(plain.n_categories, plain.bits, plain.weights, tuple(prior), source, steps)
 
     def left_inverse(self) -> NDArray[np.float64]:
-        """Return L with L·M = 1, shape (a, m): unbiased whatever the truth is.
+        """Return L with L·M = 1, shape (a, m): unbiased for any truth.
 
         Square matrices have one inverse. With more outputs than categories it is the one of least
         variance if the truth is the prior, L = J⁻¹ Mᵀ diag(1/r), J = Mᵀ diag(1/r) M, r = M·prior
@@ -108,11 +108,11 @@ class DesignedChannel(MatrixChannel):
     def guesses(
         self, guessed: Sequence[int] | None = None, known: Sequence[int] | None = None
     ) -> Guesses:
-        """Return how well values can be guessed if people are distributed as the prior.
+        """Return the success of guesses if people are distributed as the prior.
 
-        ``guessed``: for every category, the value that is to be guessed, shape (a,); by default the
-        category itself. ``known``: for every category, the value that is known beforehand, shape
-        (a,); by default nothing is known.
+        ``guessed``: the value to guess of every category, shape (a,); by default the category
+        itself. ``known``: the value known beforehand of every category, shape (a,); by default
+        none.
 
         Source: Huang and Du: ``after``, Σ_y max_x M[y, x] p(x), is one minus the privacy of their
         equation (8); ``worst_posterior`` is equation (9).

@@ -1,8 +1,7 @@
 """Entropies of responses, in bits.
 
-Source: Ruiz, "λ-randomization", section 2.2: a response matrix has one distribution of answers per
-category; its entropy rate is the average of their entropies over categories that are equally
-likely, which for a bistochastic matrix is its stationary law.
+Source: Ruiz, "λ-randomization", section 2.2. The entropy rate of a response matrix is the mean
+entropy of its answers over equally likely categories.
 
 The proofs are in docs/proofs/lambda.md, Theorem 4.
 """
@@ -18,11 +17,11 @@ from deniable.laws.transforms import kernel_of
 
 
 class NotComputedError(Exception):
-    """A law's entropy is not computed; the message says why."""
+    """A law's entropy is not computed; the message has the reason."""
 
 
 def entropy_rate(matrix: NDArray[np.float64]) -> float:
-    """Return the average entropy in bits of what is answered to each category.
+    """Return the mean entropy of the answers over categories, in bits.
 
     ``matrix``: ``matrix[y, x]`` = Pr[output y | input x], shape (m, r).
 
@@ -40,7 +39,7 @@ def entropy_rate(matrix: NDArray[np.float64]) -> float:
 
 
 def response_entropy(n_categories: int, keep_weight: float, change_weight: float) -> float:
-    """Return the entropy in bits of a value that is kept, or else uniform among the others.
+    """Return the entropy in bits of a value that is unchanged, or else uniform among the others.
 
     >>> response_entropy(2, 3, 3)
     1.0
@@ -53,7 +52,7 @@ def response_entropy(n_categories: int, keep_weight: float, change_weight: float
     ):
         if not weight:
             continue
-        # Integers of any size divide, and have logarithms, without being made floats first.
+        # Integers of any size divide, and have logarithms, without conversion to float.
         near_one = 2 * weight > total
         log = math.log1p(-rest / total) / math.log(2) if near_one else log2_quotient(weight, total)
         entropy += weight / total * (math.log2(ways) - log)
@@ -70,8 +69,8 @@ def pattern_entropy(
     n_categories: tuple[int, ...],
     complements: NDArray[np.float64] | None = None,
 ) -> float:
-    """Return the entropy in bits of a pattern law's answers: that of which attributes change, and
-    of the values they change to, H(q) + Σ_S q(S) log₂ t_S.
+    """Return the entropy in bits of a pattern law's answers, of the pattern and of the changed
+    values, H(q) + Σ_S q(S) log₂ t_S.
 
     ``q``: probability of every pattern, shape (2,)·k. ``n_categories``: shape (k,).
     """

@@ -1,4 +1,4 @@
-"""One form: what it asks, and how the answers are randomized.
+"""One form: its attributes, and the randomization of their answers.
 
 See :mod:`deniable.laws.forms`, and docs/proofs/forms.md, sections 1 and 4.
 """
@@ -24,26 +24,26 @@ _NOTHING: Ratio = (1, 1)
 
 
 class Draw(NamedTuple):
-    """So many of some attributes."""
+    """A number of attributes drawn from a group."""
 
     members: tuple[int, ...]
     """Their places in the block, ascending; all with as many categories."""
     asked: int
-    """How many of them are asked, fewer than there are."""
+    """Number of them that are drawn, fewer than there are."""
 
 
 def _in_table(asked: Sequence[int], drawn: Sequence[Draw]) -> list[int]:
-    """Return an attribute for every place in a form's table: those asked, and of those it draws
-    from the first, which stand for all."""
+    """Return an attribute for every place in a form's table: the fixed ones, and the first members
+    of each draw, which represent all."""
     return [*asked, *(i for draw in drawn for i in draw.members[: draw.asked])]
 
 
 @dataclass(frozen=True)
 class SetTable(PatternTable):
-    """A pattern table of a form some of whose answers name sets: kept means that the category is in
-    the set, and there are as many sets that hold it as s to a − s that do not.
+    """A pattern table of a form some of whose answers name sets: an attribute counts as unchanged
+    if its category is in the set; s to a − s sets contain it or do not.
 
-    ``breadths``: s, how many categories each answer names, shape (k,).
+    ``breadths``: s, the number of categories that each answer names, shape (k,).
     """
 
     breadths: tuple[int, ...] = ()
@@ -59,13 +59,13 @@ class SetTable(PatternTable):
 
 @dataclass(frozen=True)
 class Form(PatternLaw):
-    """What is done to the record of someone who gets one form.
+    """The randomization of rows that have one form.
 
-    As a pattern law it answers at random, whatever the record, where it does not ask.
+    As a pattern law it answers attributes outside the form uniformly at random.
 
     ``n_categories``: of all attributes of the block, shape (k,). ``asked``: places in the block of
-    those that it asks of everybody, ascending. ``sets``: of the attributes whose answers name sets,
-    their places, ascending, and these sets; the table is then a :class:`SetTable`.
+    the attributes that the form always includes, ascending. ``sets``: places of the attributes
+    whose answers name sets, ascending, with these sets; the table is then a :class:`SetTable`.
 
     >>> table = PatternTable.from_probabilities((2,), np.array([0.75, 0.25]))
     >>> form = Form((3, 2), (1,), table)
@@ -90,7 +90,7 @@ class Form(PatternLaw):
         drawn: tuple[Draw, ...] = (),
         sets: tuple[tuple[int, SetAnswers], ...] = (),
     ) -> "Form":
-        """Return a form some of whose answers may name sets, from a table of what is kept."""
+        """Return a form some of whose answers may name sets, from a table of patterns."""
         if sets and isinstance(table, PatternTable):
             breadth = {place: each.breadth for place, each in sets}
             breadths = tuple(breadth.get(i, 1) for i in _in_table(asked, drawn))
@@ -105,9 +105,9 @@ class Form(PatternLaw):
             for places in (self.asked, *(draw.members for draw in self.drawn))
         )
         if not in_order or len(set(named)) < len(named) or not set(named) <= set(everyone):
-            raise InputError("a form needs the attributes that it asks, each once, in their order")
+            raise InputError("a form needs the attributes that it includes, each once, in order")
         if any(not 0 < draw.asked < len(draw.members) for draw in self.drawn):
-            raise InputError("a form asks at least one, and not all, of those that it draws from")
+            raise InputError("a form draws at least one, and not all, attributes of each draw")
         sizes = [self.n_categories[i] for i in _in_table(self.asked, self.drawn)]
         if self.table.n_categories != tuple(sizes) or any(
             len({self.n_categories[i] for i in draw.members}) > 1 for draw in self.drawn
@@ -116,7 +116,7 @@ class Form(PatternLaw):
         places = [i for i, _ in self.sets]
         if places != sorted(set(places)) or not set(places) <= set(named):
             raise InputError(
-                "answers name sets of attributes that a form asks, each once, in order"
+                "sets of answers need attributes that the form includes, each once, in order"
             )
         if any(sets.n_categories != self.n_categories[i] for i, sets in self.sets):
             raise InputError("the sets of a form's answers are of other categories")
@@ -138,7 +138,7 @@ class Form(PatternLaw):
 
     @property
     def counted(self) -> Draw | None:
-        """What is asked by a form of which only the number of changed answers counts."""
+        """The draw of a form with a table by the number of changed answers."""
         if isinstance(self.table, PatternTable):
             return None
         return self.drawn[0] if self.drawn else Draw(self.asked, len(self.asked))
@@ -159,13 +159,13 @@ class Form(PatternLaw):
         return dict(self.sets)
 
     def breadths(self) -> tuple[int, ...]:
-        """Return how many categories each answer names, by the places in the table."""
+        """Number of categories that each answer names, by the places in the table."""
         sets = map(self.sets_of, _in_table(self.asked, self.drawn))
         return tuple(1 if each is None else each.breadth for each in sets)
 
     def shown(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        """Return, for every set T of the attributes in ``subset``, shape (2,)·m, what of its
-        deviations the answers show at certain hits: products of :attr:`SetAnswers.information`."""
+        """Return, for every set T of the attributes in ``subset``, shape (2,)·m, the information
+        of their answers at certain hits: products of :attr:`SetAnswers.information`."""
         values = np.ones(())
         for place in subset:
             sets = self.sets_of(place)
@@ -173,8 +173,8 @@ class Form(PatternLaw):
         return np.asarray(values)
 
     def asked_of(self, places: Sequence[int]) -> list[int]:
-        """Return the places in the table of those of some attributes that are asked, of those drawn
-        as many as can be."""
+        """Return the places in the table of those of some attributes that the form includes, of
+        each draw as many as possible."""
         within = [self.asked.index(i) for i in places if i in self.asked]
         for start, draw in self.starts():
             most = min(draw.asked, sum(i in draw.members for i in places))
@@ -182,7 +182,7 @@ class Form(PatternLaw):
         return within
 
     def variants(self, places: Sequence[int]) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Yield which of some attributes are asked, in their order, and the probability of it."""
+        """Yield subsets of some attributes that the form may include, with their probabilities."""
         fixed = [i for i in places if i in self.asked]
         options: list[list[tuple[tuple[int, ...], float]]] = []
         for draw in self.drawn:
@@ -201,8 +201,8 @@ class Form(PatternLaw):
             yield tuple(i for i in places if i in chosen), prod(p for _, p in choice)
 
     def given(self, asked: Sequence[int]) -> "Form":
-        """Return what is done where these attributes, of those that somebody looks at, are asked;
-        the form itself if it draws nothing."""
+        """Return the form where, of some attributes, exactly these are included; the form itself
+        if it draws none."""
         if not self.drawn:
             return self
         ordered = sorted(asked)
@@ -240,7 +240,7 @@ class Form(PatternLaw):
         return values
 
     def information(self, subset: Sequence[int]) -> NDArray[np.float64]:
-        """Return the mean over what is drawn of φ(T)², times what the answers show, for every set T
+        """Return the mean over the draws of φ(T)², times the sets' information, for every set T
         of the attributes in ``subset``, shape (2,)·m."""
         values = np.zeros((2,) * len(subset))
         for asked, probability in self.variants(subset):
@@ -248,7 +248,7 @@ class Form(PatternLaw):
         return values * self.shown(subset)
 
     def sampler(self) -> LawSampler:
-        """Refuse: rows are drawn under all forms together."""
+        """Raise: rows are drawn under all forms together."""
         raise TypeError("rows are drawn under all forms together")
 
     def digest(self) -> str:
@@ -287,7 +287,7 @@ class Form(PatternLaw):
         drawn = tuple(Draw(tuple(one["members"]), one["asked"]) for one in plain.get("drawn", ()))
         named = [*asked, *(i for draw in drawn for i in draw.members)]
         if not named or not all(i < len(n_categories) for i in named):
-            raise InputError("a form of the mechanism should list the attributes that it asks")
+            raise InputError("a form of the mechanism should list the attributes that it includes")
         sizes = [n_categories[i] for i in _in_table(asked, drawn)]
         by_count = 1 < len(sizes) == len(plain["weights"]) - 1
         kind = CountTable if by_count else PatternTable

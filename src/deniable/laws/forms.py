@@ -1,10 +1,10 @@
-"""Published forms: which questions a person is asked is drawn, and released with the answers.
+"""Published forms: the questions of a row are drawn, and released with the answers.
 
-A form asks some of the attributes and answers by a pattern table on them; the others are not asked,
-and nothing of them leaves the row. The form is drawn without looking at the record. A form may ask
-so many of a class of attributes that are treated alike; which of them is then drawn for every row,
-uniformly, and seen from what is filled. An answer may name a set of categories instead of one
-(:mod:`deniable.laws.set_answers`); an attribute is then kept if its category is in the set.
+A form includes some of the attributes and answers by a pattern table on them; no value of the
+others leaves the row. The form is drawn independently of the record. A form may include a number of
+attributes of a class that is treated alike; these are then drawn uniformly for every row and seen
+from the filled cells. An answer may name a set of categories instead of one
+(:mod:`deniable.laws.set_answers`); the attribute counts as unchanged if its category is in the set.
 
 The proofs are in docs/proofs/forms.md, sections 1 and 4.
 """
@@ -57,8 +57,8 @@ class PlainDraw(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PlainForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The record of a form: how often it is drawn, what it asks, and its table of patterns: 2^m
-    weights for m answers, or m + 1, by how many are changed."""
+    """The record of a form: its share, its attributes, and its table of patterns: 2^m
+    weights for m answers, or m + 1, by the number of changes."""
 
     share: HexInteger
     asked: list[Count]
@@ -70,7 +70,7 @@ class PlainForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PlainPublishedForms(PlainLaw, tag="forms", omit_defaults=True):
-    """The record of such a law."""
+    """The record of the law."""
 
     column: Annotated[str, msgspec.Meta(min_length=1)]
     bits: Bits
@@ -80,7 +80,7 @@ class PlainPublishedForms(PlainLaw, tag="forms", omit_defaults=True):
 
 @dataclass(frozen=True)
 class PublishedForms(Law):
-    """A form is drawn with its share, whatever the record; its number is released.
+    """A form is drawn with its share, independently of the record; its number is released.
 
     ``n_categories``: shape (k,). ``shares``: form c is drawn with probability ``shares[c] /
     2**bits``. ``column``: the column of the release that holds the number of a row's form, from 1.
@@ -108,7 +108,7 @@ class PublishedForms(Law):
         if min(self.shares) <= 0 or sum(self.shares) != 1 << self.bits:
             raise InputError("the shares of the forms must be positive and add up to 2^bits")
         if not all(form.asked or form.drawn for form in self.forms):
-            raise InputError("a form asks at least one attribute")
+            raise InputError("a form includes at least one attribute")
         if any(form.n_categories != self.n_categories for form in self.forms):
             raise InputError("the forms are for other attributes than the mechanism")
         if len({sets for form in self.forms for sets in form.sets}) > len(self.sets):
@@ -141,11 +141,11 @@ class PublishedForms(Law):
     ) -> "PublishedForms":
         """Turn forms in floating point into integers.
 
-        ``n_categories``: shape (k,). ``tables``: per form the places that it asks of everybody, and
-        the probability of every pattern of changed answers, shape (2,)·m, index 0 for kept; or the
-        density of answers by how many are changed, shape (m + 1,), m > 1. ``drawn``: per form what
-        is drawn besides: of which places, and how many; nothing if not given. Their axes come after
-        those of the places that are always asked.
+        ``n_categories``: shape (k,). ``tables``: per form the places that it always includes, and
+        the probability of every pattern of answers, shape (2,)·m, index 1 for changed; or the
+        density of answers by the number of changes, shape (m + 1,), m > 1. ``drawn``: per form the
+        draws, as members and number; by default none. Their axes follow those of the places that
+        are always included.
         """
         sizes = tuple(int(n) for n in n_categories)
         bits, weights = integer_weights(np.asarray(shares, dtype=np.float64))
@@ -180,12 +180,12 @@ class PublishedForms(Law):
         return [(largest([level[0] for level in of]),) for of in zip(*levels, strict=True)]
 
     def keep_probabilities(self) -> NDArray[np.float64]:
-        """NaN: an answer that was not asked for is neither kept nor changed."""
+        """NaN: an answer outside the form is neither unchanged nor changed."""
         return np.full(len(self.n_categories), np.nan)
 
     def information(self, subset: Sequence[int]) -> NDArray[np.float64]:
         """Return I_T = Σ_c w_c φ_c(T)² for every set T of the attributes in ``subset``, shape
-        (2,)·m: what a row tells of an interaction, 1 if it were released as it is."""
+        (2,)·m: the information of a row on an interaction, 1 if it is released unchanged."""
         information = np.zeros((2,) * len(subset))
         for share, form in zip(self.probabilities, self.forms, strict=True):
             information += share * form.information(subset)
@@ -265,8 +265,8 @@ class PublishedForms(Law):
 
 
 def _alike(table: PatternTable, start: int, draws: Sequence[Draw]) -> PatternTable:
-    """Return a table that treats exactly alike what it nearly does; what is left over goes to the
-    likelier of all kept and all changed."""
+    """Return an exactly symmetric table from a nearly symmetric one; the remainder is added to the
+    likelier of all unchanged and all changed."""
     m = len(table.n_categories)
     patterns = np.arange(1 << m)[:, None] >> np.arange(m)[::-1] & 1
     for draw in draws:
@@ -279,33 +279,32 @@ def _alike(table: PatternTable, start: int, draws: Sequence[Draw]) -> PatternTab
 
 
 class Drawn(NamedTuple):
-    """Rows as they are released under forms."""
+    """Released rows under forms."""
 
     codes: list[NDArray[Any]]
-    """One array per attribute; the number of its released values stands for "not asked"."""
+    """One array per attribute; the number of its released values means "not in the form"."""
     form: NDArray[Any]
     """Which form each row was drawn under, from 0."""
 
 
 _NOT_ASKED = 4
-"""What is done to an answer, besides what is done to those asked for."""
+"""Outcome of an answer outside the form, in addition to those of :mod:`set_answers`."""
 
 _SORT = 3.5
 _LOOK_UP, _BY_CELL, _BY_BINARY_CELL = 0.3, 5.3, 3.8
 _ALL, _ALL_BINARY = 2.4, 0.9
 _FIND, _BY_CHANGE = 2.1, 4.0
-"""Nanoseconds for a row, as measured: to sort the rows by form; to look up those that are asked,
-and by each; to draw for all rows; to find those that are changed, and by each. What is faster is
-done: of Adult's columns at ε = 4 in 0.6 of the time, of three attributes in 0.2."""
+"""Nanoseconds per row, as measured: to sort the rows by form; to look up those with an attribute,
+and per such row; to draw for all rows; to find the changed rows, and per such row. The faster way
+is taken: 0.6 of the time for Adult's columns at ε = 4, 0.2 for three attributes."""
 
 
 class FormsSampler(LawSampler):
-    """Draws, for every row, a form together with which of its answers change, and then, attribute
-    by attribute, another category for all who are asked it, used where it changes.
+    """Draws for every row a form together with the changes of its answers, and then, attribute
+    by attribute, another category for all rows with that attribute, used where it changes.
 
-    An attribute that many are asked is worked through for all rows at a stretch, whether they are
-    asked or not; of the others only the rows of the forms that ask it are looked up, which are
-    sorted by form for that.
+    Attributes that many forms include are computed for all rows at a stretch, others only for the
+    rows whose form includes them, which requires sorting the rows by form.
     """
 
     def __init__(self, law: PublishedForms) -> None:
@@ -354,8 +353,8 @@ class FormsSampler(LawSampler):
         self._sets = {place: alike[sets] for place, sets in law.sets.items()}
 
     def _ways(self, law: PublishedForms) -> dict[int, bool]:
-        """Return which attributes are worked out for all rows, and whether with a draw for each; of
-        the others those rows are looked up in which they are asked."""
+        """Return the attributes that are computed for all rows, and whether with a draw for each;
+        for the others the rows that include them are looked up."""
         elsewhere = {*law.sets}
         for form in law.forms:
             elsewhere |= {i for draw in (*form.drawn, form.counted) if draw for i in draw.members}
@@ -380,7 +379,7 @@ class FormsSampler(LawSampler):
         return {place: way for place, way in ways.items() if extra[place] < 0}
 
     def draws(self, law: PublishedForms) -> bool:
-        """Return whether the forms, their shares and their tables are the law's."""
+        """Whether the forms, their shares and their tables are the law's."""
         outcomes, done = [], []
         for number, (share, form) in enumerate(zip(law.shares, law.forms, strict=True)):
             whether = [(KEPT, CHANGED) if s == 1 else (HIT, MISSED) for s in form.breadths()]
@@ -470,7 +469,7 @@ class FormsSampler(LawSampler):
     def _of_all(
         self, place: int, column: NDArray[Any], outcome: NDArray[np.intp], source: BitSource
     ) -> NDArray[Any]:
-        """Return an attribute's released codes, worked out for all rows."""
+        """Return an attribute's released codes, computed for all rows."""
         n = self.n_categories[place]
         done = self._done[place].take(outcome, mode="clip")
         if self._for_all[place]:
@@ -480,15 +479,15 @@ class FormsSampler(LawSampler):
             rows = np.flatnonzero(done == CHANGED)
             own = column.take(rows, mode="clip")
             released[rows] = _moved(own, np.ones(len(rows), np.uint8), n, source)
-        # A code is below n, the code of those who are not asked.
+        # A code is below n, the code of rows without the attribute.
         np.maximum(released, (done >> 2) * released.dtype.type(n), out=released)
         return released
 
     def _among(
         self, rows_of: Sequence[NDArray[np.intp]], outcome: NDArray[np.intp], source: BitSource
     ) -> list[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
-        """Return, per attribute, the rows that it was drawn for and whether its answer changes;
-        nothing if no form draws."""
+        """Return, per attribute, the rows that drew it and whether its answer changes; empty if no
+        form draws."""
         rows: list[NDArray[np.intp]] = []
         places: list[NDArray[np.intp]] = []
         changed: list[NDArray[np.uint8]] = []
@@ -511,10 +510,10 @@ class FormsSampler(LawSampler):
         return list(zip(np.split(row[order], ends), np.split(change[order], ends), strict=True))
 
     def _chosen(self, count: int, draw: Draw, source: BitSource) -> NDArray[np.intp]:
-        """Return which of the members are asked, shape (count, asked): every set as likely."""
+        """Return the drawn members, shape (count, asked): all sets are equally likely."""
         chosen = np.empty((count, 0), dtype=np.intp)
         for taken in range(draw.asked):
-            # The r-th of those that are left: it moves up past each taken one at or below it.
+            # The r-th of the remaining ones: it moves up past each taken one at or below it.
             place = uniform_below(len(draw.members) - taken, count, source).astype(np.intp)
             for other in np.sort(chosen, axis=1).T:
                 place += place >= other
@@ -528,7 +527,7 @@ class FormsSampler(LawSampler):
 
 
 def _moved(codes: NDArray[Any], done: NDArray[np.uint8], n: int, source: BitSource) -> NDArray[Any]:
-    """Return codes of n categories, another one in place of those that are changed."""
+    """Return codes of n categories, with the changed ones replaced by another category."""
     shift = uniform_below(n - 1, len(codes), source)
     shift += 1
     shift *= done & 1
@@ -536,10 +535,10 @@ def _moved(codes: NDArray[Any], done: NDArray[np.uint8], n: int, source: BitSour
 
 
 class _Walk:
-    """Goes through the attributes that a form draws from, of which only how many are changed was
-    drawn: every choice of those that are asked, and of those that are changed, is as likely.
+    """Passes through the attributes of a form's draw, given the number of changed answers: every
+    choice of the included ones and of the changed ones is equally likely.
 
-    ``changed``: how many of the answers of each are changed, shape (n,).
+    ``changed``: number of changed answers of each row, shape (n,).
     """
 
     def __init__(self, rows: NDArray[np.intp], changed: NDArray[np.intp], draw: Draw) -> None:
@@ -550,7 +549,7 @@ class _Walk:
         self._asked = np.full(len(rows), draw.asked, dtype=np.uint16)
 
     def step(self, source: BitSource) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-        """Return the rows in which the next attribute is asked, and whether it is changed."""
+        """Return the rows that include the next attribute, and whether it is changed."""
         place = uniform_below(self._left, len(self._rows), source)
         self._left -= 1
         changed = place < self._changed

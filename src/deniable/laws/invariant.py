@@ -1,4 +1,4 @@
-"""Invariant PRAM: a response made from a table so that its frequencies are kept in expectation.
+"""Invariant PRAM: a response made from a table so that its expected frequencies are unchanged.
 
 Source: Gouweleeuw, Kooiman, Willenborg and de Wolf (1998), "Post randomisation for statistical
 disclosure control".
@@ -24,7 +24,7 @@ from deniable.randomness import BitSource, ExactCategorical
 
 
 class PlainInvariant(PlainLaw, tag="invariant"):
-    """The record of such a law."""
+    """The record of the law."""
 
     base: PlainMatrix
     counts: list[Count]
@@ -35,18 +35,18 @@ class PlainInvariant(PlainLaw, tag="invariant"):
 class InvariantChannel(ResponseLaw):
     """A response whose expected released frequencies are those of the table it was made for.
 
-    Two stages (Gouweleeuw et al.): a category is first answered by the base matrix M; what comes
-    out is sent back by Q[x, y] = M[y, x] n_x / Σ_z M[y, z] n_z, the distribution of true categories
-    behind the answer y. With R = QM, R n = Q (M n) = n. Both stages are drawn from integers, so
-    this holds exactly, not to rounding. With ``alpha`` the response is αR + (1 − α)I, invariant
-    as well (sdcMicro's ``pram`` has the same ``alpha``).
+    A category is first answered by the base matrix M; the result y is returned by
+    Q[x, y] = M[y, x] n_x / Σ_z M[y, z] n_z, the distribution of true categories behind y
+    (Gouweleeuw et al.). With R = QM, R n = n. Both stages are drawn from integers, so this holds
+    exactly. With ``alpha`` the response is αR + (1 − α)I, invariant too (as in sdcMicro's
+    ``pram``).
 
-    It is made from the data, and so without differential privacy: its levels are unbounded here,
-    and :meth:`ratio_if_frequencies_known` is what holds instead.
+    It is made from the data, and so without differential privacy: its levels are unbounded;
+    :meth:`ratio_if_frequencies_known` bounds the information of an answer.
 
     ``base``: the first stage, with as many outputs as categories and positive entries. ``counts``:
-    records n_x per category in the table or stratum, shape (a,). ``alpha``: α, above 0 and at most
-    1; taken as the exact value of the float.
+    rows n_x per category in the table or stratum, shape (a,). ``alpha``: α, above 0 and at most
+    1; the exact value of the float.
 
     >>> law = InvariantChannel(MatrixChannel((2,), 2, ((3, 1), (1, 3))), counts=(30, 10))
     >>> law.matrix().round(6).tolist(), (law.matrix() @ law.counts).round(6).tolist()
@@ -83,7 +83,7 @@ class InvariantChannel(ResponseLaw):
     def for_codes(
         cls, base: MatrixChannel, codes: NDArray[Any], alpha: float = 1.0
     ) -> "InvariantChannel":
-        """Return the response that keeps the frequencies of one column of codes, shape (n,)."""
+        """Return the response that preserves the frequencies of one column of codes, (n,)."""
         (n,) = base.n_categories
         return cls(base, tuple(np.bincount(codes, minlength=n).tolist()), alpha)
 
@@ -110,9 +110,9 @@ class InvariantChannel(ResponseLaw):
     def left_inverse(self) -> NDArray[np.float64]:
         """Return L, shape (a, a), with L·M = 1 on the categories that occur.
 
-        Rows and columns of the others are 0: nobody has them and they are never reported. On those
-        that occur the matrix is similar to a positive definite one if the base is regular
-        (R = D Mᵀ E M with diagonal D, E > 0), so it has an inverse.
+        Rows and columns of the others are 0: they are never reported. On those that occur the
+        matrix is similar to a positive definite one if the base is regular (R = D Mᵀ E M with
+        diagonal D, E > 0), so it has an inverse.
         """
         n = len(self.counts)
         inverse = np.zeros((n, n))
@@ -124,11 +124,12 @@ class InvariantChannel(ResponseLaw):
         return () if subset is not None and not list(subset) else UNBOUNDED
 
     def ratio_if_frequencies_known(self) -> Ratio:
-        """Return how much likelier an answer is for one category that occurs than for another.
+        """Return the largest factor by which an answer is likelier for one occurring category than
+        for another, rounded up.
 
-        Someone who knows the frequencies knows the matrix too, and this bounds what an answer adds.
-        It is not below the true ratio: entries are sums and products of at most 3a + 8 positive
-        numbers, so their relative error is below (3a + 16)·2⁻⁵³ each.
+        It bounds the information of an answer for an observer who knows the frequencies and so the
+        matrix. Entries are sums and products of at most 3a + 8 positive numbers, so their relative
+        error is below (3a + 16)·2⁻⁵³ each.
         """
         n = len(self.counts)
         some = self.matrix()[np.ix_(self._occurring, self._occurring)]
@@ -136,7 +137,7 @@ class InvariantChannel(ResponseLaw):
         return (ratio * (1 + (8 * n + 64) * 2.0**-53)).as_integer_ratio()
 
     def keep_probabilities(self) -> NDArray[np.float64]:
-        """Return the fraction of this table's records whose answer is expected to be the truth."""
+        """Return the expected fraction of this table's rows whose answer is the truth."""
         counts = np.array(self.counts, dtype=np.float64)
         return np.array([self.matrix().diagonal() @ counts / counts.sum()])
 
@@ -161,7 +162,7 @@ class InvariantChannel(ResponseLaw):
 
 
 class InvariantSampler(LawSampler):
-    """Draws both stages and the coin for every record, whatever it holds."""
+    """Draws both stages and the coin for every row, whether used or not."""
 
     def __init__(self, response: InvariantChannel) -> None:
         (n,) = response.base.n_categories
@@ -172,7 +173,7 @@ class InvariantSampler(LawSampler):
         self._coin = ExactCategorical([changed.denominator - changed.numerator, changed.numerator])
 
     def draws(self, law: InvariantChannel) -> bool:
-        """Return whether both stages and the coin are the law's."""
+        """Whether both stages and the coin are the law's."""
         changed = Fraction(law.alpha)
         return (
             self._answer.draws(law.base)

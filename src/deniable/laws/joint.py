@@ -1,4 +1,4 @@
-"""One randomized response on whole records: kept as it is, or replaced by another record.
+"""One randomized response on whole records: unchanged, or replaced by another record.
 
 The proofs are in docs/proofs/lambda.md, Theorem 5, and docs/proofs/interactions.md, Theorem 4.
 """
@@ -28,14 +28,14 @@ from deniable.laws.plain import Bits, HexInteger, PlainLaw
 from deniable.randomness import BitSource, ExactCategorical
 
 _GUARD_BITS = 64
-"""Bits of a weight beyond what its size and that of its complement take."""
+"""Bits of a weight beyond those of its size and of its complement."""
 
 MAX_RECORD_BITS = 1 << 16
 """log₂ of the number of possible records."""
 
 
 class PlainJoint(PlainLaw, tag="joint"):
-    """The record of such a law."""
+    """The record of the law."""
 
     bits: Bits
     keep_weight: HexInteger
@@ -45,14 +45,13 @@ class PlainJoint(PlainLaw, tag="joint"):
 class JointLaw(PatternLaw):
     """k-ary randomized response on the Cartesian product of all categories.
 
-    The record is kept with one probability p; otherwise each of the other N − 1 records, N = ∏ a_i,
-    is equally likely. As a pattern law q(∅) = p and q(S) = (1 − p) t_S/(N − 1): what Ruiz
-    (λ-randomization, section 3) compares with the Kronecker product. Against someone who knows all
-    of a record but one attribute, the level is the whole record's: X_∅/X_{i} is the record's own
-    ratio.
+    The record is unchanged with probability p; otherwise each of the other N − 1 records,
+    N = ∏ a_i, is equally likely. As a pattern law q(∅) = p and q(S) = (1 − p) t_S/(N − 1) (Ruiz,
+    λ-randomization, section 3). Given all of a record but one attribute, the level is the whole
+    record's: X_∅/X_{i} is the record's own ratio.
 
-    ``n_categories``: categories per attribute, shape (k,). ``keep_weight``: the record is kept with
-    probability ``keep_weight / 2**bits``.
+    ``n_categories``: categories per attribute, shape (k,). ``keep_weight``: the record is unchanged
+    with probability ``keep_weight / 2**bits``.
 
     >>> law = JointLaw.from_attenuation((2, 3), 0.25)
     >>> law.attenuations().round(6).tolist(), law.eigenvalues((0, 1)).round(6).tolist()
@@ -70,8 +69,7 @@ class JointLaw(PatternLaw):
         _check_size(self.n_categories)
         if not 0 < self.keep_weight < 1 << self.bits:
             raise InputError(
-                "a record kept with probability 0 or 1 would make ε infinite; use more bits or a "
-                "smaller ε"
+                "a keep probability of 0 or 1 makes ε infinite; use more bits or a smaller ε"
             )
 
     @classmethod
@@ -115,8 +113,8 @@ class JointLaw(PatternLaw):
 
     @classmethod
     def _from_odds(cls, sizes: tuple[int, ...], odds: Fraction, small: float) -> "JointLaw":
-        # Rounding p by 2^−b moves ln(p/(1 − p)) by 2^−b/(p(1 − p)), which has to be little beside
-        # ``small``: that takes so many bits more.
+        # Rounding p by 2^−b moves ln(p/(1 − p)) by 2^−b/(p(1 − p)), which must be small against
+        # ``small``: that takes this number of further bits.
         likely = odds / (1 + odds)
         spread = _log2(1 / likely) + _log2(1 / (1 - likely)) - math.log2(small)
         bits = 64 * math.ceil((_GUARD_BITS + spread) / 64)
@@ -127,7 +125,7 @@ class JointLaw(PatternLaw):
         return n_records(self.n_categories)
 
     # On the columns in A, with N_A = ∏_A a and m = N/N_A records for each of them, one output has
-    #   nothing changed    p + (1 − p)(m − 1)/(N − 1)
+    #   none changed       p + (1 − p)(m − 1)/(N − 1)
     #   anything changed   (1 − p) m/(N − 1)
 
     def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
@@ -192,11 +190,11 @@ def _log2(value: Fraction) -> float:
 
 
 class JointSampler(ShiftSampler):
-    """Draws whether the record is kept, and for every record another one.
+    """Draws whether the record is unchanged, and for every record another one.
 
     Another record is a shift of every attribute that is not 0 everywhere: uniform shifts, drawn
-    again where all came out 0. So no number as large as N is ever drawn. The bits used do not
-    depend on the record.
+    again where all are 0. So no number as large as N is ever drawn. The bits used do not depend on
+    the record.
     """
 
     def __init__(self, law: JointLaw) -> None:

@@ -1,9 +1,9 @@
-"""What every law has to tell about itself, exactly.
+"""Interface of laws, in exact numbers.
 
 A law is the randomization of one block of attributes, held as integers: the sampler draws from
 them, :mod:`deniable.mechanism.privacy` takes logarithms of their ratios, the estimator divides by
-the eigenvalues they give. No number is stored twice. No other module asks which law it has in hand:
-what it needs to know of a law is a method here.
+the eigenvalues they give. No number is stored twice. No other module distinguishes laws by class:
+all that it needs of a law is a method here.
 """
 
 import math
@@ -25,8 +25,8 @@ Ratio = tuple[int, int]
 """A positive rational number as numerator and denominator, not reduced."""
 
 Level = tuple[Ratio, ...] | float
-"""A level ε as a law knows it: exact ratios of probabilities whose product's logarithm it is (so
-that a product law need not multiply a thousand of them out), or an upper bound of it in nats."""
+"""A level ε of a law: exact ratios of probabilities, whose product's logarithm it is (so that a
+product law need not multiply a thousand of them out), or an upper bound in nats."""
 
 UNBOUNDED = math.inf
 """The level where some output is possible for one input and impossible for another."""
@@ -37,7 +37,7 @@ MOST_ENUMERATED = 20
 
 
 class Sampler(Protocol):
-    """What draws many records."""
+    """A source of randomized rows."""
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         """Return the randomized codes, one array of shape (n,) per attribute."""
@@ -49,10 +49,9 @@ class LawSampler(ABC):
 
     @abstractmethod
     def draws(self, law: Any) -> bool:
-        """Return whether the stored tables are those of a law of its family.
+        """Whether the stored tables are those of a law of its family.
 
-        They are compared with the law's own numbers, or with the levels that it states, not with
-        tables made again.
+        They are compared with the law's own numbers or stated levels, not with tables made again.
         """
 
     @abstractmethod
@@ -67,38 +66,36 @@ class LawSampler(ABC):
     ) -> Iterator[NDArray[Any]]:
         """Yield the randomized codes of one attribute after the other, shape (count,).
 
-        Together they are drawn as by :meth:`randomize`. Where a law allows it, a column is fetched
-        when its turn has come, and only what later ones have to know of the rows is kept.
+        Same draws as by :meth:`randomize`. Where a law allows it, a column is fetched when its turn
+        has come, and of the rows only the state that later columns need is held.
         """
         yield from self.randomize(list(columns), source)
 
 
 @contextmanager
 def checked_arithmetic() -> Iterator[None]:
-    """Refuse a law in whose evaluation a number overflows, is divided by 0 or is none.
+    """Raise InputError on overflow, division by 0 or NaN in the evaluation of a law.
 
     >>> with checked_arithmetic():
     ...     np.exp(np.array(1000.0))
     Traceback (most recent call last):
-    deniable.errors.InputError: the numbers of the law are beyond what can be accounted for ...
+    deniable.errors.InputError: the numbers of the law are out of range: overflow ...
     """
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
     except ArithmeticError as error:
-        raise InputError(
-            f"the numbers of the law are beyond what can be accounted for or drawn ({error})"
-        ) from None
+        raise InputError(f"the numbers of the law are out of range: {error}") from None
 
 
 class Guesses(NamedTuple):
-    """How well a value can be guessed by someone who knows a prior; see
+    """Success of guesses by an observer who knows a prior; see
     :class:`~deniable.laws.designed.DesignedChannel`."""
 
     before: Ratio
-    """How often the best guess is right without any answer."""
+    """Success rate of the best guess without any answer."""
     after: Ratio
-    """How often it is right from the released answer."""
+    """Success rate of the best guess from the released answer."""
     worst_posterior: Ratio
     """The largest probability of any value after any answer."""
 
@@ -113,7 +110,7 @@ class Law(ABC):
     """The fields of its record, with their types and sizes; its tag is the family."""
 
     kept_as_it_is: ClassVar[bool] = False
-    """Whether nothing is randomized and nothing promised."""
+    """Whether the attributes are released unchanged."""
 
     exact: ClassVar[bool] = True
     """Whether its levels are exact on every machine; bounds otherwise (:class:`BoundedLaw`)."""
@@ -122,7 +119,7 @@ class Law(ABC):
 
     @property
     def n_outputs(self) -> tuple[int, ...]:
-        """How many values each released attribute can take, shape (k,)."""
+        """Number of values that each released attribute can take, shape (k,)."""
         return self.n_categories
 
     @abstractmethod
@@ -131,12 +128,12 @@ class Law(ABC):
         an output's probability."""
 
     def attribute_levels(self) -> Sequence[Level]:
-        """Return, per attribute, the level for someone who sees that column alone, shape (k,)."""
+        """Return, per attribute, the level for an observer of that column alone, shape (k,)."""
         return [self.record_level((i,)) for i in range(len(self.n_categories))]
 
     def given_rest_levels(self) -> Sequence[Level]:
-        """Return, per attribute, the level for someone who sees the whole released record and
-        knows all the other true values, shape (k,); the record's own is always one."""
+        """Return, per attribute, the level for an observer of the whole released record with
+        knowledge of all other true values, shape (k,); by default the record's."""
         return [self.record_level()] * len(self.n_categories)
 
     def given_rest_floors(self) -> Sequence[float] | None:
@@ -170,12 +167,11 @@ class Law(ABC):
     def guesses(
         self, guessed: Sequence[int] | None = None, known: Sequence[int] | None = None
     ) -> Guesses | None:
-        """Return how well values can be guessed under the prior that the law was designed for; None
-        if it was designed for none.
+        """Return the success of guesses under the law's design prior; None if it has none.
 
-        ``guessed``: for every category, the value that is to be guessed, shape (a,); by default the
-        category itself. ``known``: for every category, the value that is known beforehand, shape
-        (a,); by default nothing is known.
+        ``guessed``: the value to guess of every category, shape (a,); by default the category
+        itself. ``known``: the value known beforehand of every category, shape (a,); by default
+        none.
         """
         del guessed, known
         return None
@@ -197,7 +193,7 @@ class Law(ABC):
 class PatternLaw(Law):
     """A law that draws which attributes change, and each changed one uniformly among the others.
 
-    Whether an attribute changes never depends on the record. The channel on any attributes is
+    The pattern never depends on the record. The channel on any attributes is
     diagonal in the interaction components of a table, so its inverse is known in closed form.
     """
 
@@ -205,8 +201,8 @@ class PatternLaw(Law):
     def eigenvalues(self, subset: Sequence[int]) -> NDArray[np.float64]:
         """Return φ(T) for every set T of the attributes in ``subset``, shape (2,)·m.
 
-        φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S), h_i = 1 if attribute i is kept and −1/(a_i − 1) if it is
-        changed; index 1 on axis j puts ``subset[j]`` into T.
+        φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S), h_i = 1 if attribute i is unchanged and −1/(a_i − 1) if
+        it is changed; index 1 on axis j puts ``subset[j]`` into T.
         """
 
     def keep_probabilities(self) -> NDArray[np.float64]:
@@ -236,8 +232,8 @@ class PatternLaw(Law):
         return entropy_of_eigenvalues(self.eigenvalues(range(k)), self.n_categories)
 
     def attribute_entropies(self) -> list[float | None]:
-        # Alone, every attribute is under k-ary response at its keep probability: one kept output is
-        # to one changed output as e^ε to 1, or the inverse if it is kept less often than by chance.
+        # Alone, every attribute is under k-ary response at its keep probability: the unchanged
+        # output is e^ε times as likely as a changed one, or e^−ε if below chance.
         entropies: list[float | None] = []
         for n, level, kept_more in zip(
             self.n_categories, self.attribute_levels(), self.attenuations() >= 0, strict=True
@@ -272,13 +268,12 @@ class PatternLaw(Law):
 
 
 class BoundedLaw(PatternLaw):
-    """A pattern law whose promises are bounds, not exact ratios of integers.
+    """A pattern law whose levels are bounds, not exact ratios of integers.
 
     A law of a weighted sum of a thousand attributes has no ratio that fits into a reasonable
-    integer. Its numbers come from floating-point evaluation with error bounds: what it states in
-    nats is never below the truth *for the law as drawn*, and above it by parts in 10^12 or so.
-    Another machine's mathematics may differ in the last place, so records of such laws are compared
-    to a part in 10^12 instead of exactly.
+    integer. Its levels come from floating-point evaluation with error bounds: never below the truth
+    *for the law as drawn*, and above it by parts in 10^12. Another machine's mathematics may differ
+    in the last place, so records of such laws are compared to a part in 10^12 instead of exactly.
     """
 
     exact: ClassVar[bool] = False
@@ -297,15 +292,15 @@ class BoundedLaw(PatternLaw):
 
 
 class ShiftSampler(LawSampler):
-    """A sampler of a pattern law: draws how far each attribute moves, whatever the record is."""
+    """A sampler of a pattern law: draws a shift of each attribute, independent of the record."""
 
     def __init__(self, n_categories: Sequence[int]) -> None:
         self.n_categories = tuple(n_categories)
 
     @abstractmethod
     def walk(self, count: int, source: BitSource) -> Iterator[NDArray[Any]]:
-        """Yield, attribute by attribute, one shift per record, shape (count,): 0 keeps, 1 … a−1 are
-        the other categories. Each is drawn when it is asked for."""
+        """Yield, attribute by attribute, one shift per row, shape (count,): 0 for unchanged,
+        1 … a−1 for the other categories. Each is drawn on demand."""
 
     def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
         return list(self.by_attribute(columns, len(columns[0]), source))
@@ -332,24 +327,24 @@ def at_least_one(ratio: Ratio) -> Ratio:
     return ratio if ratio[0] >= ratio[1] else (ratio[1], ratio[0])
 
 
-def integers_from_plain(values: Sequence[str], what: str, length: int) -> tuple[int, ...]:
+def integers_from_plain(values: Sequence[str], name: str, length: int) -> tuple[int, ...]:
     """Read integers written as hexadecimal text."""
-    _check_length(values, what, length)
+    _check_length(values, name, length)
     return tuple(int(value, 16) for value in values)
 
 
-def floats_from_plain(values: Sequence[str], what: str, length: int) -> NDArray[np.float64]:
+def floats_from_plain(values: Sequence[str], name: str, length: int) -> NDArray[np.float64]:
     """Read floating-point numbers written by ``float.hex``, exactly."""
-    _check_length(values, what, length)
+    _check_length(values, name, length)
     try:
         return np.array([float.fromhex(value) for value in values], dtype=np.float64)
     except OverflowError:
-        raise InputError(f"the mechanism's {what} hold a number beyond every double") from None
+        raise InputError(f"the mechanism's {name} hold a number beyond every double") from None
 
 
-def _check_length(values: Sequence[str], what: str, length: int) -> None:
+def _check_length(values: Sequence[str], name: str, length: int) -> None:
     if len(values) != length:
-        raise InputError(f"the mechanism's {what} should be a list of {length} numbers")
+        raise InputError(f"the mechanism's {name} should be a list of {length} numbers")
 
 
 def integer_weights(
@@ -357,10 +352,9 @@ def integer_weights(
 ) -> tuple[int, tuple[int, ...]]:
     """Turn probabilities in floating point, shape (n,), into integers that add up to 2^bits.
 
-    Every weight keeps all 53 bits of its floating-point value, whatever its size, so likelihood
-    ratios stay what they were; what the rounding of their sum leaves over, at most about n·2⁻⁵³ of
-    the whole, goes to the likeliest outcome, where it changes least. Privacy is accounted from the
-    integers, never from what they were made of.
+    Every weight keeps all 53 bits of its floating-point value, so likelihood ratios are preserved;
+    the remainder of rounding, at most about n·2⁻⁵³ of the whole, is added to the likeliest outcome,
+    where it changes least. Privacy is accounted from the integers only.
 
     ``probabilities``: not negative, at least one positive; normalised here.
 

@@ -1,4 +1,4 @@
-"""One attribute under a response matrix, and an attribute released as it is."""
+"""One attribute under a response matrix, and unchanged attributes."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from deniable.randomness import BitSource, smallest_unsigned
 
 
 class ResponseLaw(Law):
-    """One attribute answered through a matrix, whichever way its answers are drawn."""
+    """One attribute answered through a matrix."""
 
     @abstractmethod
     def matrix(self) -> NDArray[np.float64]:
@@ -39,7 +39,7 @@ class ResponseLaw(Law):
 
 
 class PlainMatrix(PlainLaw, tag="matrix"):
-    """The record of such a law."""
+    """The record of the law."""
 
     bits: Bits
     weights: list[list[HexInteger]]
@@ -77,15 +77,15 @@ class MatrixChannel(ResponseLaw):
                 raise InputError(f"column {x + 1} of the response matrix does not add up to 1")
         if len(self.weights) < n or np.linalg.matrix_rank(self.matrix()) < n:
             raise InputError(
-                "the response matrix is singular: different tables give the same answers, so "
-                "nothing can be estimated from them"
+                "the response matrix is singular: different tables give the same answers, so none "
+                "can be estimated from them"
             )
 
     @classmethod
     def from_probabilities(cls, matrix: NDArray[np.float64]) -> "MatrixChannel":
         """Turn a column-stochastic matrix in floating point, shape (m, a), into integers.
 
-        Entries keep their 53 bits; what the rounding leaves over goes to a column's largest entry.
+        Entries keep their 53 bits; the remainder is added to a column's largest entry.
         """
         matrix = np.asarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
@@ -111,7 +111,7 @@ class MatrixChannel(ResponseLaw):
         return np.array([[weight / total for weight in row] for row in self.weights])
 
     def left_inverse(self) -> NDArray[np.float64]:
-        """Return L with L·M = 1, shape (a, m): unbiased whatever the truth is.
+        """Return L with L·M = 1, shape (a, m): unbiased for any truth.
 
         Square matrices have one inverse. With more outputs than categories it is the one of least
         variance at a uniform truth, L = J⁻¹ Mᵀ diag(1/r), J = Mᵀ diag(1/r) M, r = M·1/a.
@@ -120,7 +120,7 @@ class MatrixChannel(ResponseLaw):
         if matrix.shape[0] == matrix.shape[1]:
             return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
         occurrence = matrix.mean(axis=1)
-        occurrence[occurrence == 0] = 1.0  # an output that nothing leads to has weight 0 as it is
+        occurrence[occurrence == 0] = 1.0  # an output of probability 0 has weight 0 anyway
         weighted = matrix.T / occurrence
         return np.asarray(np.linalg.solve(weighted @ matrix, weighted), dtype=np.float64)
 
@@ -190,7 +190,7 @@ class MatrixChannel(ResponseLaw):
 class MatrixSampler(LawSampler):
     """Draws an output by bisection in the boundaries of the true category's column.
 
-    Every record takes the same number of steps, whichever category it holds.
+    Every row takes the same number of steps, for every category.
     """
 
     def __init__(self, law: MatrixChannel) -> None:
@@ -216,7 +216,7 @@ class MatrixSampler(LawSampler):
         ).ravel()
 
     def draws(self, law: MatrixChannel) -> bool:
-        """Return whether the boundaries are the law's, exactly and in their first 64 bits."""
+        """Whether the boundaries are the law's, exactly and in their first 64 bits."""
         m, top = len(law.weights), (1 << 64) - 1
         stored = self._boundary.reshape(-1, self._width).tolist()
         return len(self._exact) == len(stored) == law.n_categories[0] and all(
@@ -246,7 +246,7 @@ class MatrixSampler(LawSampler):
         return [output.astype(self._dtype)]
 
     def _decide(self, boundaries: list[int], value: int, source: BitSource) -> int:
-        # The first 64 bits equal those of a boundary: look at as many more as it takes.
+        # The first 64 bits equal those of a boundary: draw further bits until they differ.
         bits = 64
         while True:
             least = sum(1 for c in boundaries if c << bits <= value << self._bits)
@@ -258,12 +258,12 @@ class MatrixSampler(LawSampler):
 
 
 class PlainIdentity(PlainLaw, tag="identity"):
-    """The record of such a law."""
+    """The record of the law."""
 
 
 @dataclass(frozen=True)
 class Identity(PatternLaw):
-    """Attributes released as they are: ε is unbounded, and every statement says so.
+    """Unchanged attributes: ε is unbounded.
 
     >>> Identity((2, 3)).keep_probabilities().tolist(), Identity((2, 3)).record_level()
     ([1.0, 1.0], inf)
@@ -306,10 +306,10 @@ class Identity(PatternLaw):
 
 
 class IdentitySampler(LawSampler):
-    """Hands the codes through."""
+    """Returns the codes unchanged."""
 
     def draws(self, law: Identity) -> bool:
-        """Return whether as many columns are handed through."""
+        """Whether the number of columns is the law's."""
         return len(self._types) == len(law.n_categories)
 
     def __init__(self, n_categories: Sequence[int]) -> None:
@@ -323,7 +323,7 @@ class IdentitySampler(LawSampler):
         self,
         columns: Iterable[NDArray[Any]],
         count: int,  # noqa: ARG002
-        source: BitSource,  # noqa: ARG002  (nothing is drawn)
+        source: BitSource,  # noqa: ARG002  (no bits are drawn)
     ) -> Iterator[NDArray[Any]]:
         """Yield the codes unchanged, attribute by attribute, shape (count,)."""
         for codes, kind in zip(columns, self._types, strict=True):

@@ -37,7 +37,7 @@ sends it to every respondent."""
 
 
 class PlainPatternTable(PlainLaw, tag="pattern-table"):
-    """The record of such a law."""
+    """The record of the law."""
 
     bits: Bits
     weights: list[HexInteger]
@@ -115,7 +115,7 @@ class PatternTable(PatternLaw):
         return replace(self, n_categories=sizes, weights=weights)
 
     def outputs(self, i: int) -> tuple[int, int]:
-        """Return how many answers to a question keep the true category, and how many do not."""
+        """Return the numbers of answers to a question that agree, and differ, with the truth."""
         return 1, self.n_categories[i] - 1
 
     def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
@@ -171,14 +171,14 @@ class PatternTable(PatternLaw):
         return pattern_eigenvalues(self._probability, parts, subset)
 
     def pair_eigenvalues(self) -> NDArray[np.float64]:
-        """Return φ of every two attributes, shape (k, k), and of each by itself on the diagonal."""
+        """Return φ of every two attributes, (k, k), with single attenuations on the diagonal."""
         k = len(self.n_categories)
         place = 1 << np.arange(k)[::-1]
         return np.asarray(self.eigenvalues(range(k)).ravel()[place[:, None] | place])
 
     def keeps_pair_floor(self, floor: float) -> bool:
         # An entry is a sum of probabilities, which add up to 1, times h_i h_j, after at most four
-        # roundings an attribute; what that leaves open is decided in integers.
+        # roundings an attribute; closer comparisons are decided in integers.
         single, k = self.attenuations(), len(self.n_categories)
         above = self.pair_eigenvalues() - floor * np.outer(single, single)
         largest_h = max(max(same / others, 1.0) for same, others in map(self.outputs, range(k)))
@@ -202,7 +202,7 @@ class PatternTable(PatternLaw):
         return self.weights
 
     def outcomes(self) -> tuple[int, ...]:
-        """Return how likely every outcome of a draw is, times 2^bits: here every pattern."""
+        """Return the probability of every pattern, the outcomes of a draw, times 2^bits."""
         return self.weights
 
     def record_entropy(self) -> float:
@@ -243,7 +243,7 @@ class WeightedPatterns(Protocol):
 class PatternTableSampler(ShiftSampler):
     """Draws the pattern, then a uniform other category for every attribute, used where it changed.
 
-    The other category is drawn whether or not it is used, so that the work is the same for every
+    The other category is drawn whether used or not, so that the work is the same for every
     pattern.
     """
 

@@ -1,9 +1,9 @@
-"""Patterns: which attributes of a record came out different from what went in.
+"""Patterns: the set of a record's attributes whose output differs from the input.
 
-A pattern law draws a pattern S, keeps the attributes outside S, and replaces every attribute in S
-by a uniform draw among its *other* categories. Arrays over patterns have shape (2,)·k with axis i
-for attribute i, index 0 for "kept" and 1 for "changed"; flattened in C order, attribute 0 is the
-most significant bit.
+A pattern law draws a pattern S, leaves the attributes outside S unchanged, and replaces every
+attribute in S by a uniform draw among its *other* categories. Arrays over patterns have shape
+(2,)·k with axis i for attribute i, index 0 for unchanged and 1 for changed; flattened in C order,
+attribute 0 is the most significant bit.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 
 def code_type(n_categories: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """Return the unsigned type in which an attribute's codes are held.
+    """Return the unsigned type of an attribute's codes.
 
     Twice the number of categories must fit, so that :func:`rotate` cannot wrap around.
 
@@ -32,9 +32,9 @@ def code_type(n_categories: int) -> np.dtype[np.unsignedinteger[Any]]:
 def rotate(codes: NDArray[Any], shift: NDArray[Any], n_categories: int) -> NDArray[Any]:
     """Return (codes + shift) mod n_categories, shapes (n,).
 
-    A shift of 0 keeps the category; a uniform shift in 1 … a−1 is a uniform *other* category.
+    A shift of 0 leaves the category; a uniform shift in 1 … a−1 is a uniform *other* category.
     For y = codes + shift < 2a the remainder is the smaller of y and y − a in wrapping unsigned
-    arithmetic: where y < a the difference wraps to something larger.
+    arithmetic.
 
     >>> rotate(np.array([0, 1, 2]), np.array([0, 2, 2]), 3).tolist()
     [0, 0, 1]
@@ -72,10 +72,10 @@ def pattern_eigenvalues(
     probability: NDArray[np.float64], n_categories: Sequence[float], subset: Sequence[int]
 ) -> NDArray[np.float64]:
     """Return φ(T) = Σ_S q(S) ∏_{i∈T} h_i(S) for every T ⊆ subset, shape (2,)·m; h_i = 1 if i is
-    kept and −1/(a_i − 1) if it is changed; index 1 on axis j puts ``subset[j]`` into T.
+    unchanged and −1/(a_i − 1) if it is changed; index 1 on axis j puts ``subset[j]`` into T.
 
     ``probability``: q of every pattern, shape (2,)·k. ``n_categories``: shape (k,); of answers that
-    name sets, how many sets would fill them. ``subset``: positions, each once, shape (m,).
+    name sets, the number of sets that would fill them. ``subset``: positions, each once, (m,).
 
     >>> pattern_eigenvalues(np.array([[0.5, 0.2], [0.2, 0.1]]), (2, 2), (0,)).round(6).tolist()
     [1.0, 0.4]

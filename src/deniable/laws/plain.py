@@ -1,9 +1,8 @@
 """The numbers of a law as plain values: integers and doubles as text, so that none is ever rounded.
 
-Every family says in a structure of its own (``Law.Plain``) which fields its record has, of which
-types and sizes. Reading a record converts to it first: what is missing, unknown, of another type or
-too large is refused before a law is built. The published JSON Schemas are made from the same
-structures.
+A structure of every family (``Law.Plain``) defines its record's fields, their types and sizes.
+Reading converts a record to it first, which refuses missing, unknown or wrongly typed or sized
+fields before a law is built. The published JSON Schemas are made from the same structures.
 """
 
 from typing import Annotated
@@ -41,7 +40,7 @@ Decimal = Annotated[str, msgspec.Meta(pattern=r"^[0-9.e+-]+$(?!\n)", max_length=
 """A floating-point number in the shortest decimal digits that read back as the same double."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
-"""How many of something there are."""
+"""A number of items."""
 
 
 class PlainLaw(msgspec.Struct, forbid_unknown_fields=True, tag_field="family"):

@@ -34,7 +34,7 @@ MAX_LEVEL = 2000.0
 
 
 class PlainProduct(PlainLaw, tag="product"):
-    """The record of such a law."""
+    """The record of the law."""
 
     bits: Bits
     keep_weights: list[HexInteger]
@@ -42,13 +42,13 @@ class PlainProduct(PlainLaw, tag="product"):
 
 @dataclass(frozen=True)
 class ProductLaw(PatternLaw):
-    """Every attribute is kept with its own probability, independently of the others.
+    """Every attribute is unchanged with its own probability, independently of the others.
 
-    The existing method that Yamamoto and Shibuya compare with; λ-randomization (Ruiz) is the same
+    The reference method of Yamamoto and Shibuya; λ-randomization (Ruiz) is the same
     law in other parameters.
 
-    ``n_categories``: categories per attribute, shape (k,). ``keep_weights``: attribute i is kept
-    with probability ``keep_weights[i] / 2**bits``; shape (k,).
+    ``n_categories``: categories per attribute, shape (k,). ``keep_weights``: attribute i is
+    unchanged with probability ``keep_weights[i] / 2**bits``; shape (k,).
 
     >>> law = ProductLaw((2, 3), 2, (3, 2))  # kept with probability 3/4 and 2/4
     >>> law.keep_probabilities().tolist(), law.record_level()
@@ -84,12 +84,12 @@ class ProductLaw(PatternLaw):
         """
         if (highest := max(attribute_epsilon)) > MAX_LEVEL:
             raise InputError(
-                f"a level of {highest:g} nats for one attribute protects nothing; ask for at most "
-                f"{MAX_LEVEL:g}, or keep the column as it is"
+                f"a level of {highest:g} nats for one attribute protects no value; use at most "
+                f"{MAX_LEVEL:g}, or list the column under keep"
             )
         # d ε = d p/(p (1 − p)): rounding p to b bits moves ε by at most 2^−b/(p (1 − p)), and
         # 1/(p (1 − p)) <= (a − 1 + e^ε)²/((a − 1) e^ε) <= a (e^ε + a). A level below one nat needs
-        # as many bits more as it is smaller, or p would fall to 1/a or under it.
+        # correspondingly more bits, or p would fall to 1/a or under it.
         spread = max(
             math.log2(n) + max(level / math.log(2), math.log2(n)) + 1 + max(0.0, -math.log2(level))
             for n, level in zip(n_categories, attribute_epsilon, strict=True)
@@ -115,7 +115,7 @@ class ProductLaw(PatternLaw):
         ]
 
     def given_rest_levels(self) -> list[tuple[Ratio]]:
-        # The other attributes are independent of this one, so knowing them adds nothing.
+        # The other attributes are independent of this one, so knowing them adds no information.
         return self.attribute_levels()
 
     def record_level(self, subset: Sequence[int] | None = None) -> tuple[Ratio, ...]:
@@ -173,8 +173,8 @@ class ProductLaw(PatternLaw):
 
 
 class ProductSampler(ShiftSampler):
-    """One table per attribute whose outcome is the shift itself: 0 with the keep probability, each
-    of the a−1 others with an equal part of the rest."""
+    """One table per attribute whose outcome is the shift: 0 with the keep probability, each of the
+    a−1 others with an equal part of the rest."""
 
     def __init__(self, law: ProductLaw) -> None:
         super().__init__(law.n_categories)

@@ -1,17 +1,16 @@
-"""One attribute under k-ary randomized response, and the units that measure it.
+"""One attribute under k-ary randomized response, and its parameters.
 
 P = λI + (1 − λ)P* (Ruiz, "λ-randomization", equation (6)) is k-ary randomized response at
-ε = ln(1 + aλ/(1 − λ)). Its strength in bits, its keep probability and its λ are all functions of ε,
-which is what a response stores: it alone loses nothing at either end, where λ, strength or keep
-probability come within rounding of 0 or 1. There, use their complements.
+ε = ln(1 + aλ/(1 − λ)). Its strength in bits, its keep probability and its λ are all functions of
+ε, the stored parameter: it alone loses no digits where λ, strength or keep probability come within
+rounding of 0 or 1. There, use their complements.
 
-With t = e^−ε, and D = 1 + (a − 1)t the denominator of them all:
+With t = e^−ε and the common denominator D = 1 + (a − 1)t:
 
     p = 1/D      1 − p = (a − 1)t/D      λ = (1 − t)/D      1 − λ = at/D
 
-These are floating-point numbers, right to a few units in the last place. The promise is kept by the
-law made from them, whose integers are rounded the safe way (see
-:mod:`deniable.design.strength`).
+These are floating-point numbers, right to a few units in the last place. The law made from them has
+integers rounded the safe way (:mod:`deniable.design.strength`).
 
 The proofs are in docs/proofs/lambda.md, Theorem 1.
 """
@@ -26,7 +25,7 @@ from typing import TypeVar
 from deniable.errors import InputError
 
 MOST_EPSILON = 700.0
-"""e^700 is near the largest double; a level like that protects nothing."""
+"""e^700 is near the largest double; a level like that protects no value."""
 
 _LEAST_EPSILON = 1e-150
 """Strength falls short of 1 by about ε²; below this the shortfall is no longer a double."""
@@ -105,7 +104,7 @@ class Response:
         """Return the least randomized response whose :attr:`strength` is not below this."""
         _check_between(strength, 0.0, 1.0, "the strength")
         if strength > 0.5:
-            # 1 − s is exact from here on, and near s = 1 only the shortfall can be told apart.
+            # 1 − s is exact from here on, and near s = 1 only the shortfall has digits.
             return cls.from_strength_shortfall(n_categories, 1 - strength)
         _check_categories(n_categories)
         return cls(
@@ -116,7 +115,7 @@ class Response:
     def from_strength_shortfall(cls, n_categories: int, shortfall: float) -> "Response":
         """Return the least randomized response whose :attr:`strength_shortfall` is not above
         this."""
-        _check_between(shortfall, 0.0, 1.0, "what the strength falls short of 1")
+        _check_between(shortfall, 0.0, 1.0, "the shortfall of the strength from 1")
         _check_categories(n_categories)
         return cls(
             n_categories,
@@ -133,7 +132,7 @@ class Response:
 
     @property
     def attenuation(self) -> float:
-        """λ = φ, what is left of a contrast of this attribute."""
+        """λ = φ, the attenuation of a contrast of this attribute."""
         return -math.expm1(-self.epsilon) / self._denominator
 
     @property
@@ -169,9 +168,9 @@ class Response:
 def entropy_shortfall(n_categories: int, attenuation: float) -> float:
     """Return log₂ a − H(P) in bits, free of cancellation where it is small.
 
-    It is the relative entropy of a row to the uniform one. With a·p = 1 + (a − 1)λ and
-    a(1 − p)/(a − 1) = 1 − λ, and g(x) = (1 + x) ln(1 + x) − x, the terms of first order in λ cancel
-    and (g((a − 1)λ) + (a − 1) g(−λ))/a is left: a sum of what is not negative.
+    It is the relative entropy of a row to the uniform one. With g(x) = (1 + x) ln(1 + x) − x, the
+    terms of first order in λ cancel and (g((a − 1)λ) + (a − 1) g(−λ))/a remains, a sum of
+    non-negative terms.
     """
     others = n_categories - 1
     nats = (_entropy_excess(others * attenuation) + others * _entropy_excess(-attenuation)) / (
@@ -197,13 +196,13 @@ def check_attenuation(attenuation: float, where: str = "") -> float:
     return _check_between(attenuation, 0.0, 1.0, f"{where}λ")
 
 
-def _largest(keeps: Callable[[float], bool], what: str) -> float:
+def _largest(keeps: Callable[[float], bool], name: str) -> float:
     """Return the largest level with a property that all smaller ones have, to the last float."""
     low, high = _LEAST_EPSILON, MOST_EPSILON
     if not keeps(low):
-        raise InputError(f"the {what} is out of reach: it is too near 1")
+        raise InputError(f"the {name} is out of reach: it is too near 1")
     if keeps(high):
-        raise InputError(f"the {what} is out of reach: it is too near 0")
+        raise InputError(f"the {name} is out of reach: it is too near 0")
     while True:
         # Halve the exponent first, then the interval.
         middle = math.sqrt(low) * math.sqrt(high) if high > 2 * low else low + (high - low) / 2
@@ -230,18 +229,18 @@ def _check_categories(n_categories: int) -> None:
         raise InputError("conversions are made for up to 2^1000 categories")
 
 
-def _check_between(value: float, low: float, high: float, what: str) -> float:
-    number = _number(value, what)
+def _check_between(value: float, low: float, high: float, name: str) -> float:
+    number = _number(value, name)
     if not low < number < high:
-        raise InputError(f"{what} must lie between {low:g} and {high:g}, not at {number:g}")
+        raise InputError(f"{name} must lie between {low:g} and {high:g}, not at {number:g}")
     return number
 
 
-def _number(value: float, what: str) -> float:
+def _number(value: float, name: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number") from None
+        raise InputError(f"{name} must be a number") from None
     if not math.isfinite(number):
-        raise InputError(f"{what} must be a finite number")
+        raise InputError(f"{name} must be a finite number")
     return number

@@ -1,4 +1,4 @@
-"""The one place where a bound is rounded to a double."""
+"""Rounding of bounds to doubles; no other module does it."""
 
 import math
 from decimal import Decimal
@@ -18,5 +18,5 @@ def rounded_up(exact: Fraction | Decimal) -> float:
 
 
 def next_above(value: float) -> float:
-    """Return the next double: what a bound worked out in floats is rounded up to."""
+    """Return the next double, which rounds up a bound computed in floats."""
     return math.nextafter(value, math.inf)

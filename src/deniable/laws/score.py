@@ -1,4 +1,4 @@
-"""Laws of one score: what counts of a pattern is the sum of the costs of its changed attributes.
+"""Laws of one score of a pattern: the sum of the costs of its changed attributes.
 
 With integer costs c_i ≥ 1 the score of a pattern D is S(D) = Σ_{i∈D} c_i, and every output with
 score s has a probability in proportion to an integer g(s). N(s), the number of outputs with score
@@ -431,7 +431,7 @@ class ScoreSampler(ShiftSampler):
 
 
 def _chosen(changes: NDArray[Any], among: int, source: BitSource) -> NDArray[Any]:
-    """Return whether the next of so many attributes is among those changed, shape (n,)."""
+    """Return whether the next attribute is among the changed ones, shape (n,)."""
     bits = source.bits(np.uint16, len(changes))
     scaled = bits * np.uint32(among)
     edge = (np.uint32(among) - changes.astype(np.uint32)) << np.uint32(_PREFIX)

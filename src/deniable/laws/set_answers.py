@@ -1,14 +1,14 @@
 """Broad answers: an answer that names a set of categories instead of one.
 
-With many categories and a small ε an answer that names one category hits too seldom to tell much.
-A set of s of the a categories hits by chance with probability s/a. Here a set is a *list* of steps
-and a first category u: it holds the categories that come so many places after u in the schema's
-order, starting over at its end. The list is drawn by public weights, whatever the record; the
-first category by whether the set is to hold the true one.
+With many categories and a small ε an answer that names one category has little information: it
+rarely hits. A set of s of the a categories hits by chance with probability s/a. Here a set is a
+*list* of steps and a first category u: it contains the categories at these steps after u in the
+schema's cyclic order. The list is drawn by public weights, independently of the record; the first
+category by whether the set must contain the true one.
 
-The lists are balanced: averaged over lists and first categories, every two categories are together
-in a set as often as any other two. So a true category shows in the sets as a category under a
-pattern law does in the answers, and nothing else of it (docs/proofs/forms.md, section 4).
+The lists are balanced: averaged over lists and first categories, all pairs of categories are
+together in a set equally often. So the set depends on the true category as an answer under a
+pattern law does (docs/proofs/forms.md, section 4).
 """
 
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ from deniable.laws.plain import Bits, Count, HexInteger
 from deniable.randomness import BitSource, ExactCategorical
 
 IMBALANCE = 1e-12
-"""How far, as a part of it, the weight of two categories' common sets may be from the mean."""
+"""Relative tolerance of the weight of two categories' common sets against the mean."""
 
 
 class PlainSetAnswers(msgspec.Struct, forbid_unknown_fields=True):
-    """The record of them: each list as the sum of 2^step over its steps."""
+    """The record of sets: each list as the sum of 2^step over its steps."""
 
     attributes: Annotated[list[Count], msgspec.Meta(min_length=1)]
     breadth: Annotated[int, msgspec.Meta(gt=1)]
@@ -72,14 +72,14 @@ class SetAnswers:
             raise InputError("the weights of lists of steps must be positive and add up to 2^bits")
         for steps in self.lists:
             if list(steps) != sorted(set(steps)) or len(steps) != s or not 0 <= steps[0] <= a - s:
-                raise InputError("a list of steps does not have as many as a set has categories")
+                raise InputError("a list of steps needs as many as a set has categories")
             if steps[-1] >= a:
-                raise InputError("a step goes once around all categories, or more")
+                raise InputError("a step must be less than the number of categories")
         if self.imbalance() > IMBALANCE:
             raise InputError("the sets hold some pairs of categories more often than others")
 
     def imbalance(self) -> float:
-        """Return how far the weight of two categories' common sets is from the mean at most, as a
+        """Return the largest deviation from the mean weight of two categories' common sets, as a
         part of it; compared as integers."""
         a, s = self.n_categories, self.breadth
         together = np.zeros(a, dtype=object)
@@ -94,18 +94,18 @@ class SetAnswers:
 
     @property
     def n_answers(self) -> int:
-        """How many sets there are."""
+        """Number of sets."""
         return len(self.lists) * self.n_categories
 
     @property
     def information(self) -> float:
-        """(a − s)/(s (a − 1)): what of a category's deviations the sets show, at certain hits."""
+        """(a − s)/(s (a − 1)): the sets' information on a category, at certain hits."""
         a, s = self.n_categories, self.breadth
         return (a - s) / (s * (a - 1))
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """How often each list is drawn, shape (lists,)."""
+        """Probability of each list, shape (lists,)."""
         return np.array([weight / (1 << self.bits) for weight in self.weights])
 
     def members(self, answer: int) -> tuple[int, ...]:
@@ -114,7 +114,7 @@ class SetAnswers:
         return tuple((first + step) % self.n_categories for step in self.lists[which])
 
     def holds(self) -> NDArray[np.bool_]:
-        """Return which answers name a set with which categories in it, shape (n_answers, a)."""
+        """Return whether each answer's set contains each category, shape (n_answers, a)."""
         inside = np.zeros((self.n_answers, self.n_categories), dtype=bool)
         first = np.arange(self.n_categories)[:, None]
         for which, steps in enumerate(self.lists):
@@ -145,7 +145,7 @@ class SetAnswers:
     def gathered(
         self, values: NDArray[np.float64], axis: int, *, weighted: bool
     ) -> NDArray[np.float64]:
-        """Return the transposed map: of each answer the mean over its set.
+        """Return the transposed map: for each answer the mean over its set.
 
         ``values``: a table with categories along an axis.
         """
@@ -156,7 +156,7 @@ class SetAnswers:
         return np.moveaxis(lists.reshape(*moved.shape[:-1], self.n_answers), -1, axis)
 
     def numbers(self) -> list[int]:
-        """Return the integers that they are, each list as the sum of 2^step over its steps."""
+        """Return the sets as integers, each list as the sum of 2^step over its steps."""
         return [self.breadth, self.bits, *self.weights, *(_number(steps) for steps in self.lists)]
 
     def to_plain(self, attributes: list[int]) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class SetAnswers:
             tuple(step for step in range(n_categories) if number >> step & 1) for number in numbers
         )
         if any(number >> n_categories for number in numbers):
-            raise InputError("a step goes once around all categories, or more")
+            raise InputError("a step must be less than the number of categories")
         weights = integers_from_plain(plain["weights"], "weights of lists", length)
         return cls(n_categories, plain["breadth"], plain["bits"], weights, lists)
 
@@ -188,13 +188,12 @@ def _number(steps: tuple[int, ...]) -> int:
 
 
 KEPT, CHANGED, HIT, MISSED = range(4)
-"""What is done to an answer: a category is kept or changed, or a set holds it or does not."""
+"""Outcomes of an answer: a category is unchanged or changed, a set contains the category or not."""
 
 
 class SetSampler:
-    """Draws answers that are one category, or a set, by what is done: for a category another one,
-    for a set a list and one of its steps, or of the other steps, from which follows the category
-    that the set starts from."""
+    """Draws answers by their outcome: for a category another one, for a set a list and one of its
+    steps, or of the other steps, which determines the set's first category."""
 
     def __init__(self, sets: SetAnswers) -> None:
         self._n = n = sets.n_categories
@@ -204,7 +203,7 @@ class SetSampler:
         self._shift = np.array(shifts, dtype=code_type(n))
 
     def draws(self, sets: SetAnswers) -> bool:
-        """Return whether the tables are those of the sets."""
+        """Whether the tables are those of the sets."""
         weights, starts, shifts = _answers_of(sets)
         return (
             self._n == sets.n_categories
@@ -214,10 +213,7 @@ class SetSampler:
         )
 
     def draw(self, codes: NDArray[Any], done: NDArray[np.uint8], source: BitSource) -> NDArray[Any]:
-        """Return released codes, shape (n,).
-
-        ``source``: of the bits.
-        """
+        """Return released codes, shape (n,)."""
         place = self._place.draw(len(codes), source, done)
         first = rotate(codes, self._shift.take(place, mode="clip"), self._n)
         return np.asarray(self._start.take(place, mode="clip") + first)

@@ -30,7 +30,7 @@ from deniable.randomness import BitSource, ExactCategorical
 
 
 class PlainSingleChange(PlainLaw, tag="single-change-mixture"):
-    """The record of such a law."""
+    """The record of the law."""
 
     bits: Bits
     uniform_weight: HexInteger
@@ -45,7 +45,7 @@ class SingleChangeMixture(PatternLaw):
 
     Their matrix has x_0 on the diagonal, x_j where attribute j alone differs and 1 elsewhere. Drawn
     in k + 2 pieces: a record uniform over all of them, the record unchanged, or the record with
-    attribute j moved to a uniform other category. So it needs k + 2 numbers, not 2^k.
+    attribute j moved to a uniform other category. It needs k + 2 numbers, not 2^k.
 
     ``n_categories``: categories per attribute, shape (k,). ``uniform_weight``: weight of the
     uniform record, above 0. ``change_weights``: weight of "attribute j alone changes", shape (k,).
@@ -93,7 +93,7 @@ class SingleChangeMixture(PatternLaw):
         return cls(tuple(int(n) for n in n_categories), bits, uniform, unchanged, tuple(changes))
 
     # The probability X of one particular output, on the columns in A, over its uniform part w/∏a:
-    #   nothing changed     w/∏_A a + unchanged + Σ_{j∉A} change_j
+    #   none changed        w/∏_A a + unchanged + Σ_{j∉A} change_j
     #   only j∈A changed    w/∏_A a + change_j/(a_j − 1)
     #   two or more changed w/∏_A a
 
@@ -118,7 +118,7 @@ class SingleChangeMixture(PatternLaw):
         return (self.uniform_weight * others + self.change_weights[i] * outputs, others)
 
     def given_rest_levels(self) -> list[tuple[Ratio, ...]]:
-        # Flipping i from "kept" to "changed" when nothing else changed: X_∅/X_i. When only j
+        # Flipping i from unchanged to changed when no other changed: X_∅/X_i. When only j
         # changed: X_j/X_{ij}, the largest at the largest X_j, j ≠ i. When more changed: 1.
         k = len(self.n_categories)
         if k == 1:
@@ -226,7 +226,7 @@ class SingleChangeSampler(ShiftSampler):
     """Draws the piece, then every attribute's shift under it.
 
     Both a uniform shift and a uniform other category are drawn for every attribute, so that the
-    work is the same whichever piece was drawn.
+    work is the same for every piece.
     """
 
     def __init__(self, law: SingleChangeMixture) -> None:

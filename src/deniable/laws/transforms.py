@@ -1,14 +1,14 @@
 """The interaction transform: every pattern law, its inverse and its squares, without a matrix.
 
-A channel whose entry M[y, x] depends only on which attributes differ between x and y, a *pattern
-kernel* g(S), acts on tables by one number per interaction component: the component T of a table is
-what is left after subtracting the average over an axis for every axis in T and averaging over every
-other axis. The eigenvalue on T is
+A channel whose entry M[y, x] depends only on the set of attributes that differ between x and y, a
+*pattern kernel* g(S), multiplies each interaction component of a table by one number: the component
+T is the rest after subtracting the average over an axis for every axis in T and averaging over
+every other axis. The eigenvalue on T is
 
     ψ(T) = Σ_S g(S) t_S ∏_{i∈T} h_i(S),   h_i = 1 if i ∉ S, −1/(a_i − 1) if i ∈ S.
 
-Applying, inverting, multiplying entrywise: all are done on the 2^m numbers of a kernel or of its
-eigenvalues, and a table of any size is passed over 2m times.
+Products, inverses and entrywise products take the 2^m numbers of a kernel or of its
+eigenvalues, and 2m passes over a table of any size.
 
 The proofs are in docs/proofs/interactions.md, Theorem 1 and Corollary 2.
 """
@@ -27,9 +27,7 @@ def apply_eigenvalues(
 
     ``table``: any shape. ``eigenvalues``: shape (2,)·m; index 1 on axis j means that ``axes[j]`` is
     in T. ``axes``: the axes of the table that the kernel acts on, ascending; the others are carried
-    along.
-
-    A new table of the same shape.
+    along. Returns a new table.
 
     >>> apply_eigenvalues(np.array([8.0, 2.0]), np.array([1.0, 0.5]), (0,)).tolist()
     [6.5, 3.5]
@@ -54,7 +52,7 @@ def apply_eigenvalues(
 
 def _to_components(values: NDArray[np.float64], axis: int) -> None:
     # In place along one axis: entry 0 becomes the mean, entry c > 0 the deviation of category c
-    # from it. Category 0's own deviation is minus the sum of the others, so nothing is lost.
+    # from it. Category 0's own deviation is minus the sum of the others.
     moved = values.swapaxes(0, axis)
     mean = np.add.reduce(moved, axis=0) / len(moved)
     moved[1:] -= mean

@@ -148,7 +148,7 @@ class Axes:
 
     @property
     def condition(self) -> float:
-        """1/min |φ(T)|: how many times noise is magnified in the worst direction; at least 1."""
+        """1/min |φ(T)|: the largest amplification of noise in any direction; at least 1."""
         return float(max(1.0, 1.0 / self.attenuation.min()))
 
 

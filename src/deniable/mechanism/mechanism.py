@@ -55,7 +55,7 @@ class Mechanism:
     Args:
         schema: the attributes.
         blocks: their laws; every attribute belongs to exactly one block.
-        claim: upper limits that the laws must keep; None claims nothing.
+        claim: upper limits that the laws must keep; None for no claim.
 
     Raises:
         InputError: if the blocks do not cover the schema, or a claim does not hold.
@@ -135,11 +135,12 @@ class Mechanism:
         ):
             checks.append((f"attribute '{name}' alone", alone, stated))
             checks.append((f"attribute '{name}' given the rest", given_rest, stated_given_rest))
-        for what, true, stated in checks:
+        for subject, true, stated in checks:
             # Written so that NaN is refused too.
             if not true <= stated + self.rounding(stated):
                 raise InputError(
-                    f"the mechanism breaks its claim: ε of {what} is {true:.9g}, not {stated:.9g}"
+                    f"the mechanism breaks its claim: ε of {subject} is {true:.9g}, "
+                    f"not {stated:.9g}"
                 )
 
     @cached_property
@@ -223,7 +224,7 @@ class Mechanism:
 
     @cached_property
     def n_outputs(self) -> tuple[int, ...]:
-        """How many values each released attribute can take, shape (k,)."""
+        """Number of values of each released attribute, shape (k,)."""
         return self._in_schema_order(b.law.n_outputs for b in self.blocks)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Errors and covariances of estimates, predicted before there are data.
 
-A pattern law multiplies the covariance C of two attributes' indicators by φ_ij and adds what
-:mod:`deniable.estimate.covariance` derives; response matrices turn it into M_i C M_jᵀ.
+A pattern law multiplies the covariance C of two attributes' indicators by φ_ij and adds a term
+(:mod:`deniable.estimate.covariance`); response matrices transform it into M_i C M_jᵀ.
 """
 
 from collections.abc import Sequence
@@ -152,7 +152,7 @@ def cell_variance_range(
     record, over all records; shapes broadcast to the table.
 
     The variance for true values x' of the estimate of cell x is u(x, x') − 1[x = x'], with
-    u = (L∘L)M, again a pattern kernel times small matrices. Whatever the true table, a cell's
+    u = (L∘L)M, again a pattern kernel times small matrices. For every true table, a cell's
     ``table`` variance is between these two over n.
 
     >>> from deniable.laws import ProductLaw

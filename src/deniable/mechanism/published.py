@@ -389,7 +389,7 @@ class _Same:
 
 @lru_cache(maxsize=64)
 def _channel(same: _Same, attributes: tuple[str, ...]) -> Channel | PublishedChannel:
-    # Many tables are seen through one channel: its maps and their powers are worked out once.
+    # Many tables use one channel: its maps and their powers are computed once.
     mechanism = same.mechanism
     if mechanism.forms is None:
         return Channel(mechanism, attributes)

@@ -86,7 +86,7 @@ class Readability:
         return 2 * self.readable >= self.cells
 
     def to_plain(self, within: float | None = None) -> dict[str, Any]:
-        """Return plain values; with a wished half-width also the rows that it takes."""
+        """Return plain values; with a requested half-width also the rows that it needs."""
         needed = {} if within is None else {"rows_needed": self.rows_for(within)}
         return {
             "attributes": list(self.attributes),

@@ -91,7 +91,7 @@ class Strata:
 
     @property
     def n_outputs(self) -> tuple[int, ...]:
-        """How many values each released attribute can take, shape (k,); alike in all strata."""
+        """Number of values of each released attribute, shape (k,); equal in all strata."""
         return self._first.n_outputs
 
     @property

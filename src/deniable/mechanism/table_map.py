@@ -106,7 +106,7 @@ class TableMap:
         """Return the map whose matrix has every entry to the third power."""
         return self._cubed
 
-    # Many tables are seen through one map: its powers are worked out once.
+    # Many tables use one map: its powers are computed once.
 
     @cached_property
     def _squared(self) -> "TableMap":

@@ -15,7 +15,7 @@ from deniable.estimate.question import value_among
 from deniable.schema.names import split_names
 
 OTHERS = "other"
-"""What the category is called that * stands for."""
+"""Name of the category for *."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class Axis:
             raise InputError(f"{where}: '{rest[0]}' is in no level; add |* for all others")
         if len(groups) < 2:
             raise InputError(
-                f"{where}: all categories are in one level, so that '{self.name}' tells nothing; "
+                f"{where}: all categories of '{self.name}' are in one level; "
                 "name two levels or more, or leave it out of the formula"
             )
         if stars and not rest:
-            raise InputError(f"{where}: nothing is left for *; leave it out")
+            raise InputError(f"{where}: no categories remain for *; leave it out")
         other = OTHERS if len(rest) != 1 else rest[0]
         while other in named:
             other = f"{other} values"
@@ -119,7 +119,7 @@ class Cells:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As a likelihood takes it: the columns released as they are together on the last axis."""
+        """Shape for the likelihood: kept columns are one axis, the last."""
         return (*self.sizes[: self.n_attributes], prod(self.sizes[self.n_attributes :]))
 
     @property
@@ -138,7 +138,7 @@ class Cells:
 
     @property
     def levels(self) -> "Cells":
-        """The table of what the model sees, categories merged."""
+        """Contingency table of the model's variables, with merged categories."""
         axes = (Axis(axis.name, axis.levels, numbers=axis.numbers) for axis in self.axes)
         return Cells(tuple(axes), self.n_attributes)
 
@@ -199,8 +199,8 @@ class Columns:
         )
 
     @staticmethod
-    def beside(*parts: "Columns") -> "Columns":
-        """Return several beside each other."""
+    def joined(*parts: "Columns") -> "Columns":
+        """Return the columns of all parts."""
         return Columns(
             np.hstack([part.values for part in parts]),
             tuple(name for part in parts for name in part.names),
@@ -222,10 +222,10 @@ def _products(cells: Cells, factors: Sequence[tuple[int, NDArray[np.float64]]]) 
 
 
 def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
-    """Return orthonormal contrasts of categories, and their products, up to so many axes.
+    """Return orthonormal contrasts of categories and their products over up to ``most`` axes.
 
-    They are there for a joint distribution and mean nothing one by one; so no category is a
-    reference, and a prior on them favours none.
+    They parametrize a joint distribution without reference categories, so that a prior on them
+    favours none.
 
     >>> made = interactions(Cells((Axis("a", ("0", "1")), Axis("b", ("0", "1"))), 2), (0, 1), 2)
     >>> made.names[1:], abs(made.values[0].round(3)).tolist()
@@ -233,11 +233,11 @@ def interactions(cells: Cells, axes: Sequence[int], most: int) -> Columns:
     """
     factors = [(axis, contrasts(cells.sizes[axis])) for axis in axes]
     sets = (chosen for size in range(1, most + 1) for chosen in combinations(factors, size))
-    return Columns.beside(*(_products(cells, chosen) for chosen in sets))
+    return Columns.joined(*(_products(cells, chosen) for chosen in sets))
 
 
 def contrasts(n: int) -> NDArray[np.float64]:
-    """Return an orthonormal basis of what sums to 0, shape (n, n − 1)."""
+    """Return an orthonormal basis of the vectors that sum to 0, shape (n, n − 1)."""
     basis, _ = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, : n - 1]]))
     return np.asarray(basis[:, 1:])
 
@@ -254,9 +254,8 @@ def _contrasts_within(level_of: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def of_merged(cells: Cells, response: int | None) -> list[Columns]:
-    """Return what a model needs beside its formula to tell merged categories apart: with a response
-    what those of covariates do to it; without one, shares of their own, and pairs with everything.
-    """
+    """Return the columns that distinguish merged categories: with a response, the effects of
+    those of covariates on it; without one, their shares and pairs with all other axes."""
     level_of = [np.array(axis.level_of) for axis in cells.axes]
     # Contrasts of the categories of a level, and indicators of all levels but the first.
     within = [

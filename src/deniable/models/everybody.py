@@ -1,9 +1,9 @@
-"""From the cells that a formula is about to those of the data.
+"""Models of respondents with a value, fitted to all cells of the data.
 
-A model of those who answered is about fewer categories than were released. Its likelihood is that
-of all cells, in which every cell with a missing category has a parameter of its own; a linear model
-multiplies every function by the indicator of the answers. Kept columns of a linear model become one
-axis, of the combinations of values that occur, so that memory does not grow with their product.
+Such a model has fewer categories than were released. Its likelihood is that of all cells, in which
+every cell with a missing category has a parameter of its own; a linear model multiplies every
+function by the indicator of the answers. Kept columns of a linear model become one axis, of the
+combinations of values that occur, so that memory does not grow with their product.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def inside_of(cells: Cells, everybody: Cells) -> NDArray[np.int64]:
     return np.arange(everybody.n_cells).reshape(everybody.sizes)[index].ravel()
 
 
-def beside_unanswered(
+def with_unanswered(
     columns: Columns, cells: Cells, everybody: Cells
 ) -> tuple[Columns, NDArray[np.int64]]:
     """Return a design on all cells, with a parameter for each that the model is not about, and the
@@ -38,7 +38,7 @@ def beside_unanswered(
 
     >>> few, all_ = (Cells((Axis("a", names),), 1) for names in (("x", "y"), ("x", "?", "y")))
     >>> design = Columns(np.array([[0.0], [1.0]]), ("a",), (1,), ("a",))
-    >>> made, inside = beside_unanswered(design, few, all_)
+    >>> made, inside = with_unanswered(design, few, all_)
     >>> made.values.tolist(), inside.tolist()
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0, 2])
     """
@@ -50,7 +50,7 @@ def beside_unanswered(
     values = np.zeros((everybody.n_cells, m + outside.size))
     values[inside, :m] = columns.values
     values[outside, m + np.arange(outside.size)] = 1.0
-    more = ("share of those who did not answer",) * outside.size
+    more = ("share of missing answers",) * outside.size
     return Columns(
         values,
         (*columns.names, *more),
@@ -87,8 +87,8 @@ def on_rows(
         made[np.ix_(*_places([cells.axes[i] for i in axes], [whole[i] for i in axes]))] = values
         return made
 
-    asked = tuple(i for i in range(n) if cells.sizes[i] < everybody.sizes[i])
-    answered = spread(asked, np.ones((*(cells.sizes[i] for i in asked), 1)))
+    limited = tuple(i for i in range(n) if cells.sizes[i] < everybody.sizes[i])
+    answered = spread(limited, np.ones((*(cells.sizes[i] for i in limited), 1)))
     changed = []
     for term in terms:
         inner = tuple(axis for axis in term.axes if axis < n)
@@ -97,8 +97,8 @@ def on_rows(
         if outer:
             values = values[(..., *outer, slice(None))]
         moved = Term(term.name, term.names, inner + (n,) * bool(outer), spread(inner, values))
-        if asked:
-            moved = moved.times(Term("", ("",), asked, answered))
+        if limited:
+            moved = moved.times(Term("", ("",), limited, answered))
         changed.append(replace(moved, name=term.name, names=term.names))
     texts = rows.texts | {_TOGETHER: (place, labels)}
     return replace(rows, texts=texts), changed, everybody

@@ -36,6 +36,8 @@ INTERCEPT = "(Intercept)"
 """The term of the constant."""
 
 MAIN_DEVIATION, ASSOCIATION_DEVIATION = 3.0, 2.5
+WEAK_PRIOR = "N(0, 3²) on main effects, N(0, 2.5²) on associations"
+"""The prior of these standard deviations."""
 """Standard deviations of the weak prior; of a number's coefficient, for one standard deviation."""
 
 
@@ -105,7 +107,7 @@ class Formula:
 
 
 def read_formula(text: str, others: Sequence[str] = ()) -> Formula:
-    """Read a formula; ``others`` are the columns that ``.`` stands for, less the response.
+    """Read a formula; ``.`` means the columns ``others`` less the response.
 
     Examples:
         >>> formula = read_formula("income ~ sex + race")
@@ -202,8 +204,8 @@ def _frame(formula: Formula, cells: Cells) -> Any:
 
 
 def spec_of(formula: Formula, cells: Cells) -> Any:
-    """Return formulaic's account of the columns that a formula has on some cells, from a small
-    table with all levels, as what it means depends on these."""
+    """Return formulaic's specification of a formula's columns, from a small table with all levels,
+    on which its contrasts depend."""
     import pandas
     from formulaic import ModelSpec, SimpleFormula  # only here: loading it takes a while
 
@@ -260,16 +262,16 @@ def check_size(cells: Cells, parameters: int, text: str) -> None:
 
 
 def design_of(formula: Formula, cells: Cells) -> Columns:
-    """Return the design of a log-linear model that a formula means, without a constant.
+    """Return the design matrix of a formula's log-linear model, without a constant.
 
     With a response the model has the joint distribution of the covariates, as far as 500 cells all
     of it and beyond all pairs, and per category of the response but the first the right side's
     columns times its indicator: a logistic or multinomial regression. Categories that the model
-    merges are told apart by columns of their own (:func:`~deniable.models.cells.of_merged`).
+    merges have columns of their own (:func:`~deniable.models.cells.of_merged`).
     """
     check_size(cells, 0, formula.text)
     if formula.response is None:
-        return Columns.beside(columns_of(formula, cells), *of_merged(cells, None))
+        return Columns.joined(columns_of(formula, cells), *of_merged(cells, None))
     response = cells.place(formula.response)
     covariates = [i for i in range(len(cells.axes)) if i != response]
     sizes = [cells.sizes[i] for i in covariates]
@@ -280,7 +282,7 @@ def design_of(formula: Formula, cells: Cells) -> Columns:
     check_size(cells, n_joint, formula.text)
     own = columns_of(formula, cells, n_joint)
     joint = [interactions(cells, covariates, most)] if covariates else []
-    return Columns.beside(own, *of_merged(cells, response), *joint)
+    return Columns.joined(own, *of_merged(cells, response), *joint)
 
 
 def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
@@ -303,13 +305,12 @@ def columns_of(formula: Formula, cells: Cells, n_joint: int = 0) -> Columns:
         prefix = f"{answer}: " if len(answers) > 2 else ""
         mine = values * (cells.indices[response] == i)[:, None]
         blocks.append(Columns(mine, tuple(prefix + name for name in names), order, labels))
-    return Columns.beside(*blocks)
+    return Columns.joined(*blocks)
 
 
 def prior_precision(columns: Columns, main: float = MAIN_DEVIATION) -> NDArray[np.float64]:
-    """Return one over the prior variance of every parameter, shape (p,): N(0, 3²) on main effects,
-    or with another deviation, N(0, 2.5²) on associations, of numbers for one standard deviation of
-    theirs."""
+    """Return the precisions of the weak prior on parameters, shape (p,); of numbers, per standard
+    deviation. ``main``: prior standard deviation of main effects."""
     deviations = np.where(np.array(columns.order) == 1, main, ASSOCIATION_DEVIATION)
     spread = np.ones(len(columns.names))
     for place, column in enumerate(columns.values.T):
@@ -321,12 +322,12 @@ def prior_precision(columns: Columns, main: float = MAIN_DEVIATION) -> NDArray[n
 def symmetric_precision(
     columns: Columns, cells: Cells, response: int | None
 ) -> NDArray[np.float64]:
-    """Return the precision of a prior like :func:`prior_precision`'s on the functions that a
-    design's columns span, shape (p, p), whichever categories are the references.
+    """Return the precision of the weak prior on the functions that a design's columns span, shape
+    (p, p), for any reference categories.
 
-    The functions are divided into main effects and interactions, which sum to 0 along each axis.
-    Differences of categories are N(0, 3²), differences of differences N(0, 2.5²); so are, next to a
-    response, the orthonormal contrasts of the covariates' own distribution.
+    Main effects and interactions sum to 0 along each axis. The prior is on differences of
+    categories and differences of differences, and, with a response, on the orthonormal contrasts
+    of the covariates' distribution.
     """
     table = columns.values.reshape(*cells.sizes, len(columns.names))
     order, own, joint = (np.full(cells.sizes, value) for value in (0.0, 1.0, 1.0))

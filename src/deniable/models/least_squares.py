@@ -1,13 +1,11 @@
-"""Least squares of a number that is released as it is, on attributes that are randomized.
+"""Least squares of a number that is released unchanged, on attributes that are randomized.
 
 β = A⁻¹b, A the mean of xxᵀ and b that of xy. Entry by entry these are means of functions of a few
 attributes, and every released row has an unbiased estimate of each: the transposed inverse of the
-channel on these attributes, applied to the function and read at what the row shows. So only the
-attributes of two terms are ever brought together, however many there are. With A_r and b_r what row
-r adds, β̂ moves by ψ_r = Â⁻¹(b_r − A_r β̂) times w_r/Σw; the covariance is the sum of the squares,
-within forms, as the number of rows of each form is known.
-
-Names: w_r the rows' weights, 1 without.
+channel on these attributes, applied to the function, at the row's released value. So only tables of
+the attributes of two terms are needed. With A_r and b_r the contributions of row r and w_r its
+weight (1 without), β̂ moves by ψ_r = Â⁻¹(b_r − A_r β̂) times w_r/Σw; the covariance is the sum of the
+squares, within forms.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,17 +43,15 @@ def fit_least_squares(
     terms: Sequence[Term],
     cells: Cells,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
-    """Fit a linear model of a number released as it is.
+    """Fit a linear model of a number released unchanged.
 
     Where the least eigenvalue of A is 0, or within two standard errors of it, a column is dropped
     of those that make up its eigenvector: one whose own moment is as small, such as that of a
-    category that does not occur, or else the last one. One term may be lost so, and no more.
+    category that does not occur, or else the last one; at most one term.
 
-    ``cells``: whose axes the terms are about.
-
-    Which columns are kept, shape (p,); β of these, and its covariance; and the places of columns
-    that are within three standard errors of being a combination of the others, so that β and its
-    error mean nothing.
+    Returns the columns that remain, shape (p,); their β and its covariance; and the places of
+    columns within three standard errors of a combination of the others, whose β and errors are
+    invalid.
     """
     names = [name for term in terms for name in term.names]
     ends, p = np.cumsum([len(term.names) for term in terms]), len(names)
@@ -99,8 +95,8 @@ def fit_least_squares(
                 lost.add(int(owner[place]))
             if len(lost) > 1 or len(lost) == sum(bool(term.axes) for term in terms):
                 raise InputError(
-                    f"the release is too noisy to tell '{names[place]}' from the other columns of "
-                    "the model; leave out terms, or collapse categories"
+                    f"the release is too noisy to separate '{names[place]}' from the other "
+                    "columns of the model; leave out terms, or collapse categories"
                 )
         kept[place] = False
     inverse = np.linalg.inv(moments[kept][:, kept])
@@ -111,7 +107,7 @@ def fit_least_squares(
     for part in parts:
         squares += part.squares(terms, [parameters[span] for span in spans], response)
     covariance = inverse @ squares[kept][:, kept] @ inverse
-    # Of a column what the others leave has the mean square 1/(A⁻¹)_jj.
+    # The residual of a column on the others has the mean square 1/(A⁻¹)_jj.
     y = np.concatenate([part.rows.numbers[response] for part in parts])
     wide = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * largest[kept] / max(y.std(), 1e-300)
     unread, places = [], np.flatnonzero(kept)
@@ -159,7 +155,7 @@ class _Part:
     _readings: dict[tuple[int, ...], "_Reading"] = field(default_factory=dict)
 
     def reading(self, axes: Sequence[int]) -> "_Reading":
-        """Return what the rows tell of some axes."""
+        """Return the estimates of all rows for some axes."""
         key = tuple(sorted(set(axes)))
         if key not in self._readings:
             self._readings[key] = _read(self.mechanism, self.rows, self.weights, key, self.cells)
@@ -227,8 +223,7 @@ class _Part:
         self, chunks: Iterable[tuple[slice, NDArray[np.float64]]], p: int
     ) -> NDArray[np.float64]:
         """Return the sum of squares of rows by squared weights; under forms about the mean of every
-        form, as their numbers of rows are known, times n/(n − 1) for what the mean takes off. A
-        form with one row keeps its own."""
+        form, times n/(n − 1), and about 0 for a form with one row."""
         forms, w = np.zeros(self.rows.n_rows, dtype=np.int64), self.weights
         centred = self.mechanism.forms is not None
         if centred:
@@ -267,9 +262,9 @@ def _add(
 
 @dataclass(frozen=True)
 class _Reading:
-    """What rows tell of a table of some axes.
+    """Unbiased estimates by row on a table of some axes.
 
-    ``places``: where among released values and kept columns every row is, shape (n,).
+    ``places``: index of every row among released values and kept columns, shape (n,).
     """
 
     axes: tuple[int, ...]
@@ -318,7 +313,7 @@ def _read(
     places: tuple[int, ...],
     cells: Cells,
 ) -> _Reading:
-    """Return what rows tell of some axes of a table."""
+    """Return the estimates of rows for some axes of a table."""
     n = sum(i < cells.n_attributes for i in places)
     axes = [cells.axes[i] for i in places]
     sizes = tuple(len(axis.categories) for axis in axes)

@@ -1,4 +1,4 @@
-"""Log-linear models of a table of which only randomized counts are known, by maximum likelihood.
+"""Maximum likelihood of log-linear models from randomized counts.
 
 The cells' probabilities are π(β) ∝ exp(Xβ). Rows counted together show θ_c = M_c π, with M_c the
 channel on the model's attributes, one projection of the law or of a form after the other. The fit
@@ -6,7 +6,7 @@ is the β of largest
 
     ℓ(β) − ½βᵀPβ,    ℓ(β) = Σ_c n_c·ln θ_c,
 
-P the precisions of independent normal priors with mean 0 (or nothing). With J = diag(π)(X − 1πᵀX)
+P the precisions of independent normal priors with mean 0 (or 0). With J = diag(π)(X − 1πᵀX)
 and G_c = M_c J, the score is Σ G_cᵀ(n_c/θ_c) − Pβ and the expected information
 Σ m_c G_cᵀ diag(1/θ_c) G_c + P, where m_c is n, or of several strata the rows of each; Fisher
 scoring takes steps of one over the other, halved until the objective rises. Where strong noise
@@ -45,15 +45,15 @@ _ROUNDED = 1e-12
 """A squared step below this that the last step did not halve is rounding."""
 _SMALLEST = 1e-300
 CERTAIN = 1e6
-"""So many times the rows at hand stand behind every known margin: it holds to six digits more."""
+"""Weight of every known margin as a multiple of the rows: it holds to six digits."""
 
 
 @dataclass(frozen=True)
 class Observed:
     """Released rows, counted, all through one channel.
 
-    ``counts``: by released value, the sum of the rows' weights; any shape. ``column``: which of the
-    cells' last axis, that of columns released as they are, the rows have.
+    ``counts``: sums of weights by released value, any shape. ``column``: the rows' index on the
+    cells' last axis, that of kept columns.
     """
 
     forward: TableMap | StackedMap
@@ -62,7 +62,7 @@ class Observed:
     column: int = 0
 
     def seen(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is expected of tables, shape (*attributes, columns, m), as (released, m)."""
+        """Return the expectation of tables, shape (*attributes, columns, m), as (released, m)."""
         axes = len(self.forward.n_categories)
         image = self.forward.apply(table[(slice(None),) * axes + (self.column,)])
         return image.reshape(-1, table.shape[-1])
@@ -74,9 +74,9 @@ class Observed:
 
 @dataclass(frozen=True)
 class KnownShares:
-    """Shares that are known exactly, as so many rows that showed them that nothing else counts.
+    """Known margins, with a weight far above that of the rows.
 
-    ``members``: which cells each share adds up, shape (shares, cells), zeros and ones. ``shares``:
+    ``members``: indicators of the cells of each share, shape (shares, cells). ``shares``:
     positive, shape (shares,); those of one margin sum to 1.
     """
 
@@ -117,7 +117,7 @@ class Likelihood:
 
     @property
     def occurring(self) -> NDArray[np.bool_]:
-        """Which combinations of values of columns released as they are occur."""
+        """Combinations of values of kept columns that occur, as a mask."""
         found = np.zeros(self.shape[-1], dtype=bool)
         found[[each.column for each in self.observed if each.counts.any()]] = True
         return found
@@ -143,7 +143,7 @@ class Likelihood:
         return height
 
     def distance_from_known(self, probabilities: NDArray[np.float64]) -> float:
-        """Return what known margins take off the objective; near 0 where they hold."""
+        """Return the penalty of known margins; near 0 where they hold."""
         height = 0.0
         for known in self.known:
             # Σ m ln(m/θ) = Σ m (d − ln(1 + d)), as both sum to 1: no digits are lost near 0.
@@ -152,7 +152,7 @@ class Likelihood:
         return self.certain * self.n_effective * height
 
     def height(self, probabilities: NDArray[np.float64]) -> float:
-        """Return the log-likelihood less what known margins take off it."""
+        """Return the log-likelihood less the penalty of known margins."""
         return self.log_likelihood(probabilities) - self.distance_from_known(probabilities)
 
     def derivatives(
@@ -184,7 +184,7 @@ class Likelihood:
         for known in self.known:
             weight = self.certain * n
             change, theta = known.members @ jacobian, known.members @ probabilities
-            # Less 1, as the changes of a margin sum to 0: what is left has all its digits.
+            # Less 1, as the changes of a margin sum to 0: the difference keeps its digits.
             score += weight * change.T @ (known.shares / theta - 1)
             information = weight * change.T @ (change / theta[:, None])
             expected_information += information
@@ -217,7 +217,7 @@ class LogLinearFit:
     ``names``: of the parameters, shape (p,). ``parameters``: β at the largest posterior density
     (likelihood without a prior), shape (p,). ``covariance``: of the parameters, shape (p, p).
     ``precision``: of the prior, shape (p,); zeros without. ``log_likelihood``: at the fit, in nats.
-    ``penalty``: ½βᵀPβ, what the prior takes off it, in nats.
+    ``penalty``: ½βᵀPβ, in nats.
     """
 
     shape: tuple[int, ...]
@@ -249,7 +249,7 @@ class LogLinearFit:
 
     @property
     def objective(self) -> float:
-        """What was maximised: log-likelihood less the prior's penalty, in nats."""
+        """Log-likelihood less the prior's penalty, which was maximized, in nats."""
         return self.log_likelihood - self.penalty
 
     def jacobian(self, parameters: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -328,7 +328,7 @@ def fit_log_linear(
 
 class At(NamedTuple):
     """A number at some parameters: its value, its derivatives by them, shape (p,), and the second
-    ones, shape (p, p), negative semidefinite; None for zeros, or what is nearly so."""
+    ones, shape (p, p), negative semidefinite; None for zeros, or nearly."""
 
     value: float
     change: NDArray[np.float64]
@@ -337,7 +337,7 @@ class At(NamedTuple):
 
 @dataclass(frozen=True)
 class Held:
-    """A number that a fit is held near a value: ½·weight·(number − value)² comes off the
+    """A penalty that keeps a number near a value: ½·weight·(number − value)² is subtracted from the
     objective."""
 
     number: Callable[[NDArray[np.float64]], At]
@@ -416,7 +416,7 @@ def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[
     if diagonal.min(initial=1.0) <= 0 or values[0] < 1e-13 * values[-1]:
         worst = int(np.argmin(diagonal) if diagonal.min() <= 0 else np.argmax(abs(vectors[:, 0])))
         raise InputError(
-            f"the release cannot tell '{names[worst]}' from the rest of the model: leave it out, "
-            "collapse categories, or fit with the prior"
+            f"the release cannot separate '{names[worst]}' from the rest of the model; leave it "
+            "out, collapse categories, or fit with the prior"
         )
     return np.asarray((vectors / values) @ vectors.T * np.outer(scale, scale))

@@ -1,11 +1,11 @@
-"""From a fitted table to a smaller model of it: what ordinary fits on the true table come to.
+"""Coefficients of models that merge categories, from the fitted table of all categories.
 
-A model that merges categories is fitted with the categories told apart, and the fitted table is
-then described by the formula as written: β* is where the ordinary likelihood equations hold on the
-fitted table. Its errors follow from those of the table, dβ* = H⁻¹ Zᵀ dr, with H the equations'
-information and r the residuals. Without randomization or prior β* is the ordinary fit, as the
-larger model's equations include the smaller one's. Merging in the likelihood instead would take the
-categories of a level to act alike, and where they do not, the answer would depend on the channel.
+A model that merges categories is fitted with all categories, and the formula is then fitted to the
+fitted table: β* is where the ordinary likelihood equations hold on it. Its errors follow from those
+of the table, dβ* = H⁻¹ Zᵀ dr, with H the equations' information and r the residuals. Without
+randomization or prior β* is the ordinary fit, as the larger model's equations include the smaller
+one's. Merging in the likelihood would assume that the categories of a level act alike; where they
+do not, the estimate would depend on the channel.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deniable.models.cells import Cells
 from deniable.models.likelihood import LogLinearFit, jacobian_of, probabilities_of
 
-Told = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+CoefficientMap = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
 """Coefficients and their derivatives, shape (q, p), from the parameters of a fit."""
 
 
@@ -63,14 +63,14 @@ def shares_within(
     return share, design - means[group]
 
 
-def told_first(
+def first_coefficients(
     n: int, parameters: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the first parameters and their derivatives: coefficients without merged categories."""
     return parameters[:n], np.eye(n, len(parameters))
 
 
-def told_of_levels(
+def coefficients_of_levels(
     whole: NDArray[np.float64],
     cells: Cells,
     design: NDArray[np.float64],
@@ -87,10 +87,10 @@ def told_of_levels(
 
 
 def of_levels(
-    fit: LogLinearFit, told: Told
+    fit: LogLinearFit, coefficient_map: CoefficientMap
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return coefficients, covariance and data's share of a formula on merged categories."""
-    values, linear = told(fit.parameters)
+    values, linear = coefficient_map(fit.parameters)
     covariance = linear @ fit.covariance @ linear.T
     share = np.ones(len(values))
     if fit.precision.min() > 1e-6:  # with the prior

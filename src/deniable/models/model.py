@@ -16,9 +16,10 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
 from deniable.models.cells import Cells, Columns
-from deniable.models.everybody import UNANSWERED_PRECISION, beside_unanswered, inside_of
+from deniable.models.everybody import UNANSWERED_PRECISION, inside_of, with_unanswered
 from deniable.models.formula import (
     INTERCEPT,
+    WEAK_PRIOR,
     Formula,
     Term,
     design_of,
@@ -28,23 +29,23 @@ from deniable.models.formula import (
     terms_of,
 )
 from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear, jacobian_of
-from deniable.models.merging import Told, of_levels, shares_within, told_of_levels
+from deniable.models.merging import CoefficientMap, coefficients_of_levels, of_levels, shares_within
 from deniable.models.profile import FAR, UNREAD, Interval, Number, Profiles
 from deniable.numerals import count_text, number_text, p_text
 
 Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
 
-CANNOT_SAY = "the release cannot say"
+UNDETERMINED = "the release cannot say"
 HALF, NOTHING = 0.5, 0.01
 """Below the first share of the data in a coefficient's information it is not shown; below the
 second a model with it is refused."""
 
 RIDGE = 1e-8
-"""Without a prior, the precision of what is only there for the covariates' joint distribution:
-empty cells have a finite logarithm, and nothing else moves by as much as 1e-9."""
+"""Without a prior, the precision on the covariates' joint distribution: empty cells have finite
+logarithms, and other parameters change by less than 1e-9."""
 
 DROPPED = "dropped"
-"""The remark at a column that the others determine, or that the release cannot tell from them."""
+"""The remark on a column that is, or cannot be distinguished from, a combination of the others."""
 
 MOST_TESTED, MOST_SATURATED = 1_000_000, 1_000
 """Cells times parameters up to which every term is tested, each by another fit; cells up to which a
@@ -65,15 +66,15 @@ class Test:
 
     @property
     def p_value(self) -> float:
-        """Probability of so large a statistic if what is tested is nothing."""
+        """Probability of a statistic as large under the null hypothesis."""
         from scipy.special import gammaincc  # only here: loading it takes a while
 
         return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
 
-    def sentence(self, what: str) -> str:
-        """Return it in words, after what was done."""
+    def sentence(self, name: str) -> str:
+        """Return the result in words, after the test's name."""
         return (
-            f"{what}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, "
+            f"{name}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, "
             f"p {p_text(self.p_value)}."
         )
 
@@ -88,14 +89,14 @@ class Model(Presented):
 
     Coefficients are log odds ratios (of a linear model, units of the response). Intervals are
     normal, and of the profile likelihood where that disagrees; an end that is infinite is None. A
-    coefficient that owes more than half of its information to the prior, or has no end, has no
+    coefficient with more than half of its information from the prior, or without limits, has no
     numbers and the remark "the release cannot say".
 
     Args:
         formula: as written.
         parsed: as it was read.
         cells: the table that the formula is about.
-        everybody: the table that was fitted, with the categories of those who did not answer.
+        everybody: the table that was fitted, with the missing categories.
         kind: ``logistic``, ``multinomial``, ``log-linear`` or ``linear``.
         names: of the coefficients, shape (q,).
         terms: of the formula that each belongs to.
@@ -103,24 +104,24 @@ class Model(Presented):
         covariance: of the coefficients, shape (q, q).
         data_share: the data's part of the information on each, 0 to 1; the rest is the prior's.
             Of a column that was dropped coefficient, errors and share are 0.
-        levels: the table that the formula speaks of, categories merged as asked.
+        levels: the table of the formula, with merged categories.
         design: Z, the columns of the coefficients on it, shape (cells of levels, q).
         response: its axis; None for a log-linear model, and a linear one.
-        n_records: rows behind it.
-        n_effective: the number of rows without weights that is worth as much.
-        group: columns released as they are and the values that the rows were selected by.
-        level: of the intervals, unless another is asked for.
+        n_records: number of rows.
+        n_effective: effective number of rows under weights.
+        group: kept columns and the values by which rows were selected.
+        level: default level of the intervals.
         prior: whether the weak prior was used.
-        known: margins that were known exactly, in words.
+        known: known margins, in words.
         fit: the log-linear model behind it; None for a linear model.
         columns: of that model's design.
-        told: returns the coefficients and their derivatives, shape (q, p), from the parameters of
-            ``fit``; None for a linear model.
-        against: the test against another formula, if one was asked for.
+        coefficient_map: from the parameters of ``fit`` to the coefficients and their derivatives,
+            shape (q, p); None for a linear model.
+        against: the test against another formula, if any.
         merged: whether categories were merged after the fit.
-        empty: attributes and categories of which there was no sign, and which were left out.
+        empty: attributes and categories with an estimated share of 0, which were left out.
         unread: places of a linear model's coefficients whose column is within three standard errors
-            of being the others', so that no interval of them holds.
+            of a combination of the others, so that they have no valid interval.
 
     Examples:
         >>> import deniable, pyarrow
@@ -167,7 +168,7 @@ class Model(Presented):
     prior: bool = True
     known: tuple[str, ...] = ()
     fit: LogLinearFit | None = field(default=None, repr=False)
-    told: Told | None = field(default=None, repr=False)
+    coefficient_map: CoefficientMap | None = field(default=None, repr=False)
     columns: Columns | None = field(default=None, repr=False)
     against: Test | None = None
     merged: bool = False
@@ -178,7 +179,7 @@ class Model(Presented):
 
     @property
     def axis(self) -> str:
-        """What a plot of it shows along its axis."""
+        """Label of a plot's horizontal axis."""
         return "coefficient" if self.kind == "linear" else "odds ratio"
 
     @property
@@ -199,7 +200,7 @@ class Model(Presented):
         for place, (name, share) in enumerate(
             zip(self.names, self.data_share.tolist(), strict=True)
         ):
-            made, remark = found[place], DROPPED if name in dropped else CANNOT_SAY
+            made, remark = found[place], DROPPED if name in dropped else UNDETERMINED
             numbers: list[float | None] = [None] * 6
             if share >= HALF and not (math.isinf(made.low) and math.isinf(made.high)):
                 remark = made.remark
@@ -226,7 +227,7 @@ class Model(Presented):
         self, what: Literal["coefficients", "predictions"], level: float
     ) -> list[Interval]:
         """Return the intervals of coefficients, or of the log odds of predicted shares."""
-        if self.fit is None or self.told is None:
+        if self.fit is None or self.coefficient_map is None:
             z, error = normal_quantile(level), self.standard_errors
             with np.errstate(divide="ignore", invalid="ignore"):
                 columns = (self.coefficients, error, self.coefficients / error)
@@ -254,13 +255,13 @@ class Model(Presented):
         return self._made[what, level]
 
     def _coefficient(self, place: int, parameters: NDArray[np.float64]) -> At:
-        assert self.told is not None
-        value, change = self.told(parameters)
+        assert self.coefficient_map is not None
+        value, change = self.coefficient_map(parameters)
         return At(float(value[place]), change[place])
 
     def _log_odds(self, place: int, parameters: NDArray[np.float64]) -> At:
-        assert self.told is not None
-        value, change = self.told(parameters)
+        assert self.coefficient_map is not None
+        value, change = self.coefficient_map(parameters)
         group = self.levels.covariates(self.response)
         share, centred = shares_within(self.design[:, self._in_design], value, group)
         others = group == group[place]
@@ -300,10 +301,10 @@ class Model(Presented):
         return pandas.DataFrame(self.table(level))
 
     def predict(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return what the model says of every combination of the covariates: the share of each
-        level of the response, or the mean of a linear model; of a log-linear model the share of
-        every cell. ``estimate``, ``std_error``, ``low``, ``high`` and ``remark``; intervals of
-        shares are normal on the scale of log odds, or of the profile likelihood.
+        """Return predictions for all combinations of covariates: the share of each level of the
+        response, or the mean of a linear model; of a log-linear model the share of every cell.
+        ``estimate``, ``std_error``, ``low``, ``high`` and ``remark``; intervals of shares are
+        normal on the scale of log odds, or of the profile likelihood.
 
         Raises:
             InputError: if the level is not between 0 and 1, or a linear model has too many
@@ -343,8 +344,8 @@ class Model(Presented):
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Names of the columns left out of the design, as the others determine them or the release
-        cannot tell them from the others; and of terms that have no column."""
+        """Names of columns left out of the design, as they are, or cannot be distinguished from,
+        combinations of the others; and of terms without columns."""
         gone = zip(self.names, np.diag(self.covariance), self.data_share, strict=True)
         empty = {self.parsed.named(term) for term in self.parsed.right.terms if term}
         return (
@@ -390,8 +391,10 @@ class Model(Presented):
         if self.fit is not None and self.prior:
             design = self.design[:, kept]
             fit, inside = self._symmetric_fit, inside_of(self.cells, self.everybody)
-            told = partial(told_of_levels, fit.design, self.cells, design, self.response, inside)
-            values, covariance, _ = of_levels(fit, told)
+            coefficient_map = partial(
+                coefficients_of_levels, fit.design, self.cells, design, self.response, inside
+            )
+            values, covariance, _ = of_levels(fit, coefficient_map)
         own, left = [*constant, *own], [*constant, *left]
         if not without and len(restrictions(left, own, self.levels)):
             return None
@@ -422,17 +425,17 @@ class Model(Presented):
         change = scale[:, None] * vectors[:, some] / np.sqrt(values[some])
         n = change.shape[1]
         own = Columns(columns.values @ change, ("a term",) * n, (1,) * n, ("",) * n)
-        whole, _ = beside_unanswered(own, self.cells, self.everybody)
+        whole, _ = with_unanswered(own, self.cells, self.everybody)
         unit = np.full(len(whole.names), 1.0 if self.prior else RIDGE)
         unit[n:] = UNANSWERED_PRECISION if self.prior else RIDGE
         return fit_log_linear(likelihood, whole.values, whole.names, unit)
 
     def tested_against(self, other: "Model") -> "Model":
-        """Return the model with its test against another of the same rows, one of which holds the
-        other.
+        """Return the model with its test against another of the same rows that contains it or is
+        contained in it.
 
         Raises:
-            InputError: if neither formula holds the other.
+            InputError: if neither formula contains the other.
         """
         if not isinstance(other, Model):
             raise InputError(f"a model is tested against another, not a {type(other).__name__}")
@@ -445,7 +448,7 @@ class Model(Presented):
         if test is not None and test.degrees_of_freedom > 0:
             return replace(self, against=test)
         raise InputError(
-            f"neither of '{self.formula}' and '{other.formula}' holds the other, so no test "
+            f"neither of '{self.formula}' and '{other.formula}' contains the other, so no test "
             "compares them; name a formula with more terms, or with fewer"
         )
 
@@ -474,8 +477,8 @@ class Model(Presented):
         return None if self.fit is None else goodness_of_fit(self.fit)
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what was fitted."""
-        prior = "weak prior N(0, 3²) on main effects, N(0, 2.5²) on associations"
+        """Return a caption."""
+        prior = f"weak prior {WEAK_PRIOR}"
         fitted = "least squares" if self.kind == "linear" else prior if self.prior else "no prior"
         known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
         return (
@@ -495,34 +498,36 @@ class Model(Presented):
         return "\n".join([caption_of(self, self._level(level)), "", shown, "", *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """Return sentences: tests, deviance, and what owes its value to the prior."""
-        said = []
+        """Return remarks, one sentence each: tests, deviance, coefficients from the prior."""
+        sentences = []
         if self.dropped:
             them = "it" if len(self.dropped) == 1 else "them"
-            said.append(
-                f"Dropped from the design: {', '.join(self.dropped)}; the release cannot tell "
-                f"{them} from the other columns."
+            sentences.append(
+                f"Dropped from the design: {', '.join(self.dropped)}; the release cannot "
+                f"separate {them} from the other columns."
             )
         if self.empty:
             listed = ", ".join(f"'{category}' of '{name}'" for name, category in self.empty)
-            said.append(f"Left out, as their estimated share is 0: {listed}.")
+            sentences.append(f"Left out, as their estimated share is 0: {listed}.")
         for test in self.tests:
             more = test.without[1:]
             contain = "which contains it" if len(more) == 1 else "which contain it"
             also = f" (and {', '.join(more)}, {contain})" if more else ""
-            said.append(test.sentence(f"{test.kind.capitalize()} test without {test.of}{also}"))
+            sentences.append(
+                test.sentence(f"{test.kind.capitalize()} test without {test.of}{also}")
+            )
         if self.against is not None:
             kind = self.against.kind.capitalize()
-            said.append(self.against.sentence(f"{kind} test against {self.against.of}"))
+            sentences.append(self.against.sentence(f"{kind} test against {self.against.of}"))
         if (fit := self.goodness_of_fit) is not None:
             tested = fit.sentence("Score test against the saturated model")
-            said.append(f"{tested} The deviance is {self.deviance:.1f}.")
-        if any(row["remark"] == CANNOT_SAY for row in self.table(level=0.5)):
-            said.append(
-                f"{CANNOT_SAY}: the prior has more than half of the information on it; collapse "
+            sentences.append(f"{tested} The deviance is {self.deviance:.1f}.")
+        if any(row["remark"] == UNDETERMINED for row in self.table(level=0.5)):
+            sentences.append(
+                f"{UNDETERMINED}: the prior has more than half of the information on it; collapse "
                 "categories or leave out terms."
             )
-        return said
+        return sentences
 
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
@@ -556,20 +561,20 @@ class Model(Presented):
             A matplotlib figure.
 
         Raises:
-            InputError: if there is nothing to draw, or there are more than 60 coefficients.
+            InputError: if no coefficient is determined, or there are more than 60.
         """
         from deniable.report.estimate_plot import draw_intervals
 
         ratios = self.kind != "linear"
         rows = self.odds_ratios(level) if ratios else self._without_intercepts(level)
-        one_sided = {"low": None}  # its name stands there alone
+        one_sided = {"low": None}  # plotted as a name without an interval
         rows = [
             row | {"uncertain": False} | (one_sided if row["high"] is None else {})
             for row in rows
             if row["p_value"] is not None
         ]
         if not rows:
-            raise InputError("there is nothing to draw: no coefficient that the release can say")
+            raise InputError("the release determines no coefficient to plot")
         return draw_intervals(
             [str(row["term"]) for row in rows],
             [row | {"estimate": row["odds_ratio"]} for row in rows] if ratios else rows,
@@ -613,8 +618,8 @@ def goodness_of_fit(fit: LogLinearFit) -> Test | None:
     """Return the score test of a log-linear model against the saturated one (Rao): whether, at the
     fit, any direction of the table that the channel leaves would raise the likelihood.
 
-    With s and K score and information of all cells' logarithms, and K X(XᵀKX)⁻¹Xᵀ taken off both
-    for what the model has fitted, it is sᵀK⁻s, χ² with the rank of K degrees of freedom. Known
+    With s and K score and information of all cells' logarithms, both less their projection
+    K X(XᵀKX)⁻¹Xᵀ on the model, it is sᵀK⁻s, χ² with the rank of K degrees of freedom. Known
     margins leave the directions that do not move them.
     """
     from scipy.linalg import null_space  # only here: loading it takes a while

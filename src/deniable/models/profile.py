@@ -1,4 +1,4 @@
-"""Profile-likelihood intervals of numbers of a log-linear model, where normal ones do not hold.
+"""Profile-likelihood intervals of numbers of a log-linear model, where normal ones are invalid.
 
 A normal interval takes the likelihood as that of a normal law around the fit. In a category of few
 people, next to the noise, it is not: the logarithm of the share may be far below the fit, and the
@@ -7,8 +7,8 @@ weak prior decides where that lies. The profile interval of a number g(β) is
     {b : 2 (max ℓ − max ℓ under g(β) = b) ≤ κz²},
 
 ℓ without the prior: only the release counts. κ is 1, and with weights the variance of the number
-over that by the information alone. An end is infinite where no b is improbable enough, as of a
-share that the release cannot tell from 0.
+over that by the information alone. A limit is infinite where no b is improbable enough, as for a
+share that is not significantly above 0.
 
 The normal interval is kept where the likelihood agrees with it: along the least favourable line
 β̂ ± zσ·Ia/aᵀIa, a = ∂g/∂β and I the inverse information, ℓ drops by ½κz², to a fifth, on both
@@ -57,7 +57,7 @@ _NEAR = 1e-5
 _EXACT = 0.02
 """How exactly ends are found, in standard errors."""
 _HELD = 100.0
-"""A number is held by so many times the information on it."""
+"""Weight of the constraint on a number, as a multiple of its information."""
 
 _CERTAIN = 1e3
 """Times the rows behind known margins: exact to three percent of a standard error, and a million
@@ -93,7 +93,7 @@ class Interval(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What a reader has to know of it; empty mostly."""
+        """A remark on the interval, or an empty text."""
         if self.kind == "unread":
             return UNREAD
         ends = zip(LIMITS, (self.low, self.high), strict=True)
@@ -182,7 +182,7 @@ class Profiles:
         if number.tested:
             centre = number.of(self._highest[0]).value
             _, at, at_0 = self._held(number, 0.0, error, self._highest[0])
-            # The root is nearly proportional to the distance, and it is held near 0 only.
+            # The root is nearly proportional to the distance and needed near 0 only.
             at_0 *= centre / root / max(abs(centre - at), 1e-12)
         return Interval(min(low, value), max(high, value), "profile", at_0)
 

@@ -21,7 +21,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis, Cells, interactions
-from deniable.models.everybody import UNANSWERED_PRECISION, beside_unanswered, on_rows
+from deniable.models.everybody import UNANSWERED_PRECISION, on_rows, with_unanswered
 from deniable.models.formula import (
     MOST_PARAMETERS,
     Formula,
@@ -40,13 +40,18 @@ from deniable.models.likelihood import (
     fit_log_linear,
     known_shares,
 )
-from deniable.models.merging import Told, of_levels, told_first, told_of_levels
+from deniable.models.merging import (
+    CoefficientMap,
+    coefficients_of_levels,
+    first_coefficients,
+    of_levels,
+)
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
 from deniable.models.syntax import printable, shown_name
 from deniable.schema.names import names_of
 
 Group = tuple[tuple[str, str], ...]
-"""Columns released as they are and the values that a group of rows has in common."""
+"""Kept columns and the values that a group of rows has in common."""
 
 NO_ROW = 1e-3
 """An estimated number of rows below this is 0."""
@@ -66,7 +71,7 @@ MOST_LISTED = 10_000
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """Which model does a formula describe of the population that the rows were drawn from?
+    """A regression or log-linear model of the population that the rows were drawn from.
 
     Args:
         formula: ``response ~ covariates``, or ``~ terms`` for a log-linear model.
@@ -79,8 +84,8 @@ class ModelQuery:
         where: conditions on kept columns, by which rows are selected.
         weights: kept column with a weight per row; rows without one are left out.
         level: probability that an interval holds.
-        answered: only people who answered: whose true value is the declared missing category in no
-            variable of the formula.
+        answered: only respondents whose true value is the declared missing category of no variable
+            of the formula.
     """
 
     formula: str
@@ -144,21 +149,20 @@ class ModelQuery:
                 schema.variables([name])
                 raise InputError(
                     f"models are not fitted within subgroups of '{name}', which is randomized; put "
-                    "it into the formula, or group by a column released as it is"
+                    "it into the formula, or group by a kept column"
                 )
             if name in names:
-                raise InputError(
-                    f"'{name}' stands in the formula and forms the groups; name it once"
-                )
+                raise InputError(f"'{name}' is in the formula and in `by`; name it once")
         if unknown := [name for name in self.collapse if name not in names]:
             raise InputError(f"`collapse` names '{unknown[0]}', which is not in '{self.formula}'")
         if not any(term for term in formulas[0].right.terms) and (
             response is None or not formulas[0].right.terms
         ):
-            raise InputError(f"'{formulas[0].text}' has no terms, so there is nothing to model")
+            raise InputError(f"'{formulas[0].text}' has no terms; name one or more")
         if not attributes and names != [response]:
             raise InputError(
-                f"all columns of '{self.formula}' are released as they are; any tool fits it"
+                f"all columns of '{self.formula}' are released unchanged; fit it in any statistics "
+                "package"
             )
         missing = {
             name: variable.attribute.missing
@@ -167,8 +171,8 @@ class ModelQuery:
         }
         if self.answered and not missing:
             raise InputError(
-                f"no attribute of '{self.formula}' has a declared missing category, so `answered` "
-                "leaves nobody out"
+                f"no attribute of '{self.formula}' has a declared missing category; leave "
+                "`answered` out"
             )
         axes = [
             self._axis(name, [c for c in variable.attribute.categories if c != missing.get(name)])
@@ -188,7 +192,7 @@ class ModelQuery:
             if release.counts is not None:
                 raise InputError(
                     f"'{response}' is a column of numbers, and a linear model needs the released "
-                    "rows; counts of them do not say enough"
+                    "rows, not counts of them"
                 )
             models = self._linear(release, formulas, axes, columns, numbers)
         else:
@@ -205,7 +209,7 @@ class ModelQuery:
         return kind.is_number and not as_category
 
     def to_plain(self, answers: Sequence[Model]) -> dict[str, Any]:
-        """Return one model as such, and several under ``groups``."""
+        """Return one model, or several under ``groups``."""
         return one_or_groups([answer.to_plain(self.level) for answer in answers])
 
     def _axis(self, name: str, categories: Sequence[str]) -> Axis:
@@ -219,8 +223,7 @@ class ModelQuery:
         numbers: Collection[str],
         decimal: str = ".",
     ) -> Cells:
-        """Return the cells of attributes, and of columns released as they are with the values that
-        occur."""
+        """Return the cells of attributes, and of kept columns with the values that occur."""
         kept = []
         for name, occurring in values.items():
             if name not in numbers:
@@ -318,11 +321,11 @@ class ModelQuery:
         for axis in cells.axes:
             if named and len(axis.levels) < 2:
                 raise InputError(
-                    f"all rows have the same '{axis.name}', so there is nothing to model of it"
+                    f"all rows have the same '{axis.name}'; leave it out of the formula"
                 )
         response = formulas[0].response
         if response is not None and len(cells.levels.categories[response]) < 2:
-            raise InputError(f"all rows have the same '{response}', so there is nothing to model")
+            raise InputError(f"all rows have the same '{response}', so no model can be fitted")
         n_records = sum(counts.n_records for counts in members)
         group = members[0].group[:n_own]
         return _compared(
@@ -346,9 +349,9 @@ class ModelQuery:
         response = None if formula.response is None else cells.place(formula.response)
         columns = design_of(formula, cells)
         keep = independent(columns, cells, response, likelihood.occurring)
-        m = sum(term != "" for term in columns.terms)  # those of the formula stand first
+        m = sum(term != "" for term in columns.terms)  # those of the formula come first
         shown, kept = columns, keep[:m]
-        columns, inside = beside_unanswered(columns.where(keep), cells, everybody)
+        columns, inside = with_unanswered(columns.where(keep), cells, everybody)
         check_size(everybody, len(columns.names), formula.text)
         precision = prior_precision(columns)
         precision[len(columns.names) - everybody.n_cells + len(inside) :] = UNANSWERED_PRECISION
@@ -357,19 +360,21 @@ class ModelQuery:
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
         n = int(kept.sum())
         values, covariance, share = fit.parameters[:n], fit.covariance[:n, :n], fit.data_share[:n]
-        told: Told = partial(told_first, n)
+        coefficient_map: CoefficientMap = partial(first_coefficients, n)
         if any(axis.merged for axis in cells.axes):
             shown = columns_of(formula, cells.levels)
             m = len(shown.names)  # fewer than before if the response's categories are merged
             kept = kept[:m]
             design = shown.values[:, kept]
-            told = partial(told_of_levels, fit.design, cells, design, response, inside)
-            values, covariance, share = of_levels(fit, told)
+            coefficient_map = partial(
+                coefficients_of_levels, fit.design, cells, design, response, inside
+            )
+            values, covariance, share = of_levels(fit, coefficient_map)
         names = [name for name, own in zip(shown.names, kept, strict=False) if own]
         if (lost := np.flatnonzero(share < NOTHING)).size:
             raise InputError(
-                f"the release tells nothing of '{names[int(lost[0])]}' in '{self.formula}': all "
-                "that is known of it is the prior; leave it out, or collapse categories"
+                f"the release has no information on '{names[int(lost[0])]}' in "
+                f"'{self.formula}' beyond the prior; leave it out, or collapse categories"
             )
         far = np.flatnonzero((abs(values) > SEPARATED) | (np.diag(covariance) > 1000**2))
         if far.size and not self.prior:
@@ -406,11 +411,11 @@ class ModelQuery:
             fit=fit,
             columns=columns,
             merged=any(axis.merged for axis in cells.axes),
-            told=told,
+            coefficient_map=coefficient_map,
             empty=empty,
         )
 
-    # Numbers released as they are
+    # Kept columns of numbers
 
     def _linear(
         self,

@@ -1,9 +1,8 @@
-"""Tables of small groups: the table of the fitted all-pairs model beside the unbiased one.
+"""Tables of small groups: shares by the fitted all-pairs model, next to the unbiased ones.
 
-Inversion lets every cell speak for itself, with the noise of the interactions of all its
-attributes. The log-linear model with all main effects and pairs takes higher interactions of the
-logarithms as nothing; where that is nearly so, errors of rare cells are several times smaller. The
-score test against the saturated model says whether it is.
+Inverted cells have the noise of the interactions of all attributes. The log-linear model with all
+main effects and pairs takes higher interactions of the logarithms as 0; where that is nearly true,
+errors of rare cells are several times smaller. The score test against the saturated model tests it.
 """
 
 import math
@@ -42,7 +41,10 @@ from deniable.numerals import count_text
 
 @dataclass(frozen=True)
 class Smoothed(CellTable):
-    """A table of the all-pairs model beside the unbiased one.
+    """Shares by the all-pairs model, next to the unbiased ones.
+
+    Rows of :meth:`table` have a category per attribute, ``estimate``, ``standard_error``, ``low``,
+    ``high``, ``uncertain``, ``unbiased`` and ``unbiased_standard_error``.
 
     ``attributes``: names, in the order of the axes. ``categories``: the categories of each axis.
     """
@@ -99,7 +101,7 @@ class Smoothed(CellTable):
         return At(math.log(max(float(share[place]), 1e-300)), centred[place], bend)
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what it is."""
+        """Return a caption."""
         known = f"; known exactly: {', '.join(self.known)}" if self.known else ""
         return (
             f"Shares of {', '.join(self.attributes)}{where_text(self.group)} by the model "
@@ -114,7 +116,7 @@ class Smoothed(CellTable):
         verdict = (
             "The table disagrees with the model; use the unbiased shares."
             if test.p_value < 0.05
-            else "Nothing speaks against the model."
+            else "The test does not reject the model."
         )
         return [f"{test.sentence('All pairs against the saturated model')} {verdict}"]
 
@@ -136,7 +138,7 @@ class Smoothed(CellTable):
 
 @dataclass(frozen=True, kw_only=True)
 class Smooth(Question[Smoothed]):
-    """How frequent are combinations of categories, by the model of all pairs?
+    """Shares of combinations of categories by the model of all pairs.
 
     Args:
         known: CSV file of shares known exactly, which the table then has: columns sex,share.
@@ -177,7 +179,7 @@ class Smooth(Question[Smoothed]):
         shares = Shares(self.of, level=self.level, target="population", known=margins)
         try:
             (unbiased,) = shares.answer(counts)
-        except InputError:  # never asked together: the pairs may be known all the same
+        except InputError:  # no form includes all; the pairs may be known
             unbiased = None
         columns = interactions(cells, range(len(self.of)), 2)
         channel = channel_of(mechanism, self.of, tabulation.counts)
@@ -199,5 +201,5 @@ class Smooth(Question[Smoothed]):
         ]
 
     def to_plain(self, answers: Sequence[Smoothed]) -> dict[str, Any]:
-        """Return one table as such, and several under ``groups``."""
+        """Return one table, or several under ``groups``."""
         return one_or_groups([answer.to_plain(self.level) for answer in answers])

@@ -1,8 +1,8 @@
-"""The syntax of formulas: from text to terms. Nothing is evaluated.
+"""The syntax of formulas: from text to terms, without evaluation.
 
 Every column is replaced by a placeholder, so that no name is taken for a function, an operator or a
-keyword. The arguments of functions are checked node by node: they contain columns, constants,
-operators and the functions listed here, and so no code of the user's is ever run.
+keyword. Arguments of functions contain columns, constants, operators and the functions listed here,
+checked node by node, so that no user code runs.
 """
 
 import ast
@@ -83,7 +83,7 @@ def placeholder(place: int) -> str:
 
 
 def marked(text: str) -> str:
-    """Return a text, such as a category, in which nothing is taken for a placeholder.
+    """Return a text, such as a category, with its placeholder characters escaped.
 
     >>> Terms(("age",), ()).shown(f"{placeholder(0)}[{marked(placeholder(0))}]")
     'age[ꙮ0ꙮ]'
@@ -108,9 +108,8 @@ def printable(text: str) -> str:
 
 
 def of_levels(factor: str, levels: Sequence[str]) -> str:
-    """Return a factor of one column of categories in which a number, or a text, that names a
-    category by its value is that category: the reference of a treatment contrast, and what the
-    column is compared with.
+    """Return a factor of one column of categories, with numbers or texts replaced by the categories
+    of equal value: in the reference of a treatment contrast and in comparisons.
 
     >>> of_levels("C(x, Treatment(20))", ("20.0", "30.0")), of_levels("I(x == '20')", ("20.0",))
     ("C(x, Treatment('20.0'))", "I(x == '20.0')")
@@ -315,7 +314,7 @@ class _Reader:
         )
 
     def _joined(self, *parts: _Terms) -> _Terms:
-        """Return the terms of all parts, each as it is written first."""
+        """Return the terms of all parts, each in its first spelling."""
         terms: _Terms = {}
         for part in parts:
             for key, term in part.items():

@@ -146,7 +146,7 @@ def plan(
 
 
 def _wished(error: float | None, within: float | None) -> float | None:
-    """Return the wished half-width, as a fraction of 1."""
+    """Return the requested half-width, as a fraction of 1."""
     if error is not None and within is not None:
         raise InputError("`within` is 1.96 times `error`; give one of them")
     for name, given in (("standard error", error), ("half-width", within)):

@@ -34,10 +34,10 @@ from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.schema import Schema
 
 Coding = Literal["carrier", "additive"]
-"""Two categories, whether a person carries the allele; or three, how often."""
+"""Two categories, carrier of the allele or not; or three, the number of alleles."""
 
 _LARGEST = 1e6
-"""Odds ratio that is searched for; where it is not found, none is."""
+"""Largest odds ratio of the search."""
 
 SENTENCE = (
     "The information on a SNP is at most a k-th of one person's budget under any mechanism: "

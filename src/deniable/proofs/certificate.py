@@ -1,6 +1,6 @@
 """Lower bounds on the record level of *every* law that keeps the requested levels.
 
-They are proofs, so nothing here imports a solver, and every result is rounded down: the error of
+They are proofs, so no solver is imported here, and every result is rounded down: the error of
 each floating-point step is bounded in a comment and taken off. The comments write u = 2⁻⁵³ for the
 unit roundoff and assume that numpy's expm1, log1p and the C library's log1p err by at most 8u
 relatively (numpy documents 4 units in the last place).
@@ -104,7 +104,7 @@ def _weighted(problem: Problem, weights: Sequence[float] | FloatArray) -> float:
         kept = np.add.outer(kept, np.array([keep, 0.0])).ravel()
         lost = np.add.outer(lost, np.array([0.0, change])).ravel()
         chance = np.multiply.outer(chance, np.array([1.0 / a, (a - 1.0) / a])).ravel()
-    # z is known only up to γ(P + N), so what is added up is the largest value that it may have.
+    # z is known only up to γ(P + N), so its largest possible value is summed.
     positive = np.maximum(kept * (1.0 + gamma) - lost * (1.0 - gamma), 0.0)
     # The last summand covers products that underflow.
     denominator = float(np.sum(positive * chance)) * (1.0 + 2.0 * gamma) + len(chance) * 1e-320

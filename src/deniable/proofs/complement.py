@@ -5,7 +5,7 @@ With q_i = 1 − p_i a vote's sum is a budget less the costs of the changed attr
     z = Σ_i λ_i (Y_i − p_i) = θ − Σ_{i changed} λ_i,     θ = Σ_i λ_i q_i.
 
 Only sums of costs from 0 to θ matter for E_μ[z_+] and for the vote {z > 0}; a cost at θ or above
-loses by itself, whatever its size (docs/proofs/optimal.md, section 4). λ are whole numbers here and
+loses by itself (docs/proofs/optimal.md, section 4). λ are whole numbers here and
 θ a sum of parts of them, not of the standard deviation of z: an attribute at 20 nats changes once
 in e^20 rows, at a cost of e^20, and a grid of that width cannot separate the others.
 

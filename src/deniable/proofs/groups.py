@@ -2,8 +2,8 @@
 
 Extreme rows number about 2^n. With the shares of a group replaced by their mean, only the number of
 its categories that a row names matters: groups of 1, 1, 3 and 5 categories have 2·2·4·6 kinds of
-rows. A K that is the same for all categories of a group then loses nothing, and its Z and λ become
-those of a certificate for the true shares (`at_true_shares`).
+rows. A K that is the same for all categories of a group is then no restriction, and its Z and λ
+become those of a certificate for the true shares (`at_true_shares`).
 
 The proofs are in docs/proofs/frontier.md, section 5.
 """

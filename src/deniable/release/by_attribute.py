@@ -56,7 +56,7 @@ def write_by_attribute(
     return source.n_rows
 
 
-def digests_beside(path: Path) -> dict[str, str]:
+def companion_digests(path: Path) -> dict[str, str]:
     """Return the SHA-256 of a released file's companions by name, empty without companions."""
     if path.suffix != ".bed":
         return {}

@@ -230,7 +230,7 @@ class Job:
             )
         return there
 
-    def left(self, stage: Stage) -> list[int]:
+    def remaining(self, stage: Stage) -> list[int]:
         """Return the undone pieces of work of a stage."""
         return [number for number in range(self.size(stage)) if not self.made(stage, number)]
 
@@ -502,7 +502,7 @@ def refuse_other_request(
                 f"{job.output}: the release was started with another mechanism, and parts by two "
                 f"are not one release; use that one, or remove {job.folder} and start again"
             )
-    if command is not None and _asked(command) != _asked(job.stored.options.command):
+    if command is not None and _without_json(command) != _without_json(job.stored.options.command):
         raise InputError(
             f"{job.output}: the release was started by another command "
             f"({job.stored.options.command}); continue with that, or with `deniable share "
@@ -510,6 +510,6 @@ def refuse_other_request(
         )
 
 
-def _asked(command: str) -> list[str]:
+def _without_json(command: str) -> list[str]:
     """Return a command without options about the screen."""
     return [word for word in command.split() if word != "--json"]

@@ -82,7 +82,7 @@ def make(job: Job, do_stage: Callable[[Job, Stage], None]) -> None:
                 do_stage(job, stage)
         except BaseException:
             with suppress(InputError):
-                done = job.n_parts - len(job.left(job.stages[-1]))
+                done = job.n_parts - len(job.remaining(job.stages[-1]))
                 notify(
                     f"{done:,} of {count_text(job.n_parts, 'part')} made and stored; continue "
                     f"with deniable share --resume --output {job.output}",
@@ -281,16 +281,16 @@ def finish(
             with explain_write_errors(job.output):
                 put_folder(new, job.output, job.folder / "old", overwrite=job.options.overwrite)
         except BaseException:
-            _say_what_stays(job)
+            _warn_of_unnamed(job)
             raise
         remove_locked_folder(job.folder, lock)
     return page
 
 
-def _say_what_stays(job: Job) -> None:
+def _warn_of_unnamed(job: Job) -> None:
     """Warn of a complete release without its name."""
     with suppress(InputError):
-        if not job.left(job.stages[-1]):
+        if not job.remaining(job.stages[-1]):
             counts = "" if job.options.population is None else ", which the ledger counts,"
             notify(
                 f"{job.folder} holds all parts of the randomized rows{counts} and stays; continue "
@@ -302,7 +302,7 @@ def _released(job: Job) -> Released:
     """Return the released rows after checking that they are complete and unaltered."""
     final = job.stages[-1]
     for stage in job.stages:
-        if left := job.left(stage):
+        if left := job.remaining(stage):
             raise InputError(
                 f"{job.output}: {len(left):,} of {count_text(job.size(stage), 'part')} are "
                 f"missing (the first is number {left[0] + 1}); continue with `deniable share "

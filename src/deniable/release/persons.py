@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from deniable.errors import InputError, notify
 from deniable.mechanism.privacy import compose
 from deniable.schema import Schema
-from deniable.tables.rows import says_whose_row
+from deniable.tables.rows import is_person_column
 
 
 def columns_of_persons(schema: Schema, names: Sequence[str]) -> list[str]:
@@ -14,7 +14,7 @@ def columns_of_persons(schema: Schema, names: Sequence[str]) -> list[str]:
     the schema states one row per person."""
     if schema.one_row_per_person:
         return []
-    return [name for name in names if says_whose_row(name) and name not in schema.columns]
+    return [name for name in names if is_person_column(name) and name not in schema.columns]
 
 
 def propose_person(names: Sequence[str]) -> None:

@@ -250,7 +250,7 @@ UNCHECKED = {
     "software": UNCHECKED_MECHANISM["software"],
     "mechanism.method": UNCHECKED_MECHANISM["method"],
     "expost.strata.mechanisms": "methods of the strata's matrices",
-    "command": "the command",
+    "command": "command",
     "release.row_order": "order of the rows",
     "release.randomness": "source of the random bits",
     "guarantee.person": "rows per person",

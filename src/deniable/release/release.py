@@ -33,7 +33,7 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.randomness import BitSource, permutation
 from deniable.release import signing
-from deniable.release.by_attribute import digests_beside, write_by_attribute
+from deniable.release.by_attribute import companion_digests, write_by_attribute
 from deniable.release.entered import give_back, is_entered, undrawn
 from deniable.release.persons import columns_of_persons, propose_person, refuse_rows_of_person
 from deniable.release.record import Released, explained, release_to_plain
@@ -542,7 +542,7 @@ def write_rows(
         person=options.person,
         most_rows=max(rows_of.values()) if options.persons else None,
         command=options.command,
-        beside=digests_beside(file) | copies,
+        beside=companion_digests(file) | copies,
     )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from deniable.numerals import count_text, significant
+from deniable.numerals import count_text, number_text, p_text, significant
 from deniable.readable import RULE
 from deniable.report import wording
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _FILTERS = (
     count_text,
+    number_text,
+    p_text,
     wording.epsilon_text,
     wording.factor_text,
     wording.listed,

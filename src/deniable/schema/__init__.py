@@ -1,8 +1,8 @@
-"""What a table contains: the attributes to protect, their categories, and columns kept as they are.
+"""Schema of a table: attributes to protect, their categories, and unchanged columns.
 
-A domain is declared, never read off the data: which categories occur is itself something about the
-people in the table. Labels become codes (0 … a−1, in the declared order) where a table is read, and
-codes become labels where one is written; everything between works on codes.
+A domain is declared, never read off the data: the categories that occur are themselves information
+about the people in the table. Labels become codes (0 … a−1, in the declared order) when a table is
+read, and codes become labels when one is written; other rooms work on codes.
 """
 
 from deniable.schema.attribute import (

@@ -15,7 +15,7 @@ from deniable.numerals import count_text
 MAX_CATEGORIES = 1_000_000
 
 BLANKS = " \t\r\n"
-"""Characters that do not count at the ends of a table's texts."""
+"""Characters ignored at the ends of a table's texts."""
 
 _Value = TypeVar("_Value")
 _EDGES = Sequence[float | date] | None
@@ -26,11 +26,11 @@ def _number_text(value: float) -> str:
 
 
 EPOCH = date(1970, 1, 1)
-"""The day from which the days of dates are counted."""
+"""Origin of the days of dates."""
 
 
 def edge_text(edge: float, *, dates: bool = False) -> str:
-    """Return an edge as it is written: a number, or the date after so many days.
+    """Return an edge as text: a number, or the date ``edge`` days after 1970-01-01.
 
     >>> edge_text(30.0), edge_text(30.0, dates=True)
     ('30', '1970-01-31')
@@ -41,7 +41,8 @@ def edge_text(edge: float, *, dates: bool = False) -> str:
 
 
 def interval_labels(edges: Sequence[float], *, dates: bool = False) -> tuple[str, ...]:
-    """Name the intervals between edges: [e₀,e₁), …, the last one closed unless it has no end.
+    """Return the labels of the intervals between edges: [e₀,e₁), …, the last one closed unless
+    unbounded.
 
     >>> interval_labels((float("-inf"), 0, 40, float("inf")))
     ('(-inf,0)', '[0,40)', '[40,inf)')
@@ -65,31 +66,30 @@ class Attribute:
         categories: the public codebook, in order; for a binned attribute leave it empty.
         bins: increasing public edges of a numeric column; the randomized value is the interval,
             [e₀, e₁), …, the last one closed. A number outside the edges is an error. The first
-            edge may be -inf and the last one inf, for an interval without an end. Edges of a column
-            of dates are dates, and are held as days since 1970-01-01.
-        ordered: whether the order of the categories means something (always so for bins).
+            edge may be -inf and the last one inf, for an unbounded interval. Edges of a column
+            of dates are dates, and are stored as days since 1970-01-01.
+        ordered: whether the categories are ordered (always true for bins).
         labels: readable names of categories, for reports.
-        missing: the category that a missing value stands for (added at the end if it is not one of
+        missing: the category of missing values (added at the end if it is not one of
             the categories), or None if a missing value is an error.
-        missing_codes: values of the table that stand for a missing one, such as ``?`` or ``999``.
-        scores: one number per category, for means; for bins the mean that is publicly known of
-            the numbers in each, from a codebook or an earlier study. The category of missing values
-            may be left out, and does not count in means then.
-        score_margins: how far the mean of the numbers in each bin may be from its score at most, as
-            far as that is publicly known; one number per score. Without them scores are taken to be
-            exact.
+        missing_codes: values of the table that are also missing, such as ``?`` or ``999``.
+        scores: one number per category, for means; for bins the publicly known mean of
+            the numbers in each, from a codebook or an earlier study. The score of missing values
+            may be left out; they are then excluded from means.
+        score_margins: largest publicly known distance of the mean of the numbers in each bin from
+        its score; one number per score. Without them scores are exact.
         epsilon: requested privacy level of this attribute alone, in nats.
         ratio: fraction of a budget, relative to the other attributes' ratios.
         importance: weight of this attribute's accuracy when a budget is divided.
         parts: for an attribute merged from several columns, these, at least two. Its categories
             are their combinations (``yes+white``), the last part fastest; leave them empty. It is
             randomized as one attribute, and its parts can be estimated by their own names.
-        dates: whether the bins are of dates; so if the edges are.
-        drafted: whether the categories or edges were read off the data, not off a codebook.
-        question: what people were asked, as the codebook says it.
+        dates: whether the bins are of dates (implied by edges that are dates).
+        drafted: whether the categories or edges were read off the data, not a codebook.
+        question: text of the question in the codebook.
 
     Raises:
-        InputError: if the declaration contradicts itself; the sentence names the attribute.
+        InputError: if the declaration contradicts itself; the message names the attribute.
 
     Examples:
         >>> age = Attribute("age", bins=(0, 30, 65, 100), labels={"[0,30)": "young"})
@@ -150,12 +150,12 @@ class Attribute:
         set_field(self, "missing_codes", tuple(self.missing_codes))
         if self.missing_codes and self.missing is None:
             raise InputError(
-                f'{where} has missing_codes; say what they become, such as `missing="NA"`'
+                f'{where} has missing_codes; declare their category, such as `missing="NA"`'
             )
         if both := set(self.missing_codes) & {*categories} - {self.missing}:
             raise InputError(
-                f"{where}: '{min(both)}' is a category and stands for a missing value; leave it "
-                "out of one of the two"
+                f"{where}: '{min(both)}' is both a category and a missing code; remove it "
+                "from one of the two"
             )
         set_field(self, "categories", categories)
         set_field(self, "labels", dict(self.labels))
@@ -168,13 +168,15 @@ class Attribute:
             raise InputError(f"{where} has more than {MAX_CATEGORIES} categories")
         if "" in categories:
             raise InputError(
-                f"{where}: a category is the empty text, which stands for a missing value; "
+                f"{where}: a category is the empty text, which is a missing value; "
                 'write `missing="NA"` instead'
             )
         if (twice := first_duplicate(categories)) is not None:
             raise InputError(f"{where}: category '{twice}' is declared twice")
         if unknown := [c for c in self.labels if c not in categories]:
-            raise InputError(f"{where}: there is a label for '{unknown[0]}', which is no category")
+            raise InputError(
+                f"{where}: the label of '{unknown[0]}' belongs to no category; remove it"
+            )
         if self.scores is not None:
             set_field(self, "scores", self.checked_scores(self.scores))
         if self.score_margins is not None:
@@ -198,10 +200,12 @@ class Attribute:
             if part.levels != (None, None, None):
                 raise InputError(
                     f"{where}: part '{part.name}' has a level, ratio or importance of its own; "
-                    f"what is randomized is '{self.name}', so give them there"
+                    f"move it to '{self.name}', which is randomized"
                 )
         if (twice := first_duplicate([self.name, *(p.name for p in self.parts)])) is not None:
-            raise InputError(f"{where}: two of its parts, or it and a part, are called '{twice}'")
+            raise InputError(
+                f"{where}: two of its parts, or it and a part, have the name '{twice}'"
+            )
         if math.prod(part.n_categories for part in self.parts) > MAX_CATEGORIES:
             raise InputError(f"{where} has more than {MAX_CATEGORIES} categories")
         return tuple(map("+".join, product(*(part.categories for part in self.parts))))
@@ -217,12 +221,12 @@ class Attribute:
 
     @property
     def columns(self) -> tuple["Attribute", ...]:
-        """The columns of the table that it stands in: its parts, or itself."""
+        """Its columns in the table: its parts, or itself."""
         return self.parts or (self,)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """By which steps of the code each part moves: a part's code is code // stride % size."""
+        """Stride of each part: a part's code is code // stride % size."""
         sizes = [part.n_categories for part in self.parts]
         return tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
 
@@ -233,7 +237,7 @@ class Attribute:
 
     @property
     def n_categories(self) -> int:
-        """How many categories there are."""
+        """Number of categories."""
         return len(self.categories)
 
     def label(self, category: str) -> str:
@@ -241,8 +245,7 @@ class Attribute:
         return self.labels.get(category, category)
 
     def names_of_categories(self) -> dict[str, str]:
-        """Return the category that each text means: itself, or its readable name if no other has
-        that name.
+        """Return the category of each text: itself, or its readable name if that is unique.
 
         >>> Attribute("sex", ("1", "2"), labels={"1": "male"}).names_of_categories()
         {'male': '1', '1': '1', '2': '2'}
@@ -252,7 +255,7 @@ class Attribute:
         return named | {category: category for category in self.categories}
 
     def checked_scores(self, scores: Sequence[float]) -> tuple[float, ...]:
-        """Return scores that were given for the categories, as they are.
+        """Return given scores of the categories after checking them.
 
         Raises:
             InputError: if there is not one finite number per category; the category of missing
@@ -271,7 +274,7 @@ class Attribute:
         margins = tuple(map(float, self.score_margins or ()))
         if self.scores is None:
             raise InputError(
-                f"{where} has score_margins, which say how far means may be from scores; declare "
+                f"{where} has score_margins, the largest distances of means from scores; declare "
                 "scores too"
             )
         if len(margins) != len(self.scores) or not all(0 <= m < math.inf for m in margins):
@@ -282,8 +285,8 @@ class Attribute:
         return margins
 
     def score_ranges(self) -> tuple[tuple[float, float] | None, ...] | None:
-        """Return between which numbers the mean of each category lies by its score and its margin,
-        None for missing values without a score; or None if there are no margins.
+        """Return the range of the mean of each category by its score and margin, None for missing
+        values without a score; or None without margins.
 
         >>> hours = Attribute("hours", bins=(0, 20, 40), scores=(11, 30), score_margins=(2, 12))
         >>> hours.score_ranges()
@@ -291,7 +294,7 @@ class Attribute:
         """
         if self.scores is None or self.score_margins is None:
             return None
-        # The mean of the numbers in a bin is not outside it.
+        # The mean of the numbers in a bin lies in it.
         limits = [(-math.inf, math.inf)] * len(self.scores)
         if self.bins is not None:
             limits[: len(self.bins) - 1] = pairwise(self.bins)
@@ -303,8 +306,8 @@ class Attribute:
     def category_scores(
         self, given: Sequence[float] | None = None
     ) -> tuple[float | None, ...] | None:
-        """Return one number per category, None for a missing value that has none and so does not
-        count; or None if there are no scores.
+        """Return one number per category, None for missing values without a score, which are
+        excluded; or None without scores.
 
         Args:
             given: instead of the declared scores.
@@ -316,8 +319,8 @@ class Attribute:
         return None if scores is None else self._with_missing(scores)
 
     def bounds(self) -> tuple[tuple[float, float] | None, ...] | None:
-        """Return the edges of each category's interval, None for missing values; or None if the
-        attribute has no bins.
+        """Return the edges of each category's interval, None for missing values; or None without
+        bins.
 
         >>> Attribute("age", bins=(18.0, 65.0, float("inf"))).bounds()
         ((18.0, 65.0), (65.0, inf))
@@ -325,23 +328,22 @@ class Attribute:
         return None if self.bins is None else self._with_missing(tuple(pairwise(self.bins)))
 
     def middles(self) -> tuple[float | None, ...] | None:
-        """Return the middle of each interval, None for missing values; or None if the attribute has
-        no bins.
+        """Return the middle of each interval, None for missing values; or None without bins.
 
         Raises:
-            InputError: if an interval has no end.
+            InputError: if an interval is unbounded.
         """
         if self.bins is None:
             return None
         if math.isinf(self.bins[0]) or math.isinf(self.bins[-1]):
             raise InputError(
-                f"attribute '{self.name}' has an interval without an end, which has no middle; "
+                f"attribute '{self.name}' has an unbounded interval, which has no middle; "
                 "give one score per interval"
             )
         return self._with_missing(tuple((low + high) / 2 for low, high in pairwise(self.bins)))
 
     def _with_missing(self, values: tuple[_Value, ...]) -> tuple[_Value | None, ...]:
-        # What is known of all categories, or of all but that of missing values, by category.
+        # ``values``: of all categories, or of all but that of missing values.
         if self.missing is None or len(values) == self.n_categories:
             return values
         place = self.categories.index(self.missing)
@@ -362,7 +364,7 @@ def _checked_edges(bins: Sequence[float], where: str) -> tuple[float, ...]:
 
 
 def category_text(value: str | float | bool) -> str:
-    """Return the text a category is matched by: integers in decimal, booleans true or false."""
+    """Return the text of a category: integers in decimal, booleans as true or false."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -1,4 +1,4 @@
-"""A schema as written in a file or a record: plain values, turned into attributes and back."""
+"""Schemas in files and records: plain values from and to attributes."""
 
 import difflib
 import math
@@ -20,7 +20,7 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.parts:
         plain["part"] = [attribute_to_plain(part) for part in attribute.parts]
     elif attribute.bins is not None:
-        # JSON has no infinity, so an open end is written as text.
+        # JSON has no infinity: an unbounded end is text.
         plain["bins"] = [
             edge_text(e, dates=attribute.dates)
             if math.isinf(e) or attribute.dates
@@ -52,7 +52,7 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
 
 
 class Declaration(msgspec.Struct, forbid_unknown_fields=True):
-    """One [[attribute]] table as written: it may name several columns."""
+    """One [[attribute]] table, which may name several columns."""
 
     name: str | None = None
     names: list[str] = []
@@ -109,7 +109,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _edge(written: float | str, name: str) -> Any:
-    """Return an edge as written: a number, a date, or text where JSON has neither."""
+    """Return an edge: a number, a date, or text for values that JSON lacks."""
     if not isinstance(written, str):
         return written
     if written in ("-inf", "inf"):
@@ -124,7 +124,7 @@ def _edge(written: float | str, name: str) -> Any:
 
 
 class FileDeclaration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The [file] table as written."""
+    """The [file] table."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -139,7 +139,7 @@ class FileDeclaration(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def with_meant_field(text: str) -> str:
-    """Return msgspec's message with the field that was meant, where one is spelled alike.
+    """Return msgspec's message with a similar known field, if there is one.
 
     >>> with_meant_field("Object contains unknown field `category`")
     'Object contains unknown field `category`; did you mean `categories`?'
@@ -152,7 +152,7 @@ def with_meant_field(text: str) -> str:
 
 
 class Document(msgspec.Struct, forbid_unknown_fields=True):
-    """A schema file as written."""
+    """A schema file."""
 
     attribute: list[Declaration]
     title: str = ""

@@ -1,4 +1,4 @@
-"""How a text file holds a table: what stands between fields, and in what letters."""
+"""Format of a table in a text file: separator, encoding and the like."""
 
 import codecs
 import re
@@ -9,17 +9,17 @@ from deniable._checks import first_duplicate
 from deniable.errors import InputError
 
 SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
-"""What is looked for between the fields of a file that does not say, and what it is called."""
+"""Separators detected in a file, with their names."""
 
 DATE_FORM = re.compile(
     r"(?=.*2025)(?=.*12)(?=.*31)(2025|12|31)([./-]?)(2025|12|31)(\2)(2025|12|31)"
 )
-"""The last day of 2025 in the order and with the signs in which a file writes its dates."""
+"""The last day of 2025 in the order and with the separators of a file's dates."""
 
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a text file holds a table. None: found out from the file, and never guessed at.
+    """Format of a table in a text file. None: detected from the file if unambiguous.
 
     Examples:
         >>> FileFormat(separator="tab").separator
@@ -47,12 +47,12 @@ class FileFormat:
         if self.separator is not None and (
             len(self.separator) != 1 or not self.separator.isascii() or self.separator in '"\r\n'
         ):
-            raise InputError("the separator is a single character, such as ; or tab")
+            raise InputError("the separator must be a single character, such as ; or tab")
         if self.decimal not in (None, ".", ","):
-            raise InputError("the decimal point is . or ,")
+            raise InputError("the decimal point must be . or ,")
         if self.dates is not None and not DATE_FORM.fullmatch(self.dates):
             raise InputError(
-                "how dates are written is shown by the last day of 2025, such as 31.12.2025, "
+                "dates are given as the last day of 2025 in their form, such as 31.12.2025, "
                 f"12/31/2025 or 20251231, not '{self.dates}'"
             )
         if self.encoding is not None:
@@ -60,25 +60,25 @@ class FileFormat:
                 codecs.lookup(self.encoding)
             except (LookupError, UnicodeError):
                 raise InputError(
-                    f"there is no encoding '{self.encoding}'; such are utf-8, utf-16, latin-1 and "
-                    "windows-1252"
+                    f"there is no encoding '{self.encoding}'; use for example utf-8, utf-16, "
+                    "latin-1 or windows-1252"
                 ) from None
         if "" in self.columns:
-            raise InputError("a column's name is empty; give every column one")
+            raise InputError("a column has an empty name; give every column one")
         if (twice := first_duplicate(self.columns)) is not None:
-            raise InputError(f"two columns are called '{twice}'; give every column its own name")
+            raise InputError(f"two columns have the name '{twice}'; give every column its own")
 
     @property
     def has_header(self) -> bool:
-        """Whether the first row is no data."""
+        """Whether the first row has the names."""
         return not self.columns if self.header is None else self.header
 
     def with_changes(self, changes: "FileFormat") -> "FileFormat":
-        """Return the format with what another one says put in."""
+        """Return the format with the set fields of another one."""
         return replace(self, **{k: v for k, v in asdict(changes).items() if v not in (None, ())})
 
     def to_plain(self) -> dict[str, Any]:
-        """Return what is said, as in a schema's ``[file]``."""
+        """Return the set fields, as in a schema's ``[file]``."""
         plain = {key: value for key, value in asdict(self).items() if value not in (None, ())}
         if self.columns:
             plain["columns"] = list(self.columns)

@@ -1,7 +1,7 @@
-"""Lists of column names as people type them, and the texts of answers that name a set."""
+"""Lists of column names in text, and labels of set-valued categories."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from deniable.errors import InputError
 
@@ -9,7 +9,7 @@ _NAME = re.compile(r'\s*("(?:[^"]|"")*"|[^,]*?)\s*(?:,|$)')
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in a comma-separated list, blanks around them removed.
+    """Return the names in a comma-separated list, without blanks around them.
 
     A name in double quotes, as in CSV, may contain commas, and blanks at its ends.
     """
@@ -28,10 +28,7 @@ def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
     """
     if isinstance(given, str):
         return tuple(split_names(given))
-    try:
-        names = tuple(given)
-    except TypeError:
-        names = (None,)
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(name, str) for name in names):
         raise InputError(
             f"{argument} is the name of a column or a list of names, not {type(given).__name__}"
@@ -40,8 +37,8 @@ def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
 
 
 def set_mark(categories: Sequence[str]) -> str:
-    """Return what stands between the number of a list and a category in the text of an answer that
-    names a set, "2:single"; as many colons as it takes for no such text to be a category.
+    """Return the separator between a set's number and a category in a set's label, "2:single"; as
+    many colons as needed for no such label to be a category.
 
     >>> set_mark(["single", "2:single"])
     '::'

@@ -1,4 +1,4 @@
-"""The attributes of a table, and the columns released as they are."""
+"""Schema: the attributes of a table and its unchanged columns."""
 
 import tomllib
 import warnings
@@ -20,7 +20,7 @@ from deniable.schema.file_format import FileFormat
 
 @dataclass(frozen=True)
 class Variable:
-    """What a table can be counted by: an attribute, or one part of a merged one."""
+    """A countable variable: an attribute, or one part of a merged one."""
 
     attribute: Attribute
     position: int
@@ -28,25 +28,25 @@ class Variable:
 
 
 HEAD = ("responsible", "contact", "date")
-"""What the head of a schema says beside its title, for the report."""
+"""Entries of a schema's head besides its title, for the report."""
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The attributes of a table, in order, and the columns released as they are.
+    """The attributes of a table, in order, and the columns released unchanged.
 
     Args:
         attributes: the protected attributes; or their categories by name, in a dictionary.
-        title: what the table is.
-        responsible: who answers for the release, for its report; published, as the next two are.
-        contact: how to reach them.
-        date: of when the release is.
-        keep: columns that are released unchanged and protected by nothing. Two records count as
-            neighbours only if they agree on them. A kept column may also be declared as an
-            attribute; its categories are then known and it can be used in joint tables.
-        file: how a text file holds the original table. A release is written in one way only.
-        one_row_per_person: whether every row is another person's, so that what is promised of a row
-            is promised of a person.
+        title: name of the table.
+        responsible: person or office in charge of the release; published, as are the next two.
+        contact: their address.
+        date: date of the release.
+        keep: columns that are released unchanged and unprotected. Two records count as neighbours
+            only if they agree on them. One that is also declared as an attribute can be used in
+            joint tables.
+        file: format of the original text file. Releases have one format.
+        one_row_per_person: whether every row is another person's, so that the guarantee of a row is
+            that of a person.
 
     Raises:
         InputError: if there is no attribute, or a column is declared twice.
@@ -89,12 +89,12 @@ class Schema:
         if (twice := first_duplicate(named)) is not None:
             raise InputError(f"attribute '{twice}' is declared twice")
         if (twice := first_duplicate(self.keep)) is not None:
-            raise InputError(f"column '{twice}' is kept twice")
+            raise InputError(f"column '{twice}' is listed twice under keep")
         for attribute in merged:
             if kept := {attribute.name, *(p.name for p in attribute.parts)} & set(self.keep):
                 raise InputError(
-                    f"'{min(kept)}' is kept, but '{attribute.name}' is merged from columns that "
-                    "are randomized together; keep columns that are no part of it"
+                    f"'{min(kept)}' is listed under keep, but '{attribute.name}' is merged from "
+                    "columns that are randomized together; keep only columns outside it"
                 )
         if not self.protected:
             raise InputError("the schema protects no attribute; declare at least one [[attribute]]")
@@ -111,7 +111,7 @@ class Schema:
 
     @cached_property
     def protected(self) -> tuple[int, ...]:
-        """Positions of the attributes that are randomized: those not kept."""
+        """Positions of the randomized attributes."""
         kept = set(self.keep)
         return tuple(i for i, a in enumerate(self.attributes) if a.name not in kept)
 
@@ -132,8 +132,8 @@ class Schema:
                 ) from None
             if name in self.keep:
                 raise InputError(
-                    f"'{name}' is released as it is, so that its shares are those of the released "
-                    "rows; count them there, or use it to form groups"
+                    f"'{name}' is released unchanged: its shares are those of the released rows; "
+                    "count these, or use the column to form groups"
                 ) from None
             known = ", ".join(self.names[:12]) + (", …" if len(self.names) > 12 else "")
             raise InputError(
@@ -165,18 +165,18 @@ class Schema:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names of the table's columns that the attributes stand in, in order."""
+        """Names of the attributes' columns in the table, in order."""
         return tuple(column.name for a in self.attributes for column in a.columns)
 
     @property
     def kept_undeclared(self) -> tuple[str, ...]:
-        """Kept columns whose categories no [[attribute]] declares: a table has them, and a study in
-        the browser cannot ask for them."""
+        """Unchanged columns whose categories no [[attribute]] declares: they occur in tables, not
+        in browser studies."""
         return tuple(name for name in self.keep if name not in self.names)
 
     @cached_property
     def drafted(self) -> tuple[str, ...]:
-        """The columns that are randomized and whose categories or edges were read off the data."""
+        """Randomized columns whose categories or edges were read off the data."""
         protected = (self.attributes[i] for i in self.protected)
         return tuple(c.name for a in protected for c in a.columns if a.drafted or c.drafted)
 
@@ -194,7 +194,7 @@ class Schema:
         """Return attributes and parts by their names, in the order of the names.
 
         Raises:
-            InputError: if one is unknown or named twice, or beside the attribute it is a part of.
+            InputError: if one is unknown or named twice, or a part with its whole.
         """
         names = list(names)
         if (twice := first_duplicate(names)) is not None:
@@ -204,7 +204,7 @@ class Schema:
         for name, each in zip(names, variables, strict=True):
             if each.part is not None and each.position in whole:
                 raise InputError(
-                    f"'{name}' is a part of '{self.names[each.position]}', which is named too; "
+                    f"'{name}' is a part of '{self.names[each.position]}', which is also named; "
                     "name either the whole or its parts"
                 )
         return variables
@@ -227,16 +227,15 @@ class Schema:
     @classmethod
     @typed
     def anonymous(cls, n_categories: Sequence[int]) -> "Schema":
-        """Return a schema with attributes a1, a2, … whose categories are 0, 1, …
-
-        For a design that is made before there is a codebook.
+        """Return a schema with attributes a1, a2, … whose categories are 0, 1, …, for designs
+        before there is a codebook.
 
         Raises:
             InputError: if a number of categories is below 2.
         """
         if too_many := [n for n in n_categories if n > MAX_CATEGORIES]:
             raise InputError(
-                f"an attribute with {too_many[0]} categories is more than {MAX_CATEGORIES}"
+                f"an attribute with {too_many[0]} categories exceeds the limit of {MAX_CATEGORIES}"
             )
         return cls(
             tuple(
@@ -249,16 +248,15 @@ class Schema:
     def from_frame(cls, frame: Any) -> "Schema":
         """Draft a schema from a dataframe, to be replaced by the public codebook.
 
-        As ``deniable schema init`` drafts it of a file: columns with few distinct values become
-        categories, numbers and dates with many become bins. Each attribute is marked ``drafted``:
-        which categories occur, and where the edges of bins are, is information about the people in
-        the table. A warning states this, another names the columns that are left out, and
-        :func:`deniable.randomize` and :func:`deniable.share` refuse the draft unless
-        ``accept_drafted=True``. To replace an attribute by the public one, build the schema of
-        :class:`Attribute` or of a TOML file instead.
+        As ``deniable schema init`` for a file: columns with few distinct values become categories,
+        numbers and dates with many become bins. Each attribute is marked ``drafted``: categories
+        and edges read off the data are information about the people in the table. A warning states
+        this, another names the columns left out, and :func:`deniable.randomize` and
+        :func:`deniable.share` refuse the draft unless ``accept_drafted=True``. To replace an
+        attribute by the public one, build the schema from :class:`Attribute` or a TOML file.
 
         Args:
-            frame: a pandas, Polars or pyarrow table, or another frame known to narwhals.
+            frame: a pandas, Polars or pyarrow table, or another frame that narwhals supports.
 
         Returns:
             The draft, with attributes in the order of the columns.
@@ -292,7 +290,7 @@ class Schema:
         """Read a schema file.
 
         Raises:
-            InputError: if the file cannot be read, is not TOML, or declares something wrong.
+            InputError: if the file cannot be read, is not TOML, or its declarations are invalid.
         """
         path = Path(path)
         try:
@@ -311,7 +309,10 @@ class Schema:
             raise InputError(f"{path}: not valid TOML: {error}") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists
+        except (
+            ValueError,
+            RecursionError,
+        ):  # an integer of thousands of digits; deeply nested lists
             raise InputError(f"{path}: a value in it is too long or too deep") from None
 
     @classmethod
@@ -320,28 +321,28 @@ class Schema:
         """Build a schema from plain values: a TOML document or the schema part of a record.
 
         Raises:
-            InputError: if something is missing, misspelt, of the wrong type or contradictory.
+            InputError: if a field is missing, misspelt, of the wrong type or contradictory.
         """
         if not plain.get("attribute"):
             raise InputError(
-                "the schema declares no attribute, so there is nothing to randomize; write an "
-                "[[attribute]] for every column that is to be protected"
+                "the schema declares no attribute; write an "
+                "[[attribute]] for every column to protect"
             )
         if isinstance(plain["attribute"], Mapping):
             raise InputError(
-                "in the schema, [attribute] stands in single brackets; every column has an "
+                "in the schema, [attribute] has single brackets; every column needs an "
                 "[[attribute]] of its own, in double ones"
             )
         try:
-            # A date of TOML is one text, as it is in JSON.
+            # A TOML date becomes text, as in JSON.
             document = msgspec.convert(msgspec.to_builtins(plain), Document)
         except msgspec.ValidationError as error:
             raise InputError(f"in the schema, {with_meant_field(str(error))}") from None
         keep = list(document.keep)
         attributes: list[Attribute] = []
         for declaration in document.attribute:
-            # TOML puts a key written after an [[attribute]] header into that attribute, so a
-            # trailing keep = [...] arrives here; it means the same.
+            # TOML puts a key after an [[attribute]] header into that attribute: a trailing
+            # keep = [...] arrives here, with the same meaning.
             keep += declaration.keep
             keep += [name for part in declaration.part for name in part.keep]
             attributes += declaration.attributes()
@@ -371,7 +372,7 @@ class Schema:
         return plain
 
     def refuse_outer_blanks(self) -> None:
-        """Raise InputError if a category has blanks at an end, as only old records may have.
+        """Raise InputError if a category has blanks at an end, possible only in old records.
 
         >>> Schema((Attribute("blood", ("A", "B")),)).refuse_outer_blanks()
         """
@@ -379,8 +380,8 @@ class Schema:
             for text in (*column.categories, *column.missing_codes):
                 if text != text.strip(BLANKS):
                     raise InputError(
-                        f"attribute '{column.name}': '{text}' has blanks at an end, which do not "
-                        "count in a table; leave them out"
+                        f"attribute '{column.name}': '{text}' has blanks at an end, which tables "
+                        "ignore; remove them"
                     )
 
     def _repr_html_(self) -> str:
@@ -400,9 +401,9 @@ class Schema:
 
 
 def _declared(attributes: Any) -> tuple[Attribute, ...]:
-    """Return attributes, also of a dictionary of categories."""
+    """Return the attributes, converted from a dictionary of categories if needed."""
     example = (
-        "attributes are deniable.Attribute objects, or categories by name: {'sex': ['f', 'm']}"
+        "attributes must be deniable.Attribute objects, or categories by name: {'sex': ['f', 'm']}"
     )
     if isinstance(attributes, Mapping):
         if any(isinstance(of, str) or not isinstance(of, Iterable) for of in attributes.values()):
@@ -417,15 +418,15 @@ def _declared(attributes: Any) -> tuple[Attribute, ...]:
 
 
 def kept_undeclared_text(schema: Schema) -> str:
-    """Return in a sentence which kept columns a study in the browser cannot ask for.
+    """Return a sentence on the unchanged columns without categories, which browser studies omit.
 
     >>> kept_undeclared_text(Schema((Attribute("sex", ("f", "m")),), keep=("town",)))[:41]
     "'town' is listed under keep without categ"
     """
     names = ", ".join(f"'{name}'" for name in schema.kept_undeclared[:8])
     return (
-        f"{names} is listed under keep without categories: a study in the browser asks for a kept "
-        "column only if an [[attribute]] of its name declares the categories too (docs/collect.md)"
+        f"{names} is listed under keep without categories: a study in the browser includes such a "
+        "column only if an [[attribute]] of its name declares the categories (docs/collect.md)"
     )
 
 

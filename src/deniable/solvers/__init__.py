@@ -1,6 +1,6 @@
-"""Ways to choose a law: numbers in, numbers out.
+"""Choice of laws: numbers in, numbers out.
 
-Nothing here knows of schemas, mechanisms or tables, so that a law can be designed without data and
-every solver can be checked against brute force. `patterns` chooses which attributes change
-together; `matrices` chooses the response matrix of one attribute. `problem` and `highs` serve both.
+Solvers do not depend on schemas, mechanisms or tables, so that a law can be designed without data
+and every solver checked against brute force. `patterns` chooses pattern laws, `matrices` the
+response matrix of one attribute; `highs` serves both.
 """

@@ -1,8 +1,8 @@
 """Solve one sparse linear program with HiGHS: return its point, multipliers and basis.
 
-HiGHS drops coefficients below 1e−9 and accepts violations of 1e−7 unless told otherwise. Here both
-are set to the least it allows, 1e−12 and 1e−10. These are absolute, so callers scale their rows and
-columns to about one first, and correct the error that is left (`patterns.restricted`).
+By default HiGHS drops coefficients below 1e−9 and accepts violations of 1e−7. Here both are set to
+the least it allows, 1e−12 and 1e−10. These are absolute, so callers scale their rows and columns to
+about one first, and correct the remaining error (`patterns.restricted`).
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Answer:
     """The solution of a program.
 
     Attributes:
-        status: "optimal" if HiGHS claims that x is; "infeasible" if it claims that no x is.
+        status: "optimal" or "infeasible", as claimed by HiGHS.
         x: the point, one entry per column.
         multipliers: one per row; the derivative of the least cost by the row's bound.
         basic, at_upper: basis status of each column.
@@ -67,10 +67,10 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Which variables are basic; the others are at their lower bounds.
+    """The basic variables; the others are at their lower bounds.
 
     Attributes:
-        columns, rows: whether each is.
+        columns, rows: whether each is basic.
     """
 
     columns: npt.NDArray[np.bool_]
@@ -96,9 +96,9 @@ def stack(*blocks: Rows) -> Rows:
 
 
 class _Silent(highspy.Highs):
-    """Silent before its first call: as it is made, HiGHS 1.16 calls what prints a header.
+    """A solver whose constructor prints no header, unlike that of HiGHS 1.16.
 
-    (Its methods have no types, which is all that is ignored here.)
+    (Type errors are ignored because its methods have no types.)
     """
 
     def enableCallbacks(self) -> None:  # noqa: N802 - HiGHS's own name
@@ -107,7 +107,7 @@ class _Silent(highspy.Highs):
 
 
 def new_solver(options: Mapping[str, bool | int | float | str]) -> highspy.Highs:
-    """Return an empty solver that prints nothing and works on one thread."""
+    """Return an empty, silent solver on one thread."""
     solver = _Silent()  # type: ignore[no-untyped-call]
     for name, value in {"output_flag": False, "threads": 1, "presolve": "off", **options}.items():
         solver.setOptionValue(name, value)
@@ -115,11 +115,11 @@ def new_solver(options: Mapping[str, bool | int | float | str]) -> highspy.Highs
 
 
 def optimize(solver: highspy.Highs) -> highspy.HighsModelStatus:
-    """Run a solver, and return what it says of its program.
+    """Run a solver, and return its model status.
 
-    The first solver that runs in a process starts the threads for all, and from then on one that
-    asks for another number of them refuses to run. Where something else in the process was first,
-    its threads have to do; the simplex method works on one anyway.
+    The first solver in a process starts the threads for all, and one with another number of threads
+    then fails. If other code of the process ran first, its number is used; the simplex method works
+    on one thread anyway.
     """
     solver.run()
     if solver.getModelStatus() == highspy.HighsModelStatus.kNotset:
@@ -154,7 +154,7 @@ def _set_basis(solver: highspy.Highs, start: Basis) -> None:
 
 
 class Repeated:
-    """A program that is solved again and again with other costs, each time from the last basis.
+    """A program that is solved repeatedly with other costs, each time from the last basis.
 
     >>> import numpy as np
     >>> rows = dense_rows(np.array([[1.0, 1.0]]))  # x + y = 1, both between 0 and 0.6
@@ -190,7 +190,7 @@ def _loaded(program: Program, method: Method) -> highspy.Highs:
     }
     solver = new_solver(options)
     rows = program.rows
-    # Arrays as they are: as a model's attributes they would be read number by number.
+    # Arrays directly: as a model's attributes they would be read number by number.
     solver.passModel(
         len(program.cost),
         len(program.row_lower),

@@ -48,7 +48,7 @@ class Design:
             the method has these; not part of the record.
         given_rest: the cap on ``epsilon_given_rest``, as requested; None for none.
         pair_floor: the least φ_ij/(φ_i φ_j); None for none.
-        accuracy: how near the law for a total is to the least error, with its proof.
+        accuracy: proven distance of the law for a total from the least error; None without one.
         notes: sentences about the search for the law; not part of the record.
         together: whether the method may randomize attributes together, so that its designs are
             compared with independent responses.

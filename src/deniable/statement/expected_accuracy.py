@@ -40,7 +40,7 @@ class Shares(NamedTuple):
 
     Args:
         attributes: their names.
-        cells: how many shares there are.
+        cells: number of shares.
         variance: of one of them from one row; inf if the randomization has destroyed them.
     """
 

@@ -31,7 +31,7 @@ Assumed = Literal["uniform", "worst"] | Mapping[str, Sequence[float]]
 """The assumed truth: even shares, the worst of all tables, or shares by attribute."""
 
 _SUM = 1e-6
-"""By how much shares may miss 1 together."""
+"""Tolerance of the sum of shares."""
 
 
 @typed

@@ -100,7 +100,7 @@ def _inputs(*names: Input) -> frozenset[Input]:
 
 
 _SEARCHED = frozenset(law.family for law in (PatternTable, ProductLaw, GatedSum, VoteBlend))
-"""Families that a search for the smallest ε ends with."""
+"""Families of the results of a search for the smallest ε."""
 
 METHODS: dict[str, Method] = {
     spec.name: spec
@@ -112,8 +112,8 @@ METHODS: dict[str, Method] = {
             label="balanced",
             description="for a total, the law of least error found of shares and of tables of two "
             "attributes; for levels, the law of smallest ε found that keeps them and leaves every "
-            "table of two attributes estimable; both cap ε against an observer who knows the rest "
-            "of the row",
+            "table of two attributes estimable; both cap ε given the "
+            "rest of the row",
             takes=_inputs("importance", "caps", "floor", "pairs"),
             division="importance",
             given_rest=DEFAULT_CAP,

@@ -1,4 +1,4 @@
-"""The four observers of a release, with the numbers that the report's "Who sees what" shows."""
+"""The four observers of a release, with the numbers in the report."""
 
 import math
 from dataclasses import asdict, dataclass

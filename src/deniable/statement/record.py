@@ -298,7 +298,7 @@ def _check_limits(design: Design) -> None:
 
 
 def _check_method(design: Design) -> None:
-    """Raise if the record's method makes no such laws; methods that make the same laws cannot be
+    """Raise if the record's method does not make its laws; methods with the same laws cannot be
     distinguished."""
     spec, mechanism = METHODS[design.method], design.mechanism
     families = {block.law.family for block in mechanism.blocks} - _BESIDE_ANY

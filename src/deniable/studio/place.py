@@ -1,4 +1,4 @@
-"""Where a studio is: its folder, its cache, and its address, which stays the same for a draft."""
+"""The place of a studio: its folder, its cache, and its address, constant for a draft."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from deniable.collect.door import new_secret
 
 @dataclass(frozen=True)
 class Place:
-    """Where a studio is."""
+    """Folder, cache and address of a studio."""
 
     folder: Path
     cache: Path
@@ -22,7 +22,7 @@ class Place:
 
     @classmethod
     def of(cls, draft: Path) -> "Place":
-        """Return the place of a draft: as it was, so that a page that is open finds it again."""
+        """Return the place of a draft, the same as before, so that an open page finds it again."""
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         name = sha256(str(draft.resolve()).encode()).hexdigest()[:16]
         cache = base / "deniable" / "studio" / name
@@ -34,17 +34,17 @@ class Place:
         return found
 
     def claim(self) -> FileLock | None:
-        """Hold the place, as long as this process runs; None if another studio does."""
+        """Lock the place for this process; None if another studio has locked it."""
         lock = FileLock(self.cache / "open")
         return lock if lock.claim() else None
 
     def listening(self, port: int) -> "Place":
-        """Return the place, listening at a port, and remember it."""
+        """Return the place with a port, and store its address."""
         content = json.dumps({"secret": self.secret, "port": port}).encode()
-        write_file(self.cache / "address.json", content, overwrite=True)
+        write_file(self.cache / "address.json", content, overwrite=True, private=True)
         return replace(self, port=port)
 
     @property
     def address(self) -> str:
-        """The page's address, which lets in whoever has it."""
+        """The page's address, which gives access."""
         return f"http://127.0.0.1:{self.port}/enter/{self.secret}"

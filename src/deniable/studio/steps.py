@@ -352,7 +352,7 @@ async def ask(asked: Asked) -> None:
     if kind == "model":
         formula = f"{form.get('response', '')} ~ {form.get('terms', '')}".strip()
         merged = [f"--collapse={line}" for line in _lines(form, "collapse")]
-        given = ["model", release, formula, *merged, *where, *answered]
+        given = ["estimate", "model", release, formula, *merged, *where, *answered]
     elif kind == "synthetic":
         output = form.get("output", "")
         if not output:

@@ -1,1 +1,1 @@
-"""Tables that look like the truth and know that they are not: fitted, drawn, written, combined."""
+"""Synthetic tables: fitted, drawn, written and combined."""

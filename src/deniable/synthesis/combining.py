@@ -1,16 +1,16 @@
-"""Estimates from several synthetic copies made one, with errors that know that rows were drawn.
+"""Combination of estimates from several synthetic copies, with errors that include the drawing.
 
-With Ū the mean of the variances that the copies' own analyses state and B the variance of their
+With Ū the mean of the variances stated by the copies' analyses and B the variance of their
 estimates, m copies: for imputed copies T = Ū + (1 + 1/m)B with (m − 1)(1 + 1/r)² degrees of freedom
 (Rubin 1987), for synthetic ones T = (1 + 1/m)B − Ū with (m − 1)(1 − 1/r)² (Raghunathan, Reiter and
-Rubin 2003), r = (1 + 1/m)B/Ū. As no copy knows more than as many true rows would, the second is
-held at Ū or above, which is r = 2.
+Rubin 2003), r = (1 + 1/m)B/Ū. No copy holds more information than as many true rows, so the second
+is held at Ū or above, which is r = 2.
 
-Both take an estimate's law as normal, and the variance that an analysis states as hardly moving
-from copy to copy. Where a category is rare next to the noise neither is so: a share p states p/n,
-its log odds 1/(np), and both spread as p itself does. So a term whose stated variances spread by
-more than :data:`SPREAD` of their mean is marked: its category is not three standard errors from
-empty, and the interval is not to be read.
+Both assume a normal estimate and a stated variance that hardly varies from copy to copy. For a rare
+category of share p both fail: the variance of its share is about p/n, that of its log odds 1/(np),
+and both spread as p itself does. So a term whose stated variances spread by more than
+:data:`SPREAD` of their mean is marked: its category is not three standard errors from empty, and
+its interval is unusable.
 """
 
 import csv
@@ -32,14 +32,14 @@ Kind = Literal["synthetic", "imputed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 LARGEST = 1e100
-"""Estimates and standard errors beyond it have no square."""
+"""Largest estimate and standard error whose squares are finite."""
 
 FEWEST_COPIES = 5
-"""The variance between fewer says next to nothing of what it is to measure."""
+"""With fewer copies the variance between them is too uncertain."""
 
 
 SPREAD = 0.35
-"""Standard deviation over mean of the stated variances, from which on a term is not to be read."""
+"""Standard deviation over mean of the stated variances beyond which a term is marked."""
 UNREAD = "not to be read: rare next to the noise"
 
 
@@ -47,7 +47,7 @@ UNREAD = "not to be read: rare next to the noise"
 class Combined:
     """Combined estimates.
 
-    ``terms``: what is estimated, shape (q,). ``estimates``: means over the copies, shape (q,).
+    ``terms``: names of the estimates, shape (q,). ``estimates``: means over the copies, shape (q,).
     ``standard_errors``: shape (q,). ``degrees_of_freedom``: of Student's law, shape (q,).
     ``spreads``: of the stated variances, standard deviation over mean, shape (q,).
     """
@@ -64,7 +64,7 @@ class Combined:
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return one row per estimate: ``term``, ``estimate``, ``std_error``, ``statistic``,
         ``df``, ``p_value``, ``low``, ``high`` and ``remark``."""
-        from scipy.special import stdtr, stdtrit  # only here: loading it takes a while
+        from scipy.special import stdtr, stdtrit  # only here: slow to load
 
         level = self.level if level is None else level
         check_between(level, "the confidence level is")
@@ -90,7 +90,7 @@ class Combined:
         return text_of(self.caption(), self.table())
 
     def caption(self, level: float | None = None) -> str:
-        """Return in a sentence what it is."""
+        """Return a caption: copies, rule and level."""
         rule = "Raghunathan, Reiter and Rubin's" if self.kind == "synthetic" else "Rubin's"
         shown = 100 * (self.level if level is None else level)
         return f"{self.copies} {self.kind} copies, {rule} rule; {shown:g} % intervals"
@@ -105,17 +105,17 @@ def combine(
     terms: Sequence[str] | None = None,
     level: float = 0.95,
 ) -> Combined:
-    """Combine what the same analysis gave on every copy that ``synthesize`` made.
+    """Combine the results of one analysis on every copy from ``synthesize``.
 
     Args:
         estimates: a row per copy, shape (copies, q), or (copies,) of one estimate.
         variances: squared standard errors as each analysis states them, the same shape.
-        kind: ``synthetic`` or ``imputed``: what the copies are.
-        terms: what is estimated, shape (q,).
+        kind: kind of the copies, ``synthetic`` or ``imputed``.
+        terms: names of the estimates, shape (q,).
         level: of the intervals.
 
     Raises:
-        InputError: if there are fewer than five copies, or the numbers are none.
+        InputError: if there are fewer than five copies, or an entry is not a number.
 
     Examples:
         >>> import deniable
@@ -128,9 +128,13 @@ def combine(
     try:
         values, squares = (np.asarray(given, dtype=np.float64) for given in (estimates, variances))
     except (TypeError, ValueError):
-        raise InputError("estimates and variances are lists of numbers, a row per copy") from None
+        raise InputError(
+            "estimates and variances must be lists of numbers, one row per copy"
+        ) from None
     if values.shape != squares.shape or values.ndim not in (1, 2):
-        raise InputError("estimates and variances have a row per copy, and as many columns")
+        raise InputError(
+            "estimates and variances need one row per copy, and equal numbers of columns"
+        )
     if values.ndim == 1:
         values, squares = values[:, None], squares[:, None]
     m, q = values.shape
@@ -142,11 +146,12 @@ def combine(
         if (wrong := ~((given >= least) & (given <= most))).any():
             copy, term = (int(place) + 1 for place in np.argwhere(wrong)[0])
             raise InputError(
-                f"copy {copy}, {name} {term}: it is not a number between {least:g} and {most:g}"
+                f"copy {copy}, {name} {term}: the value is not a number between {least:g} and "
+                f"{most:g}"
             )
     terms = tuple(map(str, range(1, q + 1))) if terms is None else tuple(terms)
     if len(terms) != q:
-        raise InputError(f"there are {len(terms)} names for {q} estimates")
+        raise InputError(f"the number of names ({len(terms)}) differs from that of estimates ({q})")
     within, between = squares.mean(axis=0), (1 + 1 / m) * values.var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(between > 0, between / within, 0.0)
@@ -157,7 +162,7 @@ def combine(
             free = (m - 1) * (1 - 1 / np.maximum(ratio, 2.0)) ** 2
     free = np.minimum(free, 1e9)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # An analysis that states no error at all has seen no one.
+        # A stated error of zero comes from an empty category.
         spread = np.where(squares.min(axis=0) > 0, squares.std(axis=0, ddof=1) / within, np.inf)
     return Combined(terms, kind, m, values.mean(axis=0), np.sqrt(total), free, spread, level)
 
@@ -165,32 +170,32 @@ def combine(
 def _refuse_few(copies: int) -> None:
     if copies < FEWEST_COPIES:
         raise InputError(
-            f"there are {copies} copies; fewer than {FEWEST_COPIES} do not tell how much is "
-            "owed to the drawing (20 are usual)"
+            f"there are {copies} copies; at least {FEWEST_COPIES} are needed to estimate the "
+            "error from the drawing (20 are usual)"
         )
 
 
 _ERRORS = {"variance": 1, "std_error": 2, "std.error": 2}
-"""Columns that say how exact an estimate is, and to which power to take them."""
+"""Columns of precision, with the power that makes them variances."""
 
 
 def read_results(
     path: str | Path,
 ) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]]:
-    """Read a CSV file with a row for every copy and estimate: columns ``copy``, ``term``,
-    ``estimate``, and ``std_error`` or ``variance``; others are passed over."""
+    """Read a CSV file with a row per copy and estimate: columns ``copy``, ``term``, ``estimate``,
+    and ``std_error`` or ``variance``; others are ignored."""
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             head, *rows = [row for row in csv.reader(file) if row] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
+        why = getattr(error, "strerror", None) or "it is not a CSV file in UTF-8"
         raise InputError(f"{path}: cannot be read ({why})") from None
     error_column = next((name for name in _ERRORS if name in head), "std_error")
     for name in ("copy", "term", "estimate", error_column):
         if head.count(name) != 1:
             raise InputError(
-                f"{path}: the first row has one each of the columns copy, term, estimate, and "
-                f"std_error or variance; '{name}' is missing or there twice"
+                f"{path}: the header needs the columns copy, term, estimate, and std_error or "
+                f"variance, once each; '{name}' is missing or repeated"
             )
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for place, row in enumerate(rows, start=1):
@@ -211,36 +216,37 @@ def read_results(
 
 
 def _number(text: str, column: str, where: str) -> float:
-    """Return a cell as a number whose square is finite; an error is not negative."""
+    """Return a cell as a number whose square is finite; errors must not be negative."""
     least, power = (0.0 if column in _ERRORS else -LARGEST), _ERRORS.get(column, 2)
     most = LARGEST ** (2 / power)
     try:
         number = float(text)
     except ValueError:
-        raise InputError(f"{where}, column '{column}': it is not a number") from None
+        raise InputError(f"{where}, column '{column}': the value is not a number") from None
     if not least <= number <= most:
         raise InputError(
-            f"{where}, column '{column}': it is not a number between {least:g} and {most:g}"
+            f"{where}, column '{column}': the value is not a number between {least:g} and {most:g}"
         )
     return number
 
 
 def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:
-    """Return what a file of results comes to."""
+    """Return the combination of a file of results."""
     terms, estimates, variances = read_results(path)
     about = path.parent / "about.json"
     if about.is_file():
         stated = read_json(about)
         if kind is not None and kind != stated.get("rows"):
-            raise InputError(f"{about} says that the copies are {stated.get('rows')}, not {kind}")
+            raise InputError(f"{about} states {stated.get('rows')} copies, not {kind}")
         kind = one_of(str(stated.get("rows")), KINDS, "rows")
         if stated.get("copies") != len(estimates):
             raise InputError(
-                f"{path} has results of {len(estimates)} copies, and {about} speaks of "
+                f"{path} has results of {len(estimates)} copies, and {about} lists "
                 f"{stated.get('copies')}; analyse all of them"
             )
     if kind is None:
         raise InputError(
-            f"{path}: no about.json beside it says what the copies are; say so with `rows`"
+            f"{path}: about.json, which states the kind of the copies, is missing next to it; set "
+            "`rows`"
         )
     return combine(estimates, variances, kind=kind, terms=terms, level=level)

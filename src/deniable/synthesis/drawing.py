@@ -1,7 +1,7 @@
 """Draws for synthetic rows, from uniform bits.
 
-What is drawn here protects nobody: it is post-processing of a release. So 52 bits of a number are
-enough, where randomizing a row compares exact integers (:mod:`deniable.randomness`).
+These draws are post-processing of a release and protect no one, so 52 bits per number suffice;
+randomizing a row compares exact integers (:mod:`deniable.randomness`).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from deniable.randomness import BitSource
 
 
 def uniforms(count: int, bits: BitSource) -> NDArray[np.float64]:
-    """Return independent numbers between 0 and 1, neither of them included, shape (count,)."""
+    """Return independent uniform numbers in (0, 1), shape (count,)."""
     whole = bits.bits(np.uint64, count) >> np.uint64(12)
     return np.asarray((whole.astype(np.float64) + 0.5) * 2.0**-52)
 
@@ -25,14 +25,14 @@ def exponentials(count: int, bits: BitSource) -> NDArray[np.float64]:
 
 
 def code_type(sizes: Sequence[int]) -> np.dtype[Any]:
-    """Return the narrowest type that holds codes of so many categories."""
+    """Return the narrowest type for the codes of attributes of these sizes."""
     return np.min_scalar_type(max(sizes) - 1)
 
 
 class Choices:
     """Several distributions over the same outcomes, to draw from.
 
-    ``weights``: not negative, a distribution a row, shape (distributions, outcomes).
+    ``weights``: not negative, one distribution per row, shape (distributions, outcomes).
 
     >>> from deniable.randomness import SeededRandomness
     >>> choices = Choices(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -45,10 +45,10 @@ class Choices:
         some = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, 1.0)
         cumulative = np.cumsum(some, axis=1)
         cumulative /= cumulative[:, -1:]
-        # Row after row in one ascending list: row r lies between r and r + 1.
+        # One ascending list: row r lies between r and r + 1.
         self._edges = (cumulative + np.arange(len(weights))[:, None]).ravel()
 
     def draw(self, of: NDArray[np.integer], bits: BitSource) -> NDArray[np.int64]:
-        """Return an outcome from each of the distributions named, shape (n,)."""
+        """Return an outcome of each given distribution, shape (n,)."""
         found = np.searchsorted(self._edges, of + uniforms(len(of), bits), side="right")
         return np.asarray(np.minimum(found - of * self._outcomes, self._outcomes - 1))

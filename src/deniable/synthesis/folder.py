@@ -1,4 +1,4 @@
-"""A folder of synthetic copies: the tables, what they are worth, and how to use them."""
+"""Folder of synthetic copies: tables, their accuracy, and instructions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from deniable.tables.writing import FORMATS, TableWriter, table_format
 FORMAT, FORMAT_VERSION = "deniable synthesis", 1
 ABOUT, PAGE = "about.json", "about.html"
 MARK = "no_row_is_a_person"
-"""The first column of every copy, and in the name of every file."""
+"""First column of every copy, and part of every file name."""
 
 LEVEL = 0.95
 TablesModel = Literal["pairs", "tree"]
@@ -50,7 +50,7 @@ _RULES = {
 
 @dataclass(frozen=True)
 class SynthesisRequest:
-    """What copies to make of a release; the arguments are those of :func:`synthesize`."""
+    """A request for copies of a release; arguments as of :func:`synthesize`."""
 
     of: tuple[str, ...] = ()
     tables: TablesModel | None = None
@@ -67,20 +67,19 @@ class SynthesisRequest:
             one_of(self.file_format, FORMATS, "file_format")
         if self.copies < FEWEST_COPIES:
             raise InputError(
-                f"{self.copies} copies are too few: an analysis of one takes what was drawn for "
-                f"what is known, and fewer than {FEWEST_COPIES} do not tell the difference; make "
-                "20, and combine what they give"
+                f"{self.copies} copies are too few: at least {FEWEST_COPIES} are needed to "
+                "measure the error from the drawing; make 20, and combine their results"
             )
 
     def names(self, release: Release) -> tuple[str, ...]:
-        """Return the attributes."""
+        """Return the names of the attributes to synthesize."""
         schema = release.strata.schema
         names = self.of or tuple(schema.names[i] for i in schema.protected)
         for name in names:
             if name in schema.keep:
                 raise InputError(
-                    f"'{name}' is released as it is: it travels with imputed rows by itself, and "
-                    "synthetic rows have no column of it"
+                    f"'{name}' is released unchanged: imputed rows include it, and "
+                    "synthetic rows have no column of it; leave it out"
                 )
             if name not in schema.names:
                 schema.variables([name])
@@ -106,27 +105,27 @@ def synthesize(
     anyway: bool = False,
     randomized: bool = False,
 ) -> dict[str, Any]:
-    """Draw tables that any tool can read from a model of a release; no row is a person's.
+    """Draw tables for any tool from a model of a release; no row is a person's.
 
     Args:
         released: a folder made by :func:`deniable.share`, one or several paths, or a dataframe.
         output: the folder to make.
-        plan: what randomized it, or the file that says so; may be left out for a folder.
-        of: attributes; by default all that are randomized.
+        plan: its design, or the file of it; may be left out for a folder.
+        of: attributes; by default all randomized ones.
         tables: ``pairs``, ``tree``, or by default pairs up to 100,000 cells and beyond that a tree.
         rows: ``synthetic``, new rows, or ``imputed``, true values of the released ones.
-        copies: how many, at least five.
-        where: conditions on kept columns: ``{'region': 'south'}``, or ``['age>=18']``.
+        copies: number of copies, at least five.
+        where: conditions on unchanged columns: ``{'region': 'south'}``, or ``['age>=18']``.
         file_format: ``csv``, ``csv.gz`` or ``parquet``; by default as the release's rows are.
         overwrite: replace an older folder of copies.
-        anyway: go on with a table that the mechanism cannot have released.
+        anyway: accept a table that the mechanism cannot have released.
         randomized: confirms that ``plan`` randomized the table, as of :func:`deniable.open`.
 
     Returns:
-        What ``about.json`` has: files, model, the record's claim, every table of one and two.
+        Content of ``about.json``: files, model, guarantee, tables of one and two attributes.
 
     Raises:
-        InputError: if the release cannot bear the model, or the folder cannot be made.
+        InputError: if the model is not estimable from the release, or the folder cannot be made.
 
     Examples:
         >>> import deniable, pyarrow
@@ -152,7 +151,7 @@ def synthesize(
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
-    """Stop before any work if the folder exists and is not to be, or must not be, replaced."""
+    """Raise, before any work, if the folder exists and may not be replaced."""
 
     def is_ours(names: set[str]) -> bool:
         return all(name in (ABOUT, PAGE) or MARK in name for name in names)
@@ -161,7 +160,7 @@ def check_output(output: Path, *, overwrite: bool) -> None:
 
 
 def claim_of(stated: Any, release: Release) -> dict[str, Any]:
-    """Return what the release's record promises, unchanged, after checking it."""
+    """Return the guarantee stated in the release's record, unchanged, after checking it."""
     if isinstance(stated, str | Path):
         path = Path(stated) / "record.json" if Path(stated).is_dir() else Path(stated)
         if path.suffix == ".json" and path.is_file():
@@ -184,7 +183,7 @@ def write_copies(
 ) -> dict[str, Any]:
     """Fit a model, draw copies and write them to a folder, all or nothing.
 
-    ``advance``: told how much is done, from 0 to 1.
+    ``advance``: called with the fraction done, from 0 to 1.
     """
     check_output(output, overwrite=overwrite)
     names = request.names(release)
@@ -255,7 +254,7 @@ def _layout(
     chosen: NDArray[np.bool_],
     file_format: str | None,
 ) -> tuple[str, Any, tuple[Column, ...], list[dict[str, Any]]]:
-    """Return the format of the copies, the type of text, their columns, and the kept columns
+    """Return the format of the copies, the type of text, their columns, and the unchanged columns
     batch by batch."""
     schema = release.strata.schema
     attributes = [schema.attributes[schema.position(name)] for name in names]
@@ -286,9 +285,9 @@ def _layout(
 def _compared(
     rows: ReleasedRows, names: Sequence[str], codes: NDArray[Any]
 ) -> list[dict[str, Any]]:
-    """Return the shares of every table of one attribute and of two: of the copies, and estimated
-    directly with an interval. Cells disagree where the interval for all cells together, 95 %, does
-    not hold the copies' share."""
+    """Return the shares of every table of one and two attributes: of the copies, and estimated
+    directly with an interval. Cells disagree where the simultaneous 95 % interval does not contain
+    the copies' share."""
     schema = rows.strata.schema
     sizes = [v.attribute.n_categories for v in schema.variables(names)]
     chosen = [(i,) for i in range(len(names))] + list(combinations(range(len(names)), 2))
@@ -300,7 +299,7 @@ def _compared(
         shares = np.bincount(cells.ravel(), minlength=int(np.prod(shape))) / cells.size
         try:
             (direct,) = Shares(of, level=LEVEL, target="population").answer(rows.counts(of))
-        except InputError:  # never asked together, or wiped out
+        except InputError:  # never in one form, or not estimable
             direct = None
         found = direct and (direct.unbiased, *direct.confidence_interval(LEVEL))
         wide = direct and direct.confidence_interval(together)
@@ -325,7 +324,7 @@ def _compared(
 
 
 def rendered(about: Mapping[str, Any]) -> str:
-    """Return the page of a folder: one HTML file that needs nothing else."""
+    """Return the page of a folder as one self-contained HTML file."""
     disagreeing = [
         (table["attributes"], cell)
         for table in about["tables"]

@@ -1,9 +1,9 @@
 """Rows from the log-linear model of all pairs.
 
 The model of a table of at most 100,000 cells has all main effects and pairs
-(:mod:`deniable.models.smoothing`). Of every copy the parameters are drawn from their posterior
-(:func:`~deniable.synthesis.rows.drawn_shares`); then rows, from the shares π that follow, or of
-every released row y its true cell x, with probability π(x) M[y, x]/θ(y).
+(:mod:`deniable.models.smoothing`). The parameters of every copy are drawn from their posterior
+(:func:`~deniable.synthesis.rows.drawn_shares`), then rows from the resulting shares π, or the true
+cell x of every released row y with probability π(x) M[y, x]/θ(y).
 """
 
 from collections.abc import Callable, Sequence
@@ -26,10 +26,10 @@ from deniable.synthesis.drawing import Choices, code_type, exponentials
 from deniable.synthesis.rows import MAIN, ReleasedRows, Seen, drawn_shares, likelihood_of
 
 MOST_CELLS = 100_000
-"""Of a table under the model of all pairs."""
+"""Largest table under the model of all pairs."""
 
 _BLOCK = 1 << 22
-"""Cells times released values looked at together."""
+"""Cells times released values processed together."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ class PairsModel:
         categories: Sequence[Sequence[str]],
         shown: Callable[[], Sequence[Seen]],
     ) -> "PairsModel":
-        """Fit the model to rows that are counted once it is known to be small enough; raises as
-        :meth:`fitted`."""
+        """Fit the model to rows that are counted only if the table is small enough."""
         axes = (Axis(n, tuple(c)) for n, c in zip(names, categories, strict=True))
         cells = Cells(tuple(axes), len(names))
         if cells.n_cells > MOST_CELLS:
@@ -85,7 +84,7 @@ class PairsModel:
         return cls(tuple(names), cells.sizes, fit, tuple(seen))
 
     def to_plain(self) -> dict[str, Any]:
-        """Return in plain values what the model takes for granted."""
+        """Return the model's assumptions as plain values."""
         test = goodness_of_fit(self.fit)
         return {
             "kind": self.kind,
@@ -98,7 +97,7 @@ class PairsModel:
         }
 
     def drawn(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[np.float64]:
-        """Return the cells' shares at parameters drawn for every copy, shape (copies, cells)."""
+        """Return the cells' shares at drawn parameters of every copy, shape (copies, cells)."""
         weights = (exponentials(n_rows, bits) for _ in range(copies))
         return np.stack([drawn_shares(self.fit, self.seen, each) for each in weights])
 
@@ -110,7 +109,7 @@ class PairsModel:
         return self._codes(np.stack([choices.draw(same + copy, bits) for copy in range(copies)]))
 
     def imputed(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
-        """Return true values of the released rows, drawn given what was released, shape (copies,
+        """Return true values of the released rows, drawn given the release, shape (copies,
         attributes, rows)."""
         drawn = self.drawn(copies, n_rows, bits)
         cells = np.zeros((copies, n_rows), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Released rows as models of synthetic tables look at them, stratum by stratum."""
+"""Released rows as the input of models of synthetic tables, stratum by stratum."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from deniable.tables.selection import Selection, Where
 
 @dataclass(frozen=True)
 class Seen:
-    """What the rows of one stratum show of some attributes.
+    """Released values of some attributes in the rows of one stratum.
 
     ``rows``: their places among all rows, shape (n,). ``cells``: the place of each in the flat
-    table of released values, shape (n,). ``counts``: how many show each, shape of the released
-    values.
+    table of released values, shape (n,). ``counts``: rows by released value, in the shape of that
+    table.
     """
 
     mechanism: Mechanism
@@ -39,8 +39,8 @@ class ReleasedRows:
     """Released rows in memory.
 
     ``codes``: released codes by the attributes' positions, and the forms' (see
-    :class:`~deniable.estimate.counting.KeptRows`), shape (n,) each. ``chosen``: which of the rows
-    that were read these are, shape (rows read,).
+    :class:`~deniable.estimate.counting.KeptRows`), shape (n,) each. ``chosen``: whether each row
+    read is selected, shape (rows read,).
     """
 
     strata: Strata
@@ -64,19 +64,19 @@ class ReleasedRows:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(len(rows) for _, rows in self.parts)
 
     def shown(
         self, names: Sequence[str], rows: NDArray[np.intp], stratum: str
     ) -> tuple[Channel | PublishedChannel, list[NDArray[Any]]]:
-        """Return the channel on some attributes, and what rows of one stratum show along each of
-        its axes of released values."""
+        """Return the channel on some attributes, and the released codes of one stratum's rows along
+        each of its axes."""
         channel = channel_of(self.strata.mechanism_of(stratum), names)
         return channel, channel.released_codes({i: c[rows] for i, c in self.codes.items()})
 
     def seen(self, names: Sequence[str]) -> list[Seen]:
-        """Return what the rows show of some attributes, stratum by stratum."""
+        """Return the released values of some attributes, stratum by stratum."""
         found = []
         for stratum, rows in self.parts:
             channel, axes = self.shown(names, rows, stratum)
@@ -101,16 +101,16 @@ class ReleasedRows:
 
 
 MAIN = 100.0
-"""Standard deviation of the prior on main effects. One of 3 holds the share of an empty category at
-nearly one standard error of the release, and its copies all agree on that."""
+"""Standard deviation of the prior on main effects. With 3 the share of an empty category would be
+nearly one standard error of the release, equally in all copies."""
 
 _MATRIX = 1 << 22
-"""Numbers up to which a channel is written out as a matrix: one product instead of a pass for every
-axis and form."""
+"""Largest channel written out as a matrix: one product instead of a pass per axis and form."""
 
 
 def likelihood_of(seen: Sequence[Seen], names: Sequence[str], sizes: Sequence[int]) -> Likelihood:
-    """Return the likelihood of a table of some attributes, given what all rows show of them."""
+    """Return the likelihood of a table of some attributes, given the released values of all
+    rows."""
     cells = prod(sizes)
     forwards = [channel_of(s.mechanism, names, s.counts).forward for s in seen]
     if cells * max(s.counts.size for s in seen) > _MATRIX:
@@ -128,9 +128,9 @@ def drawn_shares(
 ) -> NDArray[np.float64]:
     """Return the cells' shares at parameters drawn from their posterior, shape (cells,).
 
-    The draw is the fit to rows with random weights (weighted likelihood bootstrap: Newton and
-    Raftery 1994). A normal law around the fit will not do: where a release says little of a rare
-    category, its share comes out a hundred times too large in some copies.
+    The draw is the fit to randomly weighted rows (weighted likelihood bootstrap: Newton and Raftery
+    1994). A normal law around the fit fails: where a release holds little information on a rare
+    category, its share is a hundred times too large in some copies.
     """
     observed = tuple(
         Observed(

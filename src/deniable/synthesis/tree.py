@@ -1,21 +1,20 @@
-"""Rows from a tree of associations, for tables that are too large for a model of all pairs.
+"""Rows from a tree of associations, for tables too large for a model of all pairs.
 
-Every attribute depends on one other at most: π(x) = π(x_root) ∏ π(x_child | x_parent), on the edges
-of a maximum spanning forest (Chow and Liu 1968). The weight of a pair is the information that two
-attributes have about each other, ½Φ² less what noise adds to it: by one scoring step from
-independence the interactions are b = (I + P)⁻¹s, I the information on them beside the main effects,
-s their score and P the prior; ½(bᵀHb − tr HC), H the information that a clean row would have and C
-the covariance of b. Only pairs are edges of which bᵀs, χ² where there is no association, is
-significant at 5 % over all pairs (Bonferroni).
+Every attribute depends on at most one other: π(x) = π(x_root) ∏ π(x_child | x_parent), on the edges
+of a maximum spanning forest (Chow and Liu 1968). The weight of a pair is the mutual information of
+its attributes, ½Φ², less its inflation by noise: by one scoring step from independence the
+interactions are b = (I + P)⁻¹s, I their information given the main effects, s their score and P the
+prior; ½(bᵀHb − tr HC), H the information of a clean row and C the covariance of b. Edges are only
+pairs whose bᵀs, χ² without association, is significant at 5 % over all pairs (Bonferroni).
 
 The table of every edge is fitted by maximum likelihood through the channel. Its shares are drawn
-for every copy (:func:`~deniable.synthesis.rows.drawn_shares`), with the same weights of the rows in
-all tables of the copy, so that two edges agree about the attribute that they share as in the fit.
+for every copy (:func:`~deniable.synthesis.rows.drawn_shares`), with the same row weights in all
+tables of a copy, so that edges agree on a shared attribute as in the fit.
 
-Of a released row y the true values are drawn by a chain (independence Metropolis–Hastings): the
-tree with evidence about each attribute by itself, e^ρ where it agrees with y, proposes all values
-at once, and what M[y, x] is beside those factors decides. The ρ are such that proposals agree with
-y as often as the true values do (cross-entropy method: Rubinstein 1999).
+The true values of a released row y are drawn by a chain (independence Metropolis–Hastings): the
+tree with evidence on each attribute alone, e^ρ where it agrees with y, proposes all values
+together, and the rest of M[y, x] decides. The ρ are such that proposals agree with y as often as
+the true values do (cross-entropy method: Rubinstein 1999).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,20 +39,19 @@ from deniable.synthesis.drawing import Choices, code_type, exponentials, uniform
 from deniable.synthesis.rows import MAIN, ReleasedRows, Seen, drawn_shares, likelihood_of
 
 SIGNIFICANT = 0.05
-"""The p-value over all pairs below which an association may be an edge."""
+"""Largest p-value, over all pairs, of an edge."""
 
 MOST_IMPUTED = 20
-"""Attributes of which a released row's true values are drawn: a law has a number for every subset
-of them."""
+"""Largest number of attributes with imputed values: a law has a number for every subset of them."""
 
 STEPS = 25
-"""Of the chain that draws true values."""
+"""Steps of the chain that draws true values."""
 
 _BLOCK = 1 << 14
 """Rows imputed together."""
 
 _TUNED = 2000
-"""Rows, and draws of each, from which the factors are found, and how often they are corrected."""
+"""Rows, and draws of each, that determine the factors, and the number of corrections."""
 _TUNING_DRAWS, _TUNINGS = 8, 6
 
 
@@ -105,7 +103,7 @@ class TreeModel:
         return cls(names, sizes, rows, tuple(edges), tuple(tables))
 
     def to_plain(self) -> dict[str, Any]:
-        """Return in plain values what the model takes for granted."""
+        """Return the model's assumptions as plain values."""
         edges = [[self.names[i] for i in edge] for edge in self.edges]
         known = {frozenset(edge) for edge in edges}
         return {
@@ -147,12 +145,12 @@ class TreeModel:
         return found
 
     def imputed(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
-        """Return true values of the released rows, drawn given what was released, shape (copies,
+        """Return true values of the released rows, drawn given the release, shape (copies,
         attributes, rows)."""
         if len(self.names) > MOST_IMPUTED:
             raise InputError(
                 f"true values of released rows are drawn for at most {MOST_IMPUTED} attributes; "
-                "name fewer, or ask for synthetic rows"
+                "name fewer, or use synthetic rows"
             )
         found = np.empty((copies, len(self.names), n_rows), code_type(self.sizes))
         trees = [self.drawn(bits) for _ in range(copies)]
@@ -168,13 +166,12 @@ class TreeModel:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What rows under one pattern kernel show of the true values.
+    """Evidence of rows under one pattern kernel on their true values.
 
-    ``rows``: their places in the block, shape (n,). ``factors``: of every attribute how likely each
-    of its categories makes what was released, as far as a matrix says so, shape (n, categories).
-    ``hits``: of every attribute of the kernel, by its place, which categories agree with what was
-    released, shape (n, categories). ``kernel``: logarithms of the kernel by the attributes that
-    disagree, shape (2,)·(attributes).
+    ``rows``: their places in the block, shape (n,). ``factors``: per attribute the likelihood of
+    each category where a matrix gives one, shape (n, categories). ``hits``: per attribute of the
+    kernel, by its place, which categories agree with the released value, shape (n, categories).
+    ``kernel``: logarithms of the kernel by disagreeing attributes, shape (2,)·(attributes).
     """
 
     rows: NDArray[np.intp]
@@ -183,7 +180,7 @@ class Evidence:
     kernel: NDArray[np.float64]
 
     def some(self, places: NDArray[np.intp]) -> "Evidence":
-        """Return that of some of the rows."""
+        """Return the evidence of some of the rows."""
         return Evidence(
             self.rows[places],
             [factor[places] for factor in self.factors],
@@ -204,7 +201,7 @@ class Evidence:
             yield found
 
     def _tuned(self, tree: DrawnTree, bits: BitSource) -> NDArray[np.float64]:
-        """Return the logarithms of the factors by which categories that agree are likelier."""
+        """Return the logarithms of the factors that favour agreeing categories."""
         places = range(self.kernel.ndim)
         start = [np.mean(np.take(self.kernel, 0, i) - np.take(self.kernel, 1, i)) for i in places]
         logs = np.array(start)
@@ -222,7 +219,8 @@ class Evidence:
         return logs
 
     def _agree(self, values: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which attributes of the kernel agree with what was released, (attributes, n)."""
+        """Return which attributes of the kernel agree with the released row, shape (attributes,
+        n)."""
         rows = np.arange(values.shape[1])
         agree = [hits[rows, values[axis]] for axis, hits in self.hits.items()]
         return np.array(agree, dtype=bool).reshape(len(self.hits), len(rows))
@@ -230,8 +228,8 @@ class Evidence:
     def _proposals(
         self, tree: DrawnTree, logs: NDArray[np.float64], bits: BitSource
     ) -> Callable[[], tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Return what proposes true values of all rows, shape (attributes, n), and tells the
-        logarithm of their probability over that of being proposed, up to a constant of the row."""
+        """Return the proposer of true values of all rows, shape (attributes, n), with the logarithm
+        of their probability over their proposal probability, up to a constant of the row."""
         beliefs = [factor.copy() for factor in self.factors]
         for factor, (axis, hits) in zip(logs, self.hits.items(), strict=True):
             beliefs[axis] *= np.where(hits, np.exp(factor), 1.0)
@@ -261,10 +259,10 @@ class Evidence:
 def evidence_of(
     channel: Channel | PublishedChannel, axes: Sequence[NDArray[Any]]
 ) -> Iterator[Evidence]:
-    """Yield what released rows show, those under one kernel together.
+    """Yield the evidence of released rows, grouped by kernel.
 
-    ``channel``: on all attributes of a model, each an axis. ``axes``: what the rows show along each
-    axis of released values, shape (n,) each.
+    ``channel``: on all attributes of a model, one axis each. ``axes``: the released codes along
+    each axis, shape (n,) each.
     """
     forward = channel.forward
     if not isinstance(forward, StackedMap):
@@ -285,7 +283,7 @@ def _evidence(part: TableMap, rows: NDArray[np.intp], shown: list[NDArray[Any]])
     for axis, matrix in part.matrices.items():
         factors[axis] *= matrix[shown[axis]]
     for axis in set(range(len(factors))) - {*part.matrices, *part.pattern_axes}:
-        factors[axis] *= np.eye(part.n_categories[axis])[shown[axis]]  # released as it is
+        factors[axis] *= np.eye(part.n_categories[axis])[shown[axis]]  # released unchanged
     for axis in part.pattern_axes:
         n = part.n_categories[axis]
         agree = part.sets[axis].holds() if axis in part.sets else np.eye(n, dtype=bool)
@@ -294,7 +292,7 @@ def _evidence(part: TableMap, rows: NDArray[np.intp], shown: list[NDArray[Any]])
 
 
 def _saturated(rows: ReleasedRows, axes: Sequence[Axis], places: tuple[int, ...]) -> FittedTable:
-    """Fit the saturated model of one attribute or two."""
+    """Fit the saturated model of one or two attributes."""
     names = [axes[place].name for place in places]
     cells = Cells(tuple(axes[place] for place in places), len(places))
     seen = rows.seen(names)
@@ -313,9 +311,9 @@ def _association(
     pair: tuple[int, int],
     shares: Sequence[NDArray[np.float64]],
 ) -> tuple[float, float]:
-    """Return the p-value of an association, and how much two attributes tell about each other in
-    nats, less what noise adds."""
-    from scipy.special import gammaincc  # only here: loading it takes a while
+    """Return the p-value of an association, and the mutual information of two attributes in nats,
+    less its inflation by noise."""
+    from scipy.special import gammaincc  # only here: slow to load
 
     names = [axes[place].name for place in pair]
     cells = Cells(tuple(axes[place] for place in pair), 2)
@@ -325,24 +323,24 @@ def _association(
     at = likelihood.derivatives(none, columns.values)
     prior = np.diag(prior_precision(columns))
     m = sum(order == 1 for order in columns.order)
-    score, information = _beside(at.score, at.information, prior, m)
+    score, information = _given_first(at.score, at.information, prior, m)
     inverse = np.linalg.inv(information + prior[m:, m:])
     found = inverse @ score
     centred = columns.values - none @ columns.values
     clean = centred.T @ (none[:, None] * centred)
-    _, clean = _beside(at.score, clean, np.eye(len(clean)) * 1e-12, m)
+    _, clean = _given_first(at.score, clean, np.eye(len(clean)) * 1e-12, m)
     noise = inverse @ information @ inverse
     weight = 0.5 * float(found @ clean @ found - np.trace(clean @ noise))
     return float(gammaincc(len(found) / 2, max(0.0, float(score @ found)) / 2)), weight
 
 
-def _beside(
+def _given_first(
     score: NDArray[np.float64],
     information: NDArray[np.float64],
     prior: NDArray[np.float64],
     m: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return score and information of the parameters after the first m, beside those."""
+    """Return score and information of the parameters after the first m, given those."""
     across = np.linalg.solve(information[:m, :m] + prior[:m, :m], information[:m, m:])
     return (
         score[m:] - across.T @ score[:m],
@@ -365,8 +363,8 @@ def _spanning(weights: Mapping[tuple[int, int], float], n: int) -> list[tuple[in
 
 
 def _directed(edges: Sequence[tuple[int, int]], n: int) -> list[tuple[int, int]]:
-    """Return edges as parent and child, parents first; the root of a tree is the attribute with
-    the most edges."""
+    """Return the edges as parent and child, parents first; the attribute with the most edges is the
+    root of its tree."""
     beside: list[set[int]] = [set() for _ in range(n)]
     for i, j in edges:
         beside[i].add(j)

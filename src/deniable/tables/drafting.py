@@ -42,7 +42,7 @@ from deniable.tables.encode import (
 )
 from deniable.tables.plink import MISSING_BITS, Fileset, is_fileset
 from deniable.tables.reading import AS_FOUND, column_names, open_table
-from deniable.tables.rows import groups_of, says_whose_row
+from deniable.tables.rows import groups_of, is_person_column
 from deniable.tables.survey_source import SurveySource
 
 WARNING = (
@@ -542,7 +542,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     if why := _identifies(name, column, number=number):
         return [
             f"# column {quoted(name)} {why}:",
-            *_whose_row(name, column),
+            *_person_remark(name, column),
             "# an identifier? Leave it out with --drop-other-columns;",
             f"# or declare coarser categories; or keep = [{quoted(name)}], unprotected",
         ]
@@ -550,7 +550,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         return [f"# column {quoted(name)} has fewer than two values: leave it out"]
     if _has_date_bins(column) and not {ISO, file_format.dates} & set(column.forms):
         return _undated(name, column)
-    lines = [*_whose_row(name, column), "[[attribute]]", f"name = {quoted(name)}"]
+    lines = [*_person_remark(name, column), "[[attribute]]", f"name = {quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
     missing = _missing_numbers(column) if number else []
     if len(column.order) > 1:
@@ -575,7 +575,7 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     else:
         return [
             f"# column {quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
-            *_whose_row(name, column),
+            *_person_remark(name, column),
             f"# Declare coarser categories; or keep = [{quoted(name)}], unprotected; or",
             "# leave it out with --drop-other-columns",
         ]
@@ -597,9 +597,9 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
     return lines
 
 
-def _whose_row(name: str, column: _Column) -> list[str]:
+def _person_remark(name: str, column: _Column) -> list[str]:
     """Return the remark on a column that may identify persons with several rows."""
-    if not (column.repeats and says_whose_row(name)):
+    if not (column.repeats and is_person_column(name)):
         return []
     return [
         "# its values repeat: if it identifies persons with several rows, their ε adds up;",

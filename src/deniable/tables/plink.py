@@ -73,7 +73,7 @@ class Fileset:
         self._done = 0
         start = file.read(3)
         if start != _MAGIC:
-            raise InputError(f"{table}: {_what_it_is(start)}")
+            raise InputError(f"{table}: {_fault(start)}")
         self.bim, fam = (Path(table).with_suffix(suffix) for suffix in COMPANIONS)
         self.variants = tuple(
             name
@@ -212,7 +212,7 @@ def packed(bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray((four | four >> 6 | four >> 12 | four >> 18).astype(np.uint8))
 
 
-def _what_it_is(start: bytes) -> str:
+def _fault(start: bytes) -> str:
     if start[:2] == _MAGIC[:2] and start[2:] == b"\0":
         return "its genotypes are stored person by person; convert it with plink --make-bed"
     return (

@@ -28,11 +28,11 @@ _MOST_PERSONS = 1 << 20
 """Largest number of distinct values searched for repetition."""
 
 
-def says_whose_row(name: str) -> bool:
+def is_person_column(name: str) -> bool:
     """Return whether a column's name is that of a person identifier.
 
     >>> [name for name in ("id", "PatientID", "person", "wave", "income", "idea") if
-    ...  says_whose_row(name)]
+    ...  is_person_column(name)]
     ['id', 'PatientID', 'person']
     """
     return _OF_PERSONS.search(name) is not None
@@ -65,12 +65,12 @@ class Repeats:
 
 def count_rows(persons: Any, rows_of: Counter[Any], table: str, first_row: int) -> None:
     """Add a batch's rows to the number of rows per person."""
-    refuse_nobody(persons, table, first_row)
+    refuse_missing_persons(persons, table, first_row)
     for entry in persons.value_counts():
         rows_of[entry["values"].as_py()] += entry["counts"].as_py()
 
 
-def refuse_nobody(persons: Any, table: str, first_row: int) -> None:
+def refuse_missing_persons(persons: Any, table: str, first_row: int) -> None:
     """Raise if a row has no person."""
     if (empty := gaps_in(persons)).any():
         row = first_row + int(np.argmax(empty))

@@ -51,6 +51,7 @@ def test_a_point_takes_the_matrix_of_least_error_that_is_as_private(
     assert point.inversion == pytest.approx(front.record_mse[place] / 10_000)
 
 
+@pytest.mark.slow
 def test_equation_3_as_printed_does_not_end_in_a_distribution(
     trial: iterative.Trial,
 ) -> None:

@@ -77,7 +77,7 @@ DEFECTS = {
     changed_to_any: "a3 has an attenuation of",
     swapped: "a3",
     kept_more: "attenuation",
-    same_key: "random bits were used again",
+    same_key: "random bits were reused",
     shared_by_two: "random bits",
     together_as_if_alone: "together have an attenuation",
 }
@@ -85,7 +85,7 @@ DEFECTS = {
 
 def test_an_honest_box_is_not_refuted_and_most_of_its_levels_are_shown():
     found = audit(Plan(CLAIMED, 40_000, ERROR), honest(CLAIMED))
-    assert found.verdict == "consistent with the claim; nothing is proved"
+    assert found.verdict == "consistent with the claim; an audit cannot prove it"
     assert 0.5 * CLAIMED.epsilon < found.epsilon.at_least <= CLAIMED.epsilon
     plain = found.to_plain()
     assert plain["refuted"] is False
@@ -122,7 +122,7 @@ def test_matrices_with_more_answers_and_columns_kept_are_audited_too():
         released = honest(mechanism)(codes)
         return [released[0], (released[1] + 1) % 3]
 
-    assert "a2 is said to be released as it is" in audit(plan, altered).verdict
+    assert "a2 is altered, and is claimed to be released unchanged" in audit(plan, altered).verdict
 
     def turned(codes: Codes) -> Codes:
         released = honest(mechanism)(codes)

@@ -56,11 +56,11 @@ def test_a_program_gets_the_same_as_csv(mechanism, tmp_path):
         ("print('age,a,b,sex\\nNA,x,1,f')", "4 rows went in and 1 came back"),
         (
             "print('age,a,b,sex\\nNA,x,1,f\\nNA,x,1,q')",
-            "^what the program has written, data row 2, column 'sex': the value is not",
+            "^the output of the program, data row 2, column 'sex': the value is not",
         ),
-        ("print('a,b')", "what the program has written.*age"),
-        ("print('age,a,b,sex\\n1')", "what the program has written, data row 1: 1 field"),
-        ("pass", "what the program has written"),
+        ("print('a,b')", "the output of the program.*age"),
+        ("print('age,a,b,sex\\n1')", "the output of the program, data row 1: 1 field"),
+        ("pass", "the output of the program"),
     ],
 )
 def test_what_a_program_does_wrong_is_one_sentence(mechanism, code, said):

@@ -112,16 +112,16 @@ def test_what_forms_release_is_expected_as_over_all_outputs():
                 codes = [np.array([n if v is None else v]) for v, n in zip(y, sizes, strict=True)]
                 (seen,) = response.seen([*codes, np.array([form])])
                 expected[seen] += float(probability)
-                assert response.kept(np.array([x[place]]), np.array([seen])) == (
+                assert response.unchanged(np.array([x[place]]), np.array([seen])) == (
                     y[place] == x[place]
                 )
             assert np.allclose(response.column(x[place]), expected)
             asked = sum(float(p) for (_, y), p in row.items() if y[place] is not None)
-            assert response.asked == pytest.approx(asked)
+            assert response.included == pytest.approx(asked)
         for (_, y), probability in row.items():
             for i, j in plan.pairs:
                 together[i, j] += float(probability) * (y[i] == x[i] and y[j] == x[j])
-        claimed = [both for both, _ in plan.kept_together]
+        claimed = [both for both, _ in plan.both_unchanged]
         assert claimed == pytest.approx(list(together.values()))
     assert plan.responses[0].label(0, ("no", "yes")) == "no under form 1"
     assert plan.responses[0].label(5, ("no", "yes")) == "no answer under form 2"

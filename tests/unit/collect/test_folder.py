@@ -31,7 +31,7 @@ def test_a_store_that_a_killed_run_has_made_is_taken_and_a_used_one_is_not(tmp_p
     Store.make(url, study).dispose()  # and killed before the folder was there
     with StudyFolder.make(tmp_path / "other", study, url).opened() as store:
         invited(store, 1)
-    with pytest.raises(InputError, match="holds a study already"):
+    with pytest.raises(InputError, match="already contains a study"):
         StudyFolder.make(tmp_path / "third", study, url)
     assert not (tmp_path / "third").exists()
 

@@ -601,7 +601,7 @@ def test_the_stewards_page_is_let_in_once_and_breaks_no_rule(
         assert "closed" in browser.find_element(By.TAG_NAME, "table").text
         browser.delete_all_cookies()
         browser.get(url)
-        assert "come in by the address" in browser.find_element(By.TAG_NAME, "body").text
+        assert "open the page by the address" in browser.find_element(By.TAG_NAME, "body").text
 
 
 def test_the_form_works_enlarged_and_in_forced_colours(

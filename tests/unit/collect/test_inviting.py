@@ -38,7 +38,7 @@ def test_an_interrupted_run_is_ended_by_the_same_again(
     assert number(study) == 0
     written = links.read_text()
     for count, url in ((4, URL), (3, "https://other.example/")):  # another run, and not the same
-        with pytest.raises(InputError, match="exists already"):
+        with pytest.raises(InputError, match="exists, and its links may be in use"):
             invite(study, count, url, links, images)
     invite(study, 3, URL, links, images)
     assert links.read_text() == written
@@ -46,7 +46,7 @@ def test_an_interrupted_run_is_ended_by_the_same_again(
     with study.opened() as store:
         assert all(store.knows([line[-32:]]) for line in written.splitlines()[1:])
         assert not store.knows(["0" * 32])
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="exists, and its links may be in use"):
         invite(study, 3, URL, links)
     assert number(study) == 3
 
@@ -66,7 +66,7 @@ def test_nobody_is_invited_where_the_links_cannot_be_written(
         links.write_bytes(b"link\n\xff\n")
     else:
         images.mkdir()
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="exists, and its links may be in use"):
         invite(study, 3, URL, links, images)
     assert number(study) == 0
 

@@ -75,7 +75,7 @@ def test_a_page_that_is_too_large_is_refused(study: Study, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:respondents read categories without labels")
+@pytest.mark.filterwarnings("ignore:respondents read the codes of categories")
 def test_the_default_law_of_sixteen_attributes_fits_the_page(tmp_path: Path) -> None:
     """The most that is held as a table of all patterns."""
     sizes = (2, 50, 20, 40) * 4

@@ -99,7 +99,7 @@ def test_several_languages_are_told_apart(tmp_path: Path) -> None:
         ('attribute = "a"', 'attribute = "b"', "two questions for 'b'"),
         ("2026-12-31", "2026-11-21", "closes on 2026-11-21, which is past"),
         ('"open"', '"everyone"', "Invalid enum value 'everyone'"),
-        ("title", "headline", "not a questionnaire .*`headline`.*collect demo --files"),
+        ("title", "headline", "not a valid questionnaire .*`headline`.*collect demo --files"),
         ("{yes =", "{maybe =", "labels 'maybe', which is not one of its categories"),
         ('text = "A?"', 'text = ""', "the question for 'a' has no text in 'en'"),
         ("closes", 'languages = ["en", "en"]\ncloses', "lists each language once"),
@@ -144,9 +144,13 @@ def test_intervals_are_said_in_words_and_in_the_language_of_the_page(tmp_path: P
         (
             A,
             '  {attribute = "a", text = "A?", labels = {0 = "none"}},\n',
-            r"read categories without labels as they are coded: a \(1, 2\); give labels in",
+            r"read the codes of categories without labels: a \(1, 2\); give labels in",
         ),
-        ('labels = {yes = "Yes!"}', "labels = {}", r"as they are coded: smokes \(yes\); give"),
+        (
+            'labels = {yes = "Yes!"}',
+            "labels = {}",
+            r"codes of categories without labels: smokes \(yes\); give",
+        ),
     ],
 )
 def test_who_opens_a_study_is_warned_of_categories_without_labels(
@@ -163,5 +167,5 @@ def test_who_opens_a_study_is_warned_of_texts_in_another_language(tmp_path: Path
         read(tmp_path, in_hebrew_too(TEXT))
     assert [str(each.message).partition(";")[0] for each in warned] == [
         "the schema's labels are the same in all languages: smokes, hours",
-        "intervals of numbers are said in English in he: hours",
+        "intervals of numbers are in English in he: hours",
     ]

@@ -113,13 +113,13 @@ def test_what_is_asked_for_is_shown(address: Callable[[], str | None], tmp_path:
             return re.sub(r"\s+", " ", content.decode())
 
         one = seen("")
-        assert "6,000 records; shares among whom they stand for" in one
-        assert "Yes: counts as those of 6,000 records" in one
+        assert "6,000 records; shares among the population" in one
+        assert "Passed: the counts of 6,000 records" in one
         assert one.count(">Yes</th>") == 1
         two = seen("of=smokes&and=lonely&target=table&precision=0,5")
-        assert "shares among those who answered" in two
+        assert "shares among the respondents" in two
         assert two.count(">Often</th>") == 2
-        assert "For ± 0.5 percentage points in every row it takes about" in two
+        assert "± 0.5 percentage points in every row need about" in two
         assert 'value="0.5"' in two
         for query, problem in (
             ("of=nothing", "nothing"),
@@ -215,7 +215,7 @@ def test_the_page_invites_exports_hands_out_and_closes(tmp_path: Path) -> None:
         for form, problem in (
             ({"count": "many", "url": "https://x/"}, "the number of people is a whole number"),
             ({"count": "3", "url": "javascript:x"}, "give the study's address"),
-            ({"count": "0", "url": "https://x/"}, "from one person to a million"),
+            ({"count": "0", "url": "https://x/"}, "from 1 to 1,000,000"),
         ):
             status, content, _ = inside.send("invite", form)
             assert status == 409
@@ -237,7 +237,7 @@ def test_the_page_invites_exports_hands_out_and_closes(tmp_path: Path) -> None:
 
         status, content, _ = inside.send("close", {})
         assert (status, store.is_closed()) == (409, False)
-        assert b"nothing was closed: tick the box first" in content
+        assert b"the study was not closed: tick the box first" in content
         status, _, headers = inside.send("close", {"sure": "yes"})
         assert (status, headers["location"], store.is_closed()) == (303, "/", True)
         assert "<h2>Close</h2>" not in inside.look()
@@ -250,7 +250,7 @@ def test_an_empty_study_has_nothing_to_export(tmp_path: Path) -> None:
     before = set(Path(tempfile.gettempdir()).glob("tmp*/release"))
     with stewarded(folder) as url:
         status, content, _ = Inside(url, folder).send("export", {})
-    assert (status, b"nothing to export" in content) == (409, True)
+    assert (status, b"the study has no records yet" in content) == (409, True)
     assert set(Path(tempfile.gettempdir()).glob("tmp*/release")) == before
 
 

@@ -43,13 +43,13 @@ def page(
 
 def test_totals_and_whether_they_can_be_honest_are_said_in_words(study: Study) -> None:
     found = page(study)
-    for said in ("1,203 of 5,000", "open until 2099-12-31", "Looking often and stopping"):
+    for said in ("1,203 of 5,000", "open until 2099-12-31", "Stopping by interim results"):
         assert said in found
-    assert "Nothing can be told under this law." in found
+    assert "Not possible under this law." in found
     for p_value, said in (
-        (1e-9, "<strong>No</strong>"),
-        (1e-4, "It is unlikely"),
-        (0.3, "Yes: counts as those of 900"),
+        (1e-9, "<strong>Failed</strong>"),
+        (1e-4, "Doubtful"),
+        (0.3, "Passed: the counts of 900"),
     ):
         assert said in page(study, origin=Origin(p_value, ("smokes",), 900))
 
@@ -63,7 +63,7 @@ def test_ends_beyond_what_can_be_are_not_drawn(study: Study) -> None:
     assert "100.0 %*</td>" in found
     assert "0.0 %*</td>" in found
     assert "-2.0" not in found
-    assert "lies beyond 0 or 100 %" in found
+    assert "is below 0 or above 100 %" in found
     within = shown_of(("smokes",), 1000, (Cell(("no",), 0.98, 0.9, 1.0, 0.1, 2.0),) * 2)
     assert "lies beyond" not in page(study, within)
     assert "<strong>no more</strong>" in page(study, shown, precision="50")

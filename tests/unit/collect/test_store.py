@@ -359,7 +359,7 @@ def test_a_store_that_an_earlier_version_holds_is_refused_in_one_sentence(
     with contextlib.closing(sqlite3.connect(folder.path / "store.sqlite")) as serving:
         serving.execute("PRAGMA journal_mode=WAL")
         serving.execute("SELECT closed FROM study").fetchall()
-        with pytest.raises(InputError, match=r"another process holds it; end .* earlier version"):
+        with pytest.raises(InputError, match=r"another process uses it; .* earlier version"):
             folder.open_store()
 
 
@@ -375,7 +375,7 @@ def test_a_store_with_a_log_in_a_folder_that_cannot_be_written_is_refused() -> N
         with get_context("fork").Pool(1) as pool:
             said = pool.apply(_said_to_somebody_else, (folder,))
         folder.path.chmod(0o755)
-    assert "it is to be written; allow that for the file and its folder" in said
+    assert "the file and its folder must be writable" in said
 
 
 def _said_to_somebody_else(folder: StudyFolder) -> str:
@@ -422,9 +422,9 @@ def test_no_value_is_in_a_message(everyone: StudyFolder, tmp_path: Path) -> None
 
 def test_a_store_is_that_of_one_study(everyone: StudyFolder, tmp_path: Path) -> None:
     other = example_study(tmp_path, closes="2098-01-01")
-    with pytest.raises(InputError, match="the store is that of another study"):
+    with pytest.raises(InputError, match="the store belongs to another study"):
         Store(everyone.url, other)
-    with pytest.raises(InputError, match="holds a study already"):
+    with pytest.raises(InputError, match="already contains a study"):
         Store.make(everyone.url, other)
 
 
@@ -500,7 +500,7 @@ def test_a_failing_database_takes_nothing_of_a_group(
     blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(sa.exc.OperationalError, match="locked"):
         store.submit([one(1), one(2)], TODAY)
-    locked = r"store sqlite:.* cannot be used: another process holds it"
+    locked = r"store sqlite:.* cannot be used: another process uses it"
     with pytest.raises(InputError, match=locked), folder.opened() as other:
         other.close()
     blocker.execute("ROLLBACK")

@@ -16,7 +16,7 @@ from deniable.statement.record import mechanism_to_plain, read_design, to_json
 from unit.collect.studies import TODAY, example_files, example_study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "2"
-pytestmark = pytest.mark.filterwarnings("ignore:respondents read categories without labels")
+pytestmark = pytest.mark.filterwarnings("ignore:respondents read the codes of categories")
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +65,17 @@ def altered(study: Study, change: str) -> Study:
         ("plain['format_version'] = 2", "opened by a later version"),
         ("plain['mechanism']['epsilon'] *= 0.99", "the mechanism"),
         ("plain['gates'] = []", "its law is not the one it was opened with"),
-        ("plain['sizes'][0] = 3", "it asks for other categories"),
-        ("plain['outputs'][0] = 3", "it asks for other categories"),
-        ("plain['questions'].pop()", "it asks for other attributes"),
-        ("plain['questions'][0]['stride'] = 2", "it asks for other attributes"),
-        ("plain['questions'][3]['edges'][1] += 1", "it asks for other attributes"),
+        ("plain['sizes'][0] = 3", "its categories are not those"),
+        ("plain['outputs'][0] = 3", "its categories are not those"),
+        ("plain['questions'].pop()", "its questions are not those"),
+        ("plain['questions'][0]['stride'] = 2", "its questions are not those"),
+        ("plain['questions'][3]['edges'][1] += 1", "its questions are not those"),
         (
             "plain['questions'][0]['texts']['xx'] = plain['questions'][0]['texts']['en']",
             "languages",
         ),
         ("plain['questions'][0]['texts']['en']['labels'].pop()", "another number of labels"),
-        ("plain['right_to_left'] = ['en']", "are written otherwise"),
+        ("plain['right_to_left'] = ['en']", "the direction of a language is wrong"),
         ("plain['trust'] = 'me'", "unknown field"),
         ("plain['questions'][0]['hint'] = 'yes'", "unknown field"),
         ("plain['closes'] = 'never'", "has been altered"),
@@ -141,14 +141,14 @@ def test_open_ends_of_bins_are_asked_and_survive_the_file(tmp_path: Path) -> Non
         [None, 0.0, 10.0],
     ]
     assert codes_of(again, {"age": 1e9, "change": -1e9}) == [1, 0]
-    with pytest.raises(InputError, match="'age' is none of its categories"):
+    with pytest.raises(InputError, match="'age' is not one of its categories"):
         codes_of(again, {"age": math.inf, "change": 0})
 
 
 @pytest.mark.parametrize(
     ("schema", "levels", "problem"),
     [
-        (Schema((Attribute("born", bins=BORN),)), {}, "the bins of 'born' are of dates"),
+        (Schema((Attribute("born", bins=BORN),)), {}, "the bins of 'born' are dates"),
         (Schema((SMOKES,), keep=("region",)), {}, "'region' is listed under keep without categ"),
         (
             Schema.anonymous((2,) * 201),
@@ -159,7 +159,7 @@ def test_open_ends_of_bins_are_asked_and_survive_the_file(tmp_path: Path) -> Non
         (
             Schema.anonymous((2, 3, 2)),
             {"method": "forms"},
-            r"m\.json: the mechanism asks every row a form",
+            r"m\.json: method forms gives respondents different questions",
         ),
     ],
 )

@@ -125,7 +125,7 @@ def test_the_heuristic_in_descending_order_changes_fewer_levels():
 @pytest.mark.parametrize(
     ("method", "order", "sentence"),
     [
-        ("heuristic", "ascending", "is given or descending, not 'ascending'"),
+        ("heuristic", "ascending", "must be given or descending, not 'ascending'"),
         ("balanced", "descending", "is for method heuristic, not balanced"),
         ("kronecker", "descending", "is for method heuristic, not kronecker"),
     ],
@@ -305,10 +305,12 @@ def test_attributes_of_which_next_to_nothing_remains_are_named() -> None:
     schema = Schema.anonymous((2, 3, 15, 20))
     made = design(schema, epsilon=1, method="heuristic")
     (note,) = made.notes
-    assert note.startswith("Next to nothing remains of a1, a2 (levels below 0.01 nats): use method")
+    assert note.startswith(
+        "a1, a2: hardly any information is released (below 0.01 nats); use method"
+    )
     assert design(schema, epsilon=3.7, method="heuristic").notes == ()
     wished = [0.005, 0.005, 1, 1]  # and so no surprise
-    assert not any("remains" in each for each in design(schema, attribute_epsilon=wished).notes)
+    assert not any("hardly any" in each for each in design(schema, attribute_epsilon=wished).notes)
 
 
 def test_categories_with_blanks_at_an_end_are_refused():

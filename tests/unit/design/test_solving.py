@@ -53,7 +53,7 @@ def test_levels_that_are_solved_apart_are_named_with_what_they_cost(monkeypatch)
     made = design(Schema.anonymous([3, 3, 3, 3]), attribute_epsilon=[1.0, 9.0, 1.0, 1.0])
     (note,) = made.notes
     assert note.startswith("'a2' answers independently of the rest: the solver's arithmetic")
-    assert note.endswith(f"; ε is {made.gap:.3g} nats above what is proved of any law.")
+    assert note.endswith(f"; ε is {made.gap:.3g} nats above the proven minimum of any law.")
 
 
 def test_independent_responses_are_named_where_nothing_common_was_found(monkeypatch) -> None:
@@ -76,7 +76,7 @@ def test_blocks_that_answer_independently_are_named_with_what_they_cost(monkeypa
     made = design(Schema.anonymous([3] * 4), attribute_epsilon=[1, 1.1, 0.9, 1.2], method="optimal")
     assert made.notes == (
         "The attributes answer in 2 blocks, independently of each other: no single law was found "
-        f"for their levels; ε is {made.gap:.3g} nats above what is proved of any law.",
+        f"for their levels; ε is {made.gap:.3g} nats above the proven minimum of any law.",
     )
 
 

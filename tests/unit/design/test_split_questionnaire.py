@@ -125,7 +125,7 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "2x"}),
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "1.5e"}),
         ("multiple of each attribute's own ε", {"epsilon": 1, "given_rest": "0.5e"}),
-        ("told how much pairs count", {"epsilon": 1, "method": "forms", "pair_floor": 0.5}),
+        ("takes the weight of pairs instead", {"epsilon": 1, "method": "forms", "pair_floor": 0.5}),
         ("are for method forms", {"epsilon": 1, "pairs": 0.5}),
         ("has a column 'region'", {"epsilon": 1, "method": "forms", "form_column": "region"}),
         ("no protected attribute", {"epsilon": 1, "method": "forms", "importance": {"age": 2.0}}),
@@ -135,7 +135,7 @@ def test_what_is_not_for_forms_is_refused(words: str, request_: dict) -> None:
     with pytest.raises(InputError, match=words):
         design(SCHEMA, **request_)
     ratio = Schema((Attribute("a", ("x", "y"), ratio=2.0), Attribute("b", ("x", "y"))))
-    with pytest.raises(InputError, match="divides nothing in ratios"):
+    with pytest.raises(InputError, match="takes no ratios"):
         design(ratio, epsilon=1, method="forms")
 
 
@@ -223,7 +223,7 @@ def test_rows_that_are_not_of_the_release_are_refused() -> None:
 
     refused("no column 'form'", released.drop(columns="form"))
     refused("data row 1: column 'form' holds no form", released.assign(form=99))
-    refused("though the row's form asks it, or filled", released.assign(sex="f"))
+    refused("though the row's form includes the column, or filled", released.assign(sex="f"))
     refused(r"data row \d+, column '(sex|children)'", released.assign(sex=None, children=None))
 
 
@@ -244,7 +244,7 @@ def test_sets_reach_the_figures_that_were_computed_for_them(epsilon: float, reac
     assert shares is not None
     assert shares / 45222 == pytest.approx(reached, rel=0.01)
     assert plan.epsilon <= epsilon
-    assert "name a set of so many of their categories" in plan.notes[0]
+    assert "name a set of the given number of categories" in plan.notes[0]
 
 
 BROAD_SCHEMA = Schema(
@@ -283,7 +283,7 @@ def test_sets_are_named_where_they_gain_and_never_if_so_wished() -> None:
     assert not released_laws(design(BROAD_SCHEMA, epsilon=5, method="forms", pairs=0.0)).sets
     with pytest.raises(InputError, match="auto or never, not 'always'"):
         design(BROAD_SCHEMA, epsilon=1, method="forms", broad="always")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="answers that name sets are for method forms"):
+    with pytest.raises(InputError, match="form_column and broad are for method forms"):
         design(BROAD_SCHEMA, epsilon=1, broad="never")
 
 

@@ -134,7 +134,7 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
     ("schema", "stated", "words"),
     [
         (SCHEMA, {"attenuation": 0.5, "strength": 0.5}, "one λ and one strength"),
-        (SCHEMA, {"attenuation": {"a1": 0.5}}, "how strongly to randomize 'a2'"),
+        (SCHEMA, {"attenuation": {"a1": 0.5}}, "'a2' has no λ and no strength"),
         (SCHEMA, {"attenuation": {"b": 0.5}, "strength": 0.5}, "no attribute 'b'"),
         (SCHEMA, {"attenuation": 1.0}, "between 0 and 1"),
         (SCHEMA, {"strength": 1.2}, "between 0 and 1"),
@@ -158,14 +158,14 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
         (
             SCHEMA,
             {"preserve": {("a1", "a2"): 0.5}, "matrices": {"a1": CYCLE}},
-            "'a1' is randomized by a matrix",
+            "'a1' has its own matrix",
         ),
         (
             Schema(SCHEMA.attributes, keep=("a1",)),
             {"attenuation": 0.5, "matrices": {"a1": CYCLE}},
-            "'a1' is released as it is",
+            "'a1' is released unchanged",
         ),
-        (SCHEMA, {"method": "lambda"}, "how strongly to randomize"),
+        (SCHEMA, {"method": "lambda"}, "needs the strength of the randomization"),
         (SCHEMA, {"method": "lambda", "epsilon": 3}, "takes no total"),
         (SCHEMA, {"attenuation": 0.5, "attribute_epsilon": (1, 1, 1)}, "no level per attribute"),
         (LEVELS, {"attenuation": 0.5}, "no level per attribute"),
@@ -178,8 +178,12 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
         (SCHEMA, {"method": "joint", "attribute_epsilon": (1, 1, 1)}, "decides them all"),
         (SCHEMA, {"method": "joint", "preserve": {("a1", "a2"): 0.5}}, "one λ"),
         (SCHEMA, {"method": "joint", "epsilon": -1}, "above 0"),
-        (SCHEMA, {"attenuation": {"a1": 0.5, "a2": 0.5}}, "'a3'; give its λ or its strength$"),
-        (SCHEMA, {"preserve": {("a1", "a2"): 0.5}}, "'a3'; .* to preserve"),
+        (
+            SCHEMA,
+            {"attenuation": {"a1": 0.5, "a2": 0.5}},
+            "'a3' has no λ and no strength; give one of them$",
+        ),
+        (SCHEMA, {"preserve": {("a1", "a2"): 0.5}}, "'a3' .* to preserve"),
         (SCHEMA, {"preserve": {("a1", "b"): 0.5}}, "no attribute 'b'"),
         (
             SCHEMA,
@@ -201,7 +205,7 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
         (
             SCHEMA,
             {"attenuation": {"a3": 0.5}, "preserve": {("a1", "a2"): 0.5, ("a2", "a1"): 0.4}},
-            "'a2' and 'a1' is asked for twice",
+            "'a2' and 'a1' is given twice",
         ),
         (
             SCHEMA,
@@ -213,7 +217,11 @@ LEVELS = Schema(tuple(Attribute(n, ("x", "y"), epsilon=1.0) for n in "ab"))
             {"attenuation": {"a3": 0.5, "a1": 0.3}, "preserve": {("a1", "a2"): 0.4}},
             "at most 0.3 of the covariance of 'a1' and 'a2'",
         ),
-        (KEEPING, {"attenuation": {"a1": 0.5, "a2": 0.5, "a3": 0.25}}, "'a2' is released as it is"),
+        (
+            KEEPING,
+            {"attenuation": {"a1": 0.5, "a2": 0.5, "a3": 0.25}},
+            "'a2' is released unchanged",
+        ),
     ],
 )
 def test_a_wish_that_makes_no_sense_is_refused_in_one_sentence(

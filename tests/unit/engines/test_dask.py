@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from deniable.engines import dask
+from deniable.release.publication import Publication
 from unit.engines.test_units import Read, check_each_person_once, read_release
 from unit.release.tables_in_parts import DESIGN, write_parts
 
@@ -39,11 +40,13 @@ def test_the_options_of_a_release_are_handed_on(tmp_path: Path) -> None:
     for overwrite in (False, True):
         record = dask.share(
             *(Here(), people, DESIGN, tmp_path / "release"),
-            shuffle=True,
-            person="who",
-            person_epsilon=99.0,
-            drop_other_columns=True,
-            overwrite=overwrite,
+            Publication(
+                shuffle=True,
+                person="who",
+                person_epsilon=99.0,
+                drop_other_columns=True,
+                overwrite=overwrite,
+            ),
         )
         assert record["release"]["row_order"] == "shuffled"
         assert record["guarantee"]["person"]["most_rows"] == 2

@@ -108,7 +108,7 @@ def test_what_breaks_off_says_how_to_go_on(people, tmp_path):
     moved = people[2].rename(tmp_path / "away.csv")
     with (
         pytest.warns(Notice, match=r"2 of 5 parts made.* continue with deniable share --resume"),
-        pytest.raises(InputError, match=r"people-2\.csv is gone"),
+        pytest.raises(InputError, match=r"people-2\.csv is missing"),
     ):
         make(job, 1)
     first = content(job.folder / "release" / "data")
@@ -120,7 +120,7 @@ def test_what_breaks_off_says_how_to_go_on(people, tmp_path):
     assert len(first) == 2
     assert first.items() <= after.items()
     assert released_rows(tmp_path / "release") == ALL
-    with pytest.raises(InputError, match="no release of that name that was begun"):
+    with pytest.raises(InputError, match="no unfinished release of that name"):
         resumed(tmp_path / "release")
 
 
@@ -137,7 +137,7 @@ def test_a_process_that_is_killed_is_told_of(people, tmp_path, monkeypatch, wort
     monkeypatch.setattr(processes, "__name__", "deniable.nowhere")
     with (
         pytest.warns(Notice, match="0 of 5 parts made"),
-        pytest.raises(InputError, match="has ended with status 1, perhaps for want of memory"),
+        pytest.raises(InputError, match="ended with status 1, perhaps for lack of memory"),
     ):
         make(job, 2)
 
@@ -190,7 +190,7 @@ def test_a_process_ends_when_nobody_hears_it(people, tmp_path):
     ended = subprocess.run(words, stdout=end, stderr=subprocess.PIPE, check=False)
     os.close(end)
     assert (ended.returncode, ended.stderr) == (1, b"")
-    assert len(job.left("draw")) == 5
+    assert len(job.remaining("draw")) == 5
 
 
 def test_a_process_says_its_rows_or_one_sentence(people, tmp_path, monkeypatch):
@@ -204,7 +204,7 @@ def test_a_process_says_its_rows_or_one_sentence(people, tmp_path, monkeypatch):
         processes._worker(job.folder, "draw")
     assert end.value.code == 2
     assert said[:3] == [b"6\n", b"5\n", b"4\n"]
-    assert b"people-3.csv is gone" in said[3]
+    assert b"people-3.csv is missing" in said[3]
 
 
 def test_no_rows_leave_nothing(tmp_path):
@@ -216,7 +216,7 @@ def test_no_rows_leave_nothing(tmp_path):
 
 
 def test_a_number_of_processes_is_at_least_one(people, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="`jobs` is a number of processes, not 0"):
+    with pytest.raises(InputError, match="`jobs` must be a positive number of processes, not 0"):
         prepare(people, DESIGN, tmp_path / "release", OPTIONS, jobs=0)
     assert cores() >= 1
     monkeypatch.delattr(os, "sched_getaffinity")

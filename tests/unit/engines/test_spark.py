@@ -16,6 +16,7 @@ from deniable.errors import InputError, Notice
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.release.parts import finish
+from deniable.release.publication import Publication
 from deniable.release.release import job_folder
 from unit.engines.test_units import ALL, SIZES, Read, check_each_person_once, read_release
 from unit.release.tables_in_parts import DESIGN, SCHEMA, write_parts
@@ -120,11 +121,13 @@ def test_the_options_of_a_release_are_handed_on(tmp_path: Path) -> None:
         record = function(
             *(source or [Frame(people)]),
             *(DESIGN, tmp_path / "release"),
-            shuffle=True,
-            person="who",
-            person_epsilon=99.0,
-            drop_other_columns=True,
-            overwrite=source is None,
+            Publication(
+                shuffle=True,
+                person="who",
+                person_epsilon=99.0,
+                drop_other_columns=True,
+                overwrite=source is None,
+            ),
         )
         assert record["release"]["row_order"] == "shuffled"
         assert record["guarantee"]["person"]["most_rows"] == 2
@@ -149,7 +152,7 @@ def test_a_frame_is_refused_before_it_is_written(people, tmp_path) -> None:
         lambda: spark.share_frame(frame, DESIGN, tmp_path / "release"),
         lambda: spark.share(frame.sparkSession, people, DESIGN, tmp_path / "release"),
     ):
-        with pytest.raises(InputError, match="Spark Connect hands out no tasks"):
+        with pytest.raises(InputError, match="Spark Connect session cannot run tasks"):
             share()
     assert names(tmp_path) == ["people"]
 

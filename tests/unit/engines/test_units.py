@@ -18,6 +18,7 @@ from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
 from deniable.release import job
 from deniable.release.job import open_job
+from deniable.release.publication import Publication
 from deniable.release.release import job_folder
 from deniable.release.signing import is_signed
 from deniable.statement.record import mechanism_to_plain, read_design, to_json
@@ -116,7 +117,7 @@ def test_what_is_not_done_in_the_end_is_said_and_can_be_continued(tmp_path):
         pytest.raises(InputError, match="other processes work on 3 units; continue with `deniable"),
     ):
         share_by(idle, people, DESIGN, tmp_path / "release", "…")
-    assert open_job(job_folder(tmp_path / "release")).left("draw") == [0, 1, 2]
+    assert open_job(job_folder(tmp_path / "release")).remaining("draw") == [0, 1, 2]
 
 
 def test_what_goes_wrong_in_a_task_is_one_sentence(tmp_path):
@@ -130,7 +131,7 @@ def test_what_goes_wrong_in_a_task_is_one_sentence(tmp_path):
     single = people / "people-0.csv"
     record = share_by(once, single, plan, tmp_path / "release", "…")
     assert record["release"]["rows"] == SIZES[0]
-    assert "no release" in do_unit(str(tmp_path / "nowhere"), "draw", 0)
+    assert "no unfinished release" in do_unit(str(tmp_path / "nowhere"), "draw", 0)
     assert sorted(content(tmp_path / "release"))[1].startswith("data/part-00000")
     assert os.listdir(tmp_path / "release" / "data") == ["part-00000.csv"]  # noqa: PTH208
 
@@ -153,7 +154,7 @@ def test_an_engine_asks_as_share_does(tmp_path, monkeypatch):
     )
 
     def shared(plan: Design, name: str, **asked: Any) -> dict[str, Any]:
-        return share_by(once, people, plan, tmp_path / name, "…", **asked)
+        return share_by(once, people, plan, tmp_path / name, "…", Publication(**asked))
 
     with pytest.raises(InputError, match="accept that with `accept_drafted`"):
         shared(drafted, "first")

@@ -45,8 +45,7 @@ def test_a_question_of_ten_lines_is_asked_of_a_release() -> None:
 
 
 def test_its_command_is_made_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(queries.QUERIES, "lead", ("", "Lead of a category.", "release --of age"))
-    monkeypatch.setattr(queries, "_kind", lambda _: Lead)
+    monkeypatch.setitem(queries.QUERIES, "lead", (Lead, "Lead of a category.", "release --of age"))
     taken = inspect.signature(queries._command("lead")).parameters
     assert {"of", "by", "weights", "level", "rows", "output", "as_json"} <= taken.keys()
     assert not {"pairs", "wide", "plot", "where", "answered"} & taken.keys()

@@ -115,8 +115,8 @@ def test_a_release_is_tested_whole_and_group_by_group() -> None:
     assert [row["p_holm"] for row in whole.table()] == pytest.approx(
         multipletests([test.p_value for test in whole.tests], method="holm")[1].tolist()
     )
-    assert "one population?" in whole.caption()
-    assert "cannot find one wrong attenuation" in whole.remarks()[-1]
+    assert "with one population" in whole.caption()
+    assert "cannot find a wrong attenuation" in whole.remarks()[-1]
     question = Agreement(("a1",), by=("town",))
     north, south = question.ask(open_release(rows, strata))
     assert north.n_records + south.n_records == 3000
@@ -141,7 +141,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     assert not found.tests
     assert found.untested == ("a1",)
     assert found.p_value == 1.0
-    assert found.remarks()[0].startswith("Asked by one form only")
+    assert found.remarks()[0].startswith("Included by one form only")
 
 
 def test_holm_adjusts_as_statsmodels_does() -> None:

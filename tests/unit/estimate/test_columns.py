@@ -98,14 +98,14 @@ def test_an_interval_is_never_called_one_of_another_level() -> None:
 
 
 def test_no_answers_are_nothing_to_draw_and_an_empty_table() -> None:
-    with pytest.raises(InputError, match="nothing to draw: no answers"):
+    with pytest.raises(InputError, match="no estimates to plot"):
         Answers([]).plot()
     assert len(Answers([]).to_pandas()) == 0
     assert "<table" in Answers([])._repr_html_()
 
 
 def test_a_test_is_no_number_to_draw() -> None:
-    with pytest.raises(InputError, match="nothing to draw"):
+    with pytest.raises(InputError, match="no estimates to plot"):
         independence(COUNTS, ("age", "sex")).plot()
 
 

@@ -146,7 +146,7 @@ def test_a_foreign_table_is_refused_or_warned_of():
         rows = pa.table({"smokes": ["no"] * no + ["yes"] * (1000 - no)})
         return Release(Strata.one(mechanism), rows)
 
-    with pytest.raises(InputError, match="is not what this mechanism releases"):
+    with pytest.raises(InputError, match="is not a release of this mechanism"):
         check_origin(table(1000), anyway=False)
     with pytest.warns(Notice, match="it may be that"):
         assert check_origin(table(1000), anyway=True).p_value < 1e-6
@@ -206,7 +206,7 @@ def test_in_python_a_foreign_table_is_refused_too():
     plan = design(schema, epsilon=2)
     true = pa.table({"smokes": ["no"] * 1000, "old": ["no", "yes"] * 500})
     with pytest.raises(
-        InputError, match=r"is not what this mechanism releases.*or `anyway` to go on"
+        InputError, match=r"is not a release of this mechanism.*or `anyway` to go on"
     ):
         deniable.open(true, plan)
     with pytest.warns(Notice, match="it may be that"):

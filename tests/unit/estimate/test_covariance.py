@@ -110,7 +110,7 @@ def test_scores_come_from_the_schema_where_it_has_them() -> None:
         ("hours", "grade"), scores=(np.array([5.0, 15.0, 35.0]), np.arange(1.0, 5.0))
     ).answer(tabled)
     assert found == replace(given, scores=("middle", "schema"))
-    assert "MIDDLES of bins, which are not the means of what is in them and by the scores" in (
+    assert "MIDDLES of bins, which are not the means of the values in them and by the scores" in (
         found.caption()
     )
     plain = found.to_plain(0.9)

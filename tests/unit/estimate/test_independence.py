@@ -176,7 +176,7 @@ def test_what_cannot_be_tested_is_refused() -> None:
         independence(Counts.of(half_kept(), tabulation), ("a2", "a1"))
     one = np.zeros((3, 4))
     one[1] = 9
-    with pytest.raises(InputError, match="all rows show the same value of 'a1'"):
+    with pytest.raises(InputError, match="all rows have the same released value of 'a1'"):
         independence(Counts.of(half_kept(), one), ("a1", "a2"))
     wide = Mechanism.of(ProductLaw.from_levels((3, 2000), (5.0, 9.0)))
     with pytest.raises(InputError, match="6000 cells"):

@@ -84,7 +84,7 @@ def compare(made: Inference, matrix: Array, rows: Array) -> tuple[int, int]:
         for share in (0.0, 1.0)
     )
     compared = 0
-    for value, expected in ((found.nobody, nobody), (found.everybody, everybody)):
+    for value, expected in ((found.at_zero, nobody), (found.at_one, everybody)):
         assert (value.ravel() >= least).all()
         possible = np.minimum(nobody, expected) >= least
         np.testing.assert_allclose(

@@ -49,7 +49,7 @@ def test_margins_that_do_not_fit_the_table_are_refused() -> None:
     categories = {"sex": ("f", "m"), "age": ("young", "old")}
     with pytest.raises(InputError, match="no known margin is of sex, age alone"):
         margin_members(Margins({("town",): {("A",): 1.0}}), categories)
-    with pytest.raises(InputError, match="a category of 'sex' there is none of this release"):
+    with pytest.raises(InputError, match="a category of 'sex' is not in this release"):
         margin_members(Margins({("sex",): {("x",): 1.0}}), categories)
     with pytest.raises(InputError, match="the share of m is missing"):
         margin_members(Margins({("sex",): {("f",): 1.0}}), categories)

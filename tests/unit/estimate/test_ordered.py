@@ -143,14 +143,14 @@ def test_margins_of_scores_move_the_ends_of_a_mean_outwards(target: Target) -> N
 def test_a_mean_of_an_interval_without_an_end_needs_a_score() -> None:
     mechanism = mechanism_of(Attribute("hours", bins=(-np.inf, 10, 20, np.inf)))
     counts = Counts.of(mechanism, np.array([30, 40, 50]))
-    with pytest.raises(InputError, match="without an end, so nothing is known of its mean"):
+    with pytest.raises(InputError, match="an open interval, whose mean has no bounds"):
         Mean(("hours",)).answer(counts)
     with pytest.raises(InputError, match="has no middle"):
         Mean(("hours",), scores="middle").answer(counts)
     with pytest.raises(InputError, match="or 'middle' for the middles of bins, not 'mean'"):
         Mean(("hours",), scores="mean").answer(counts)  # type: ignore[arg-type]
     assert Mean(("hours",), scores=(5, 15, 30)).answer(counts)[0].estimate is not None
-    with pytest.raises(InputError, match="in which nothing can be interpolated"):
+    with pytest.raises(InputError, match="in which values cannot be interpolated"):
         Quantile(("hours",), interpolate=True).answer(counts)
     (found,) = Quantile(("hours",), probability=0.9).answer(counts)
     assert found.estimate == "[20,inf)"

@@ -70,7 +70,7 @@ def test_what_is_missing_or_given_twice_is_named(tmp_path: Path) -> None:
     (tmp_path / "counts.csv").write_text("a,count\nx,2\n")
     with pytest.raises(InputError, match="no such file or folder"):
         open_release(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="say with `plan`"):
+    with pytest.raises(InputError, match="table's mechanism with `plan`"):
         open_release(made / "data.csv")
     with pytest.raises(InputError, match="name the randomized table"):
         open_release(None, plan)

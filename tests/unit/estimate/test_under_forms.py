@@ -142,7 +142,7 @@ def test_the_variance_of_a_cell_follows_its_share_within_forms(target: str) -> N
     least = float(cell_variance_range(CHANNEL)[0].max())
     ends = np.cumsum([0, *map(math.prod, CHANNEL.shapes)])
     compared = 0
-    for share, stated in ((0.0, found.nobody), (1.0, found.everybody)):
+    for share, stated in ((0.0, found.at_zero), (1.0, found.at_one)):
         together = variance = between = np.zeros(CELLS)
         for fraction, (start, end) in zip(CHANNEL.rows, pairwise(ends), strict=True):
             law, left = FORWARD[start:end] @ pi / fraction, INVERSE[:, start:end]
@@ -155,7 +155,7 @@ def test_the_variance_of_a_cell_follows_its_share_within_forms(target: str) -> N
             between = between + fraction * (mean - pi + followed * (share - pi)) ** 2
         expected = INVERSE**2 @ (FORWARD @ pi) + together / variance * (share - pi) - between
         expected -= share if target == "table" else share**2
-        possible = (expected > least) & (found.nobody.ravel() > least)
+        possible = (expected > least) & (found.at_zero.ravel() > least)
         compared += int(possible.sum())
         np.testing.assert_allclose(stated.ravel()[possible], expected[possible], rtol=1e-5)
     assert compared > CELLS

@@ -1,5 +1,6 @@
 """Picking a point: the one asked for, checked, as a mechanism with its prior."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,14 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_plots() -> Iterator[None]:
+    """Folders are written without their pictures, which take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deniable.frontier.folder.draw", lambda *_, **__: (b"PNG", b"SVG"))
+        yield
+
+
 def law(design: record.Design) -> DesignedChannel:
     found = design.mechanism.blocks[0].law
     assert isinstance(found, DesignedChannel)
@@ -78,7 +87,7 @@ def test_a_schema_lends_its_declaration(average: Path) -> None:
     assert attribute[0].epsilon is None
     with pytest.raises(InputError, match="2 categories in the schema"):
         pick(average, privacy=0.3, name="a", schema=schema)
-    with pytest.raises(InputError, match="by --name"):
+    with pytest.raises(InputError, match="--name: give the attribute"):
         pick(average, privacy=0.3, schema=schema)
 
 

@@ -22,6 +22,8 @@ def test_it_is_the_table_of_all_patterns(densities: list[float]) -> None:
             table.eigenvalues(subset), whole.eigenvalues(subset), rtol=0, atol=2e-16
         )
     assert table.projected(range(3)) == whole
+    # A form may draw none of the attributes of a table.
+    assert table.projected(()) == whole.projected(())
     given_rest = zip(table.given_rest_levels(), whole.given_rest_levels(), strict=True)
     assert all(Fraction(*own[0]) == Fraction(*other[0]) for own, other in given_rest)
     assert table.pair_eigenvalues() == pytest.approx(whole.pair_eigenvalues())

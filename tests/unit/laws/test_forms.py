@@ -252,7 +252,7 @@ def test_sets_that_are_not_balanced_or_were_changed_are_refused() -> None:
         ("holds? .*more often", {"lists": ["3", "9"]}),
         ("more often", {"lists": plain["lists"][::-1]}),
         ("as many as a set", {"lists": ["3", "7"]}),
-        ("once around", {"lists": ["3", "11"]}),
+        ("less than the number of categories", {"lists": ["3", "11"]}),
         ("digest", {"lists": earlier}),  # as balanced, but others
         ("add up", {"bits": 65}),
         ("twice of one", {"attributes": [0, 0]}),

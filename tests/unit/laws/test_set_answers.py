@@ -69,7 +69,7 @@ def test_sets_are_read_back() -> None:
         ("as many as a set", 2, (1, 1), ((0, 1), (0, 1, 2))),
         ("as many as a set", 2, (1, 1), ((0, 1), (2, 0))),
         ("as many as a set", 2, (1, 1), ((0, 1), (3, 5))),
-        ("once around", 2, (1, 1), ((0, 1), (0, 4))),
+        ("less than the number of categories", 2, (1, 1), ((0, 1), (0, 4))),
         ("more often than others", 2, (1, 1), ((0, 1), (0, 2))),
     ],
 )

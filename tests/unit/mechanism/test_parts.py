@@ -287,7 +287,7 @@ def test_strata_may_randomize_a_merged_attribute_by_different_laws() -> None:
 
 def test_wrong_questions_are_refused_in_one_sentence() -> None:
     mechanism = MECHANISMS["square at 0"]
-    with pytest.raises(InputError, match=r"part of 'p\+q', which is named too"):
+    with pytest.raises(InputError, match=r"part of 'p\+q', which is also named"):
         Channel(mechanism, ("p", "p+q"))
     with pytest.raises(InputError, match="'p' is named twice"):
         Channel(mechanism, ("p", "a", "p"))

@@ -29,9 +29,9 @@ def test_levels_come_in_the_order_written_and_others_last() -> None:
         ("white|*|*", "with \\* at most once"),
         ("white||*", "expected levels such as"),
         ("white|black,*", "expected levels such as"),
-        ("*", "all categories are in one level, so that 'race' tells nothing"),
-        ("white,black,asian,other", "all categories are in one level"),
-        ("white|black|asian|other|*", "nothing is left for \\*"),
+        ("*", "all categories of 'race' are in one level"),
+        ("white,black,asian,other", "all categories of 'race' are in one level"),
+        ("white|black|asian|other|*", "no categories remain for \\*"),
     ],
 )
 def test_a_mistake_in_collapse_is_one_sentence(text: str, what: str) -> None:
@@ -66,7 +66,7 @@ def test_merged_categories_are_told_apart_by_columns_of_their_own(response: int 
     cells = Cells(axes, 3)
     levels = interactions(cells.levels, (0, 1, 2), 2)
     place = cells.merged_into((0, 1, 2))
-    beside = Columns.beside(*of_merged(cells, response))
+    beside = Columns.joined(*of_merged(cells, response))
     both = np.column_stack([np.ones(24), levels.values[place], beside.values])
     assert np.linalg.matrix_rank(both) == both.shape[1]  # none says what another does
     if response is None:  # all main effects and pairs of the categories

@@ -137,5 +137,5 @@ def test_where_everybody_answered_or_it_means_nothing_it_is_refused() -> None:
             ask()
     with pytest.raises(InputError, match="`answered` is for shares"):
         Leverage(("a1",), answered=True)
-    with pytest.raises(InputError, match="`known` margins are of everybody"):
+    with pytest.raises(InputError, match="`known` margins are of all respondents"):
         Shares(("a1",), answered=True, known=Margins({}))

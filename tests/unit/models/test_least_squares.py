@@ -114,7 +114,7 @@ def test_a_release_too_noisy_to_tell_a_column_from_the_others_is_refused() -> No
         {},
         {"hours": random.normal(size=10)},
     )
-    with pytest.raises(InputError, match=r"too noisy to tell '.*' from the other columns"):
+    with pytest.raises(InputError, match=r"too noisy to separate '.*' from the other columns"):
         fit(law, rows, None, [TERMS[0], B])
 
 

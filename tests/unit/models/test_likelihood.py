@@ -136,7 +136,7 @@ def test_a_prior_is_not_counted_as_data() -> None:
 def test_what_the_rows_do_not_tell_is_named() -> None:
     twice = np.column_stack([COLUMNS.values, COLUMNS.values[:, 1]])
     names = (*COLUMNS.names, "again")
-    with pytest.raises(InputError, match=r"the release cannot tell '(a\[T.q\]|again)'"):
+    with pytest.raises(InputError, match=r"the release cannot separate '(a\[T.q\]|again)'"):
         fit_log_linear(likelihood_of(LAWS["product"], truth(), 100.0), twice, names, np.zeros(10))
 
 

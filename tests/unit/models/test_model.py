@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2, norm
 
 from deniable.errors import InputError
-from deniable.models.model import CANNOT_SAY, Model, Test
+from deniable.models.model import UNDETERMINED, Model, Test
 from deniable.models.question import ModelQuery
 from unit.models.cases import as_it_is, laws, people, released
 
@@ -76,8 +76,8 @@ def test_what_the_prior_knows_best_is_not_said() -> None:
     model = replace(LOGISTIC, data_share=share)
     assert model.table()[1]["estimate"] is None
     assert model.odds_ratios()[0]["odds_ratio"] is None
-    assert model.odds_ratios()[0]["remark"] == CANNOT_SAY
-    assert any(remark.startswith(CANNOT_SAY) for remark in model.remarks())
+    assert model.odds_ratios()[0]["remark"] == UNDETERMINED
+    assert any(remark.startswith(UNDETERMINED) for remark in model.remarks())
 
 
 def test_tests_name_their_kind_and_large_models_have_none() -> None:
@@ -110,7 +110,7 @@ def test_all_of_it_as_text_as_plain_values_and_as_a_picture() -> None:
     assert LINEAR.plot().axes[0].get_xlabel() == "coefficient"
     assert "no prior" in ask("y ~ a", prior=False).caption()
     nothing = replace(LOGISTIC, data_share=np.zeros(4))
-    with pytest.raises(InputError, match="nothing to draw"):
+    with pytest.raises(InputError, match="no coefficient to plot"):
         nothing.plot()
     assert "<table" in LOGISTIC._repr_html_()
     assert len(LOGISTIC.to_pandas()) == 4

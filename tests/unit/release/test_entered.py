@@ -30,7 +30,7 @@ def counted(folder: Path, name: str, ledger: Ledger) -> Job:
         DESIGN,
         folder / name / "release",
         options,
-        lambda job: work(job, "look", job.left("look")) and None,
+        lambda job: work(job, "look", job.remaining("look")) and None,
     )
 
 
@@ -97,7 +97,7 @@ def test_what_was_drawn_is_not_drawn_again_for_one_entry(tmp_path):
     (tmp_path / "aside").mkdir()
     for folder in (job.folder, second):  # both go on from the first part
         again = open_job(folder)
-        work(again, "draw", again.left("draw"))
+        work(again, "draw", again.remaining("draw"))
     finish(open_job(second))
     shutil.move(job.output, tmp_path / "aside")
     with pytest.warns(Notice, match="stays"), pytest.raises(InputError, match="with other rows"):
@@ -117,7 +117,7 @@ def test_a_job_that_drew_nothing_is_begun_anew_within_its_own_budget(tmp_path):
             DESIGN,
             job.output,
             replace(job.options, overwrite=True),
-            lambda job: work(job, "look", job.left("look")) and None,
+            lambda job: work(job, "look", job.remaining("look")) and None,
         )
     assert [r.withdrawn for r in stored_releases(ledger.events())] == [True, True, False]
     work(job, "draw", [0])
@@ -148,7 +148,7 @@ def test_a_ledger_that_is_gone_is_not_begun_anew_by_what_was_counted_in_it(tmp_p
 def test_a_job_of_which_rows_were_drawn_is_not_entered_again(tmp_path):
     # Failed before: a second entry, which was never counted, and a traceback at the end.
     job = counted(tmp_path, "first", Ledger(tmp_path / "ledger"))
-    work(job, "draw", job.left("draw"))
+    work(job, "draw", job.remaining("draw"))
     (job.folder / "entry.json").unlink()
     with (
         pytest.warns(Notice, match="stays"),
@@ -171,7 +171,7 @@ def test_a_job_that_died_before_it_was_entered_is_entered_before_a_row_is_drawn(
     job = started(tmp_path, replace(OPTIONS, population=Population(ledger, "us")))
     assert not ledger.exists
     with pytest.warns(Notice, match="is a new ledger"):
-        make(job, lambda job, stage: work(job, stage, job.left(stage)) and None)
+        make(job, lambda job, stage: work(job, stage, job.remaining(stage)) and None)
     (entered,) = stored_releases(ledger.events())
     assert entered.counted
     other = Ledger(tmp_path / "other")

@@ -47,9 +47,9 @@ def test_a_job_is_private_and_says_what_is_to_be_done(begun, tmp_path):
     assert again.options == OPTIONS
     assert again.design.mechanism == DESIGN.mechanism
     assert again.stored.columns == ["row", "a", "b"]
-    assert (again.stages, again.left("draw")) == (("draw",), [0, 1, 2])
-    assert work(again, "look", again.left("look")) == 3
-    assert (again.rows, again.left("look")) == ([5, 4, 3], [])
+    assert (again.stages, again.remaining("draw")) == (("draw",), [0, 1, 2])
+    assert work(again, "look", again.remaining("look")) == 3
+    assert (again.rows, again.remaining("look")) == ([5, 4, 3], [])
     (begun.folder / "looked" / "00000.json").unlink()
     with pytest.raises(InputError, match="1 of 3 units are not yet compared with the schema"):
         _ = begun.rows
@@ -161,7 +161,7 @@ def test_a_source_that_has_changed_or_is_gone_is_named(begun):
         InputError, match=r"people-1\.csv has changed since the release was started"
     ):
         work(begun, "draw", range(3))
-    assert begun.left("draw") == [1, 2]
+    assert begun.remaining("draw") == [1, 2]
     path.unlink()
     with pytest.raises(InputError, match=r"people-1\.csv is missing since the release was started"):
         work(begun, "draw", [1])

@@ -35,7 +35,7 @@ def started(
     files = files_of(people)
     assert files is not None
     job = begin(files, DESIGN, folder / "release", options, seed)
-    work(job, "look", job.left("look"))
+    work(job, "look", job.remaining("look"))
     return open_job(job.folder)
 
 
@@ -43,7 +43,7 @@ def through(job: Job) -> dict[str, object]:
     """Do all that is left of a job, as a process that knows nothing but its folder."""
     job = open_job(job.folder)
     for stage in job.stages:
-        work(job, stage, job.left(stage))
+        work(job, stage, job.remaining(stage))
     return finish(job)
 
 
@@ -315,7 +315,7 @@ def test_a_disk_without_space_for_the_largest_part_stops_before_it_is_drawn(tmp_
     def work_without_space() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 15, 1 << 15))
-        with pytest.raises(InputError, match="there is no space left"):
+        with pytest.raises(InputError, match="the disk is full"):
             work(job, "draw", range(3))
 
     assert finished(forked(work_without_space))
@@ -332,7 +332,7 @@ def test_an_unreadable_part_is_named_and_the_others_stay(tmp_path):
     with pytest.raises(InputError, match=r"people-1\.parquet: the file is not readable as Parquet"):
         work(job, "draw", range(3))
     made = content(job.folder / "release" / "data")
-    assert (len(made), job.left("draw")) == (1, [1, 2])
+    assert (len(made), job.remaining("draw")) == (1, [1, 2])
     path.write_bytes(whole[:-20])
     with pytest.raises(InputError, match=r"people-1\.parquet"):
         begin(files_of(tmp_path / "people") or [], DESIGN, tmp_path / "other", OPTIONS)
@@ -364,7 +364,7 @@ def test_a_source_that_changes_while_it_is_read_is_no_part(tmp_path, monkeypatch
         InputError, match=r"people-2\.csv has changed since the release was started"
     ):
         work(job, "draw", [2])
-    assert job.left("draw") == [0, 1, 2]
+    assert job.remaining("draw") == [0, 1, 2]
 
 
 def test_a_row_of_nobody_is_named_before_anything_is_drawn(tmp_path):
@@ -425,10 +425,10 @@ def test_parts_with_several_rows_of_a_person_are_refused_before_anything_is_draw
     with pytest.raises(InputError, match="one person has 2 rows of ε = 3 each, 6 together"):
         prepare(
             *(files, DESIGN, tmp_path / "release", options),
-            lambda job: work(job, "look", job.left("look")) and None,
+            lambda job: work(job, "look", job.remaining("look")) and None,
         )
     assert not (tmp_path / ".release.job").exists()
     job = started(tmp_path, options)  # as after a kill between looking and entering
-    work(job, "draw", job.left("draw"))
+    work(job, "draw", job.remaining("draw"))
     with pytest.warns(Notice, match="stays"), pytest.raises(InputError, match="one person has"):
         finish(job)

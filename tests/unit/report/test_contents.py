@@ -45,7 +45,7 @@ def test_the_summary_has_the_largest_levels_and_what_all_strata_share(tmp_path: 
     assert a.keep_probability == 0.75
     assert b.keep_probability is None
     page = render_report(plain)
-    assert "Stratum by stratum" in page
+    assert "Strata" in page
     assert "deniable.open(&#39;.&#39;)" in page
     assert "<b>" not in page.split("Command")[1]
 

@@ -97,9 +97,9 @@ SAYS: list[tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = [
             "a has a = 2 and φ = 0.333333.",
             "For a and b, φ = 0.166667.",
             "deniable estimate . --of a,b",  # the pair that comes through best
-            "associations that are not there",
-            "1 of 3 pairs come through with less than 10 %",
-            "b × c: 0.0 % of it",
+            "false associations",
+            "1 of 3 pairs have an attenuation below 10 %",
+            "b × c: 0.0 %",
         ],
         [],
     ),
@@ -110,7 +110,7 @@ SAYS: list[tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = [
     (
         three_attributes,
         ["associations weaker than they are"],
-        ["associations that are not there", "that will be poor", "a response matrix"],
+        ["false associations", "Inaccurate joint tables", "a response matrix"],
     ),
     (sixty_attributes, ["is the product of the two"], []),
     (without_pairs, ["Use the software for joint tables."], []),

@@ -34,18 +34,18 @@ from unit.report.release_records import (
 )
 
 HEADINGS = [
-    "What can be read from it",
-    "What is promised",
-    "Who sees what",
-    "Who decides what",
-    "Attribute by attribute",
-    "What the codes mean",
-    "What is not protected",
-    "How to estimate",
-    "How to cite the guarantee",
-    "The small print",
-    "How it was made",
-    "Appendix: for statisticians",
+    "Readable attributes",
+    "Guarantee",
+    "Observers",
+    "Decisions",
+    "Attributes",
+    "Codes",
+    "Limits of the guarantee",
+    "Estimation",
+    "Citation of the guarantee",
+    "Small print",
+    "Production",
+    "Appendix for statisticians",
 ]
 
 
@@ -84,7 +84,7 @@ def test_every_kind_of_record_gives_a_whole_page(name: str) -> None:
     assert page.startswith("<!doctype html>")
     found = re.findall(r"<h2>(.*?)</h2>", page)
     assert [heading for heading in found if heading in HEADINGS] == HEADINGS
-    assert set(found) - set(HEADINGS) <= {"Who is asked what", "What randomizing together buys"}
+    assert set(found) - set(HEADINGS) <= {"Forms", "Effect of joint randomization"}
     assert all(len(section) > 1 for section in body(page).iter("section"))
     # It refers to nothing outside itself, and no number in it is missing or broken.
     assert not re.search(r"https?://|//\w|<script|<link|<img|<iframe|@import|url\(|src=", page)
@@ -190,7 +190,7 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
     "four observers": (
         joint,
         [
-            "Anyone, whatever they know about anything in a person's row",
+            "Any observer about anything in a person's row",
             "from the whole released row 1.387 4.01 30.8 %",
             "about that attribute 0.694 to 0.768 2.16 19.4 %",
             "about the remaining attribute 1.387 4.01 30.8 %",
@@ -202,7 +202,7 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
     "a person beside a row": (
         person_with_rows,
         [
-            "nobody has more than 4 rows",
+            "everyone has at most 4 rows",
             "at most 2,990 times likelier to come from one person's data than from that of another",
             "(ε of a person: 8). That is weak.",
             "from all their rows (at most 4) 8 2,990",
@@ -212,7 +212,7 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
     "nothing without a bound": (
         matrix_without_bound,
         [
-            "For a row as a whole, nothing",
+            "No guarantee for a row as a whole",
             "NOT PROTECTED: test.",
             "Randomized, but not protected: test.",
             "about that attribute 1 to no limit no limit certainty",
@@ -234,7 +234,10 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
     ),
     "a seed promises nothing": (
         seeded,
-        ["Nothing: the randomness came from a seed.", "There is none to cite"],
+        [
+            "No guarantee: the randomness came from a seed.",
+            "This release is not private. With secret randomness",
+        ],
         [],
     ),
     "shuffled": (three_attributes, ["shuffled"], ["NOT PRIVATE", "Levels differ", KEPT_ORDER]),
@@ -249,7 +252,7 @@ SAYS: dict[str, tuple[Callable[[], dict[str, Any]], list[str], list[str]]] = {
         [],
     ),
     "no distance": (lambda: bound(3.0 - 1e-8), ["more than 0.000001 below this one's"], []),
-    "no bound": (lambda: bound(None), ["How near the optimum not known"], []),
+    "no bound": (lambda: bound(None), ["Distance from the optimum not known"], []),
 }
 
 
@@ -269,7 +272,7 @@ def test_warnings_come_before_the_promise() -> None:
         (seeded, "NOT PRIVATE."),
     ):
         text = visible(render_report(make()))
-        assert text.index(warning) < text.index("What is promised")
+        assert text.index(warning) < text.index("Guarantee")
     assert set(plotted(render_report(kept_columns()), 0)) == {"hours", "race"}
 
 
@@ -326,10 +329,13 @@ def test_forms_are_listed_with_who_is_asked_and_how_far_any_method_could_get() -
     }
     least = min(names, key=asked.__getitem__)
     people = wording.percent_text(asked[least]).replace("\xa0", " ")
-    assert f"Of {least}, for example: {people} of people are asked, at up to 2; of the" in text
+    assert (
+        f"Of {least}, for example: {people} of people are asked, at up to 2; the others release an"
+        in text
+    )
     limit = record["outlook"]["limit"]
     part = wording.percent_text(1 / limit["times"]).replace("\xa0", " ")
-    assert f"No method whatever needs fewer than {part} of the rows for shares as accurate" in text
+    assert f"No method needs fewer than {part} of the rows for shares as accurate" in text
     assert limit["times"] > 1
 
 
@@ -356,8 +362,8 @@ def test_a_long_list_is_cut_and_its_rest_counted() -> None:
         {"attributes": [first, b], "attenuation": 0.05 * single[first] * single[b]} for b in others
     ]
     text = visible(render_report(record))
-    assert "11 of 11 pairs come through with less than 10 %" in text
-    assert f"{first} × {others[0]}: 5.0 % of it" in text
+    assert "11 of 11 pairs have an attenuation below 10 %" in text
+    assert f"{first} × {others[0]}: 5.0 %" in text
     assert "and 1 more." in text
 
 
@@ -370,7 +376,7 @@ def test_every_half_width_is_of_one_basis_that_is_named() -> None:
         if not contents.tables():
             continue
         text = visible(render_report(record))
-        assert "All half-widths on this page are expected ones" in text
+        assert "Half-widths on this page are expected ones" in text
         widths = [one["half_width"] for one in contents.tables().values()]
         assert f" {wording.points_text(max(widths))} points" in text
         compared += 1

@@ -33,7 +33,7 @@ def test_the_outer_intervals_may_have_no_end_and_then_they_have_no_middle() -> N
     age = Attribute("age", bins=(-math.inf, 18, 65, math.inf))
     assert age.categories == ("(-inf,18)", "[18,65)", "[65,inf)")
     assert age.bounds() == ((-math.inf, 18), (18, 65), (65, math.inf))
-    with pytest.raises(InputError, match="'age' has an interval without an end, which has no mid"):
+    with pytest.raises(InputError, match="'age' has an unbounded interval, which has no middle"):
         age.middles()
     assert Attribute("a", bins=(0, 1, math.inf)).categories == ("[0,1)", "[1,inf)")
 
@@ -116,7 +116,10 @@ def test_scores_and_labels_are_optional() -> None:
         ({"categories": ("x", "")}, "the empty text"),
         ({"categories": ("x", "y"), "missing": ""}, "the empty text"),
         ({"categories": ("x", "y", "x")}, "category 'x' is declared twice"),
-        ({"categories": ("x", "y"), "labels": {"z": "zed"}}, "a label for 'z'"),
+        (
+            {"categories": ("x", "y"), "labels": {"z": "zed"}},
+            "the label of 'z' belongs to no category",
+        ),
         ({"categories": ("x", "y"), "scores": (1,)}, "needs 2 scores, one finite"),
         ({"categories": ("x", "y"), "scores": (1, 2, 3)}, "needs 2 scores, one finite"),
         (
@@ -166,9 +169,9 @@ def test_codes_of_missing_values_need_a_category_and_are_none_themselves() -> No
     schema = Schema.from_plain({"attribute": [plain]})
     assert schema.attributes[0].missing_codes == ("?", "9")
     assert Schema.from_plain(schema.to_plain()) == schema
-    with pytest.raises(InputError, match="say what they become"):
+    with pytest.raises(InputError, match="declare their category"):
         Attribute("a", ("x", "y"), missing_codes=("?",))
-    with pytest.raises(InputError, match="'x' is a category and stands for"):
+    with pytest.raises(InputError, match="'x' is both a category and a missing code"):
         Attribute("a", ("x", "y"), missing="NA", missing_codes=("x",))
 
 

@@ -80,7 +80,7 @@ def test_intervals_without_an_end_are_written_inf_and_survive_strict_json(tmp_pa
     [
         ("[[attribute]\n", "not valid TOML"),
         (b'title = "\xff"\n', "not UTF-8 text"),
-        ("", r"declares no attribute, .* write an \[\[attribute\]\] for every column"),
+        ("", r"declares no attribute; write an \[\[attribute\]\] for every column"),
         ("attribute = 3", "Expected `array`, got `int`"),
         ('[[attribute]]\ncategories = ["x", "y"]', "needs either name = "),
         (

@@ -27,10 +27,10 @@ def test_what_an_option_says_goes_before_what_the_schema_says():
     [
         ({"separator": ", "}, "single character"),
         ({"separator": '"'}, "single character"),
-        ({"decimal": ";"}, "decimal point is"),
+        ({"decimal": ";"}, "decimal point must be"),
         ({"encoding": "klingon"}, "no encoding 'klingon'"),
-        ({"columns": ["a", ""]}, "name is empty"),
-        ({"columns": ["a", "a"]}, "two columns are called 'a'"),
+        ({"columns": ["a", ""]}, "an empty name"),
+        ({"columns": ["a", "a"]}, "two columns have the name 'a'"),
         ({"delimiter": ","}, "delimiter"),
     ],
 )
@@ -46,5 +46,5 @@ def test_dates_are_shown_by_the_last_day_of_2025(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["%d.%m.%Y", "31.12", "31.12.25", "31.31.2025", "31.12/2025", ""])
 def test_another_example_of_a_date_is_refused(form: str) -> None:
-    with pytest.raises(InputError, match="is shown by the last day of 2025"):
+    with pytest.raises(InputError, match="are given as the last day of 2025"):
         FileFormat(dates=form)

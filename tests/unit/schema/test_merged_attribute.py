@@ -101,7 +101,7 @@ def test_parts_are_found_by_their_names_and_the_whole_by_its_own() -> None:
         schema.position("sex")
     with pytest.raises(InputError, match="there is no attribute 'weight'"):
         schema.variable("weight")
-    with pytest.raises(InputError, match="which is named too"):
+    with pytest.raises(InputError, match="which is also named"):
         schema.variables(["sex+age", "age"])
 
 
@@ -119,8 +119,8 @@ WIDE = Attribute("w", tuple(map(str, range(1001))))
 
 BAD = [
     (lambda: Attribute("x", parts=(SEX,)), "at least two parts"),
-    (lambda: Attribute("x", parts=(SEX, SEX)), "called 'sex'"),
-    (lambda: Attribute("sex", parts=(SEX, AGE)), "called 'sex'"),
+    (lambda: Attribute("x", parts=(SEX, SEX)), "the name 'sex'"),
+    (lambda: Attribute("sex", parts=(SEX, AGE)), "the name 'sex'"),
     (lambda: Attribute("x", ("a", "b"), parts=(SEX, BLOOD)), "leave them out"),
     (lambda: Attribute("x", parts=(SEX, MERGED)), "name its columns"),
     (lambda: Attribute("x", ordered=True, parts=(SEX, BLOOD)), "belong to its parts"),
@@ -140,7 +140,10 @@ BAD = [
     ),
     (lambda: Schema((MERGED, SEX)), "'sex' is declared twice"),
     (lambda: Schema((MERGED, Attribute("age+sex", parts=(AGE, SEX)))), "is declared twice"),
-    (lambda: Schema((MERGED,), keep=("age",)), "'age' is kept, but 'sex\\+age' is merged"),
+    (
+        lambda: Schema((MERGED,), keep=("age",)),
+        "'age' is listed under keep, but 'sex\\+age' is merged",
+    ),
     (lambda: Schema((MERGED,), keep=("sex+age",)), "randomized together"),
     (
         lambda: Schema.from_plain(

@@ -18,7 +18,7 @@ SEX = Attribute("sex", ("f", "m"))
         ((), (), "protects no attribute"),
         ((SEX,), ("sex",), "protects no attribute"),
         ((SEX, SEX), (), "attribute 'sex' is declared twice"),
-        ((SEX,), ("id", "id"), "column 'id' is kept twice"),
+        ((SEX,), ("id", "id"), "column 'id' is listed twice under keep"),
     ],
 )
 def test_a_schema_that_contradicts_itself_is_refused(

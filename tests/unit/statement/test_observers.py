@@ -18,7 +18,7 @@ def test_a_report_shows_these_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a1": [0, 1], "a2": [2, 0], "a3": [4, 0]}).astype(str)
     deniable.share(frame, made, tmp_path / "r")
     page = (tmp_path / "r" / "report.html").read_text()
-    rows = page[page.index("Who sees what") :].split("<tr>")[2:6]
+    rows = page[page.index("<h2>Observers") :].split("<tr>")[2:6]
     for one, row in zip(observers(made), rows, strict=True):
         assert one.least is not None
         assert epsilon_text(one.least) in row

@@ -175,7 +175,7 @@ def test_a_full_disk_is_said_and_the_old_file_stays(
     with monkeypatch.context() as patch:
         patch.setattr(atomic_files.os, "fsync", full)
         keeper.change(lambda draft: draft.with_wish(epsilon="2"))
-    assert "there is no space left" in keeper.unsaved
+    assert "the disk is full" in keeper.unsaved
     assert keeper.path.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == [keeper.path.name]
     assert keeper.draft.wish == {"epsilon": "2"}

@@ -76,7 +76,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="4 copies are too few"):
         SynthesisRequest(copies=4)
     for of, said in (
-        (("town", "y"), "travels with imputed rows"),
+        (("town", "y"), "imputed rows include it"),
         (("y",), "at least two"),
         (("y", "z"), "z"),
     ):

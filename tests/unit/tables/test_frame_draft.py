@@ -30,8 +30,10 @@ def test_a_schema_drafted_from_a_frame_is_marked_and_warned_of(kind: str) -> Non
     assert "p17" not in "".join(said)
     plan = deniable.design(schema, epsilon=2)
     with pytest.raises(InputError, match="read off the data"):
-        deniable.randomize(frame, plan, drop_other_columns=True)
-    deniable.randomize(frame, plan, drop_other_columns=True, accept_drafted=True)
+        deniable.randomize(frame, plan, deniable.Publication(drop_other_columns=True))
+    deniable.randomize(
+        frame, plan, deniable.Publication(drop_other_columns=True, accept_drafted=True)
+    )
 
 
 def test_no_schema_is_drafted_of_what_is_no_frame_or_declares_nothing() -> None:

@@ -1,4 +1,4 @@
-// What a law promises, worked out from the numbers that will be drawn from, however they were made:
+// Guarantee of a law, computed from the numbers of the draw, regardless of their origin:
 // docs/proofs/collection.md. Levels are upper bounds in nats.
 
 import { divided } from "./scores.js";
@@ -8,7 +8,7 @@ const STEP_ROUNDINGS = 12;
 
 const bitLength = (value) => value.toString(16).length * 4;
 
-/** Returns numerator / denominator as a double and a power of two that it is to be multiplied by. */
+/** Returns numerator / denominator as a double times a power of two. */
 function quotient(top, bottom) {
   const shift = 80 + bitLength(bottom) - bitLength(top);
   const whole = shift >= 0 ? (top << BigInt(shift)) / bottom : top / (bottom << BigInt(-shift));
@@ -95,7 +95,7 @@ function singleChangeAccount(law) {
     const others = BigInt(sizes[i] - 1);
     return [whole * others + weight * outputs, others];
   });
-  // Over the uniform part: nothing changed, one changed, two or more.
+  // Over the uniform part: no, one, two or more changes.
   const logs = single.map(([top, bottom]) => logRatio([top, bottom * whole]));
   const keptLog = logRatio([kept, whole]);
   const all2 = sizes.length > 1 ? [0] : [];
@@ -149,7 +149,7 @@ function matrixAccount(law) {
   };
 }
 
-/** Sums forwards: how often each attribute is kept, and changed. */
+/** Forward sums: keep and change probability of each attribute. */
 function forwards(vote) {
   let mass = new Float64Array([1]);
   const keep = [];
@@ -188,8 +188,7 @@ function forwards(vote) {
   return { keep, change, wrong: 1.01 * (20 * vote.sizes.length + widest + 8) * UNIT };
 }
 
-/** Returns the least table that never falls and is nowhere below the gate, and by how much its
- * logarithm is above the gate's. */
+/** Returns the least nondecreasing table above the gate, and the excess of its logarithm. */
 function rising(gate) {
   let reached = 0;
   let drop = 0;
@@ -201,8 +200,8 @@ function rising(gate) {
   return { table, drop };
 }
 
-/** By what a fate counts, kept and changed, where the density after retention is largest, as all
- * is kept, and where it is smallest. */
+/** Factors of a kept and of a changed attribute at the largest density after retention, with all
+ * kept, and at the smallest. */
 function endWeights(a, stays) {
   const blur = 1 - stays;
   return [
@@ -211,7 +210,7 @@ function endWeights(a, stays) {
   ];
 }
 
-/** Backwards, with a gate that does not fall: the two extremes of the density after retention. */
+/** Backward, with a nondecreasing gate: the two extremes of the density after retention. */
 function extremes(vote, gate, retention) {
   let ends = [gate, gate];
   for (let j = vote.sizes.length - 1; j >= 0; j--) {
@@ -234,7 +233,7 @@ function checkTable({ gate }) {
   }
 }
 
-/** What one vote does, from its tables: keep and change probabilities, extremes, levels. */
+/** One vote, from its tables: keep and change probabilities, extremes, levels. */
 function voteAccount(vote, retention) {
   checkTable(vote);
   const { table, drop } = rising(vote.gate);
@@ -250,8 +249,7 @@ function voteAccount(vote, retention) {
   };
 }
 
-/** By how much the logarithm of the density rises at most when attribute i is kept instead of
- * changed, and by how much it falls. */
+/** Largest rise and fall of the log density when attribute i is kept instead of changed. */
 function shiftLevel(vote, i) {
   const k = vote.sizes.length;
   const [low, high] = vote.bounds(k);
@@ -271,7 +269,7 @@ function shiftLevel(vote, i) {
   return { rise, fall };
 }
 
-/** A level against full knowledge of the rest, after the attribute's own response. */
+/** A level given the rest, after the attribute's own response. */
 function afterResponse({ rise, fall }, a, stays) {
   if (stays === 1 || fall > 8 * UNIT) return Math.max(rise, fall);
   const part = Math.exp(-Math.min(rise, 700));
@@ -279,7 +277,7 @@ function afterResponse({ rise, fall }, a, stays) {
   return Math.min(rise, Math.log((stays + blur) / (stays * part + blur)));
 }
 
-/** Puts retention, slack and votes together. `shares` are those of the votes, as drawn. */
+/** Combines retention, slack and votes. `shares` are those of the votes, as drawn. */
 function votesAccount({ sizes, retention }, votes, shares) {
   const parts = votes.map((vote) => voteAccount(vote, retention));
   const drawn = parts.map((part, c) => shares[c] * part.weight);
@@ -348,15 +346,15 @@ export function account(sampler) {
   return { epsilon, rows, bounded };
 }
 
-/** Returns how sure an observer can become at most, in per cent, who thought something to be true
- * with this probability before: rounded up, as the report does it; 100 is near certainty. */
+/** Returns the largest belief of an observer afterwards, in per cent, for a belief before: rounded
+ * up, as in the report; 100 is near certainty. */
 export function posterior(prior, epsilon) {
   const share = prior / (prior + (1 - prior) * Math.exp(-epsilon));
   const places = share < 0.99 ? 1 : Math.min(4, Math.ceil(-Math.log10(Math.max(1 - share, 1e-9))) - 1);
   return Math.min(100, Math.ceil(100 * share * 10 ** places) / 10 ** places);
 }
 
-/** Compares what a study states with what its law gives; throws if any statement is too low. */
+/** Compares the stated levels of a study with those of its law; throws if one is too low. */
 export function checkStatements(sampler, stated) {
   const found = account(sampler);
   const room = found.bounded ? 1e-9 : 1e-12;

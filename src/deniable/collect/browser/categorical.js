@@ -5,7 +5,7 @@ import { bigWord, shortWord } from "./randomness.js";
 
 const MOST_DIRECT = 4096;
 
-/** Returns how many of the ascending `values` are below or equal to `limit`. */
+/** Returns the number of ascending `values` at most `limit`. */
 function countUpTo(values, limit) {
   let low = 0;
   let high = values.length;
@@ -34,7 +34,7 @@ export class Categorical {
     this.prefixBits = this.count <= MOST_DIRECT ? prefixBits : 64;
     if (this.prefixBits < 64) {
       // With b_j = c_j 2^bits / total and U in [t, t + 1) / 2^bits: outcomes ceil(b_j) <= t are
-      // passed for certain, those with floor(b_j) <= t perhaps.
+      // certainly passed, those with floor(b_j) <= t possibly.
       const bits = BigInt(this.prefixBits);
       this.floors = this.edges.map((c) => Number((c << bits) / total));
       this.ceilings = this.edges.map((c) => Number(((c << bits) + total - 1n) / total));
@@ -53,8 +53,8 @@ export class Categorical {
   }
 }
 
-/** Returns how many of the boundaries c / total lie at or below U, of which `value` is the first
- * 64 bits; as many more are drawn as it takes. */
+/** Returns the number of boundaries c / total at or below U, whose first 64 bits are `value`;
+ * further bits are drawn as needed. */
 export function settled(edges, total, value, source) {
   let bits = 64n;
   for (;;) {
@@ -74,7 +74,7 @@ export function uniform(n, prefixBits = 16) {
   return uniforms.get(key);
 }
 
-/** Draws "yes" with the probability that two positive doubles give it: section "Choices". */
+/** Draws "yes" with the probability of two positive doubles: section "Choices". */
 export function choose(yes, no, source) {
   const flip = yes > no;
   const smaller = (flip ? no : yes) / (yes + no);

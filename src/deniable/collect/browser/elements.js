@@ -15,7 +15,7 @@ export function make(tag, attributes = {}, ...children) {
 /** Text of the study, which may run in any direction. */
 export const foreign = (text, tag = "bdi") => make(tag, { dir: "auto" }, text);
 
-/** Puts what the page says with foreign text in it: the direction of each does not disturb. */
+/** Inserts foreign text into a text of the page, isolating the direction of each. */
 export function isolated(sentence, ...pieces) {
   const marks = pieces.map((_, i) => `\u0001${i}\u0002`);
   const parts = sentence(...marks).split(/\u0001(\d+)\u0002/);

@@ -1,28 +1,28 @@
-// The questions, and what has been answered so far: in the memory of this page, and nowhere else.
+// The questions, and the answers so far: in the memory of this page only.
 
 import { foreign, isolated, make, note } from "./elements.js";
 import { intervalOf, numberFrom } from "./typed.js";
 
-const MOST_INTERVALS = 12; // that are listed beside the question; more are folded
+const MOST_INTERVALS = 12; // listed next to the question; more are folded
 
-/** A form that is shown on a page, in its language, and asks the page for words and numbers. */
+/** A form on a page, which provides language, words and numbers. */
 export class Form {
-  /** `study` as opened, `found` what its law promises, `names` the attributes in order. */
+  /** `study` as opened, `found` the guarantee of its law, `names` the attributes in order. */
   constructor(study, found, names) {
     this.study = study;
     this.found = found;
     this.names = names;
     this.answers = study.questions.map(() => null);
     this.typed = study.questions.map(() => "");
-    this.marked = false; // whether what is missing has been asked for
+    this.marked = false; // whether missing answers have been requested
   }
 
-  /** Whether anything would be lost. */
+  /** Whether there are unsent answers. */
   get started() {
     return this.answers.some((answer) => answer !== null) || this.typed.some((text) => text !== "");
   }
 
-  /** Returns the elements, as far as answered, in the language of `page`. */
+  /** Returns the elements with the answers so far, in the language of `page`. */
   elements(page) {
     this.page = page;
     this.summary = make("div", { id: "missing", tabindex: "-1" });
@@ -35,7 +35,7 @@ export class Form {
     return this.study.questions[q].texts[this.page.language];
   }
 
-  /** Between which numbers one may be typed, as the page writes it; empty if any may. */
+  /** The range of a number, in words; empty without one. */
   range(edges) {
     const { t } = this.page;
     const [low, high] = [edges[0], edges[edges.length - 1]];
@@ -74,7 +74,7 @@ export class Form {
       ...inputs, this.protection(question, words));
   }
 
-  /** A number to type, and before it that only an interval of it is used. */
+  /** A number field, preceded by the remark that only its interval is used. */
   number(question, q, labels) {
     const { t, decimal } = this.page;
     const { edges } = question;
@@ -115,7 +115,7 @@ export class Form {
     if (this.marked) this.mark();
   }
 
-  /** The key Enter leads on: to the next question, after the last to the button. */
+  /** Enter moves to the next question, after the last to the button. */
   enter(event, q) {
     if (event.key !== "Enter" || event.target.tagName !== "INPUT" || event.isComposing) return;
     event.preventDefault();
@@ -129,9 +129,9 @@ export class Form {
     (target ?? document.getElementById("send")).focus();
   }
 
-  // --- how it is protected ---------------------------------------------------------------------
+  // --- protection ------------------------------------------------------------------------------
 
-  /** How often each answer is sent as it is, in words and in dots; made when it is opened. */
+  /** Probability of each answer to be sent unchanged, in words and dots; made when opened. */
   protection(question, words) {
     const { t } = this.page;
     const place = this.names.indexOf(question.attribute);
@@ -144,15 +144,14 @@ export class Form {
     return make("details", { class: "protection", ontoggle: fill }, make("summary", {}, t.protect), said);
   }
 
-  /** How many of a hundred send a column as they answered it: a part of a merged attribute also by
-   * chance. */
+  /** Of a hundred, those who send a column unchanged: a part of a merged attribute also by chance. */
   keptOf100(row, place, labels) {
     const n = this.study.sizes[place];
     const alike = n / labels; // combinations that agree with the part
     return Math.round(100 * (row.keep + ((1 - row.keep) * (alike - 1)) / (n - 1)));
   }
 
-  /** Where every answer is sent as it is equally often, and every other one instead of it. */
+  /** All answers are unchanged with equal probability, and replaced uniformly. */
   alike(same, labels) {
     const { t } = this.page;
     const sentence = labels.length > 2
@@ -167,8 +166,8 @@ export class Form {
     ];
   }
 
-  /** Where a matrix says what is sent for which answer. Of a part of a merged attribute it may hang
-   * on the other parts: then from the least to the most. */
+  /** A matrix has the probabilities. For a part of a merged attribute they may depend on the other
+   * parts: then from the least to the most. */
   each(send, place, question, labels) {
     const { t } = this.page;
     const size = this.study.sizes[place];
@@ -186,10 +185,10 @@ export class Form {
     });
   }
 
-  // --- what is missing, and the end -------------------------------------------------------------
+  // --- missing answers, and the end -------------------------------------------------------------
 
-  /** Marks the questions that have no answer, each at its field and in a list below; returns how
-   * many there are. */
+  /** Marks the questions without an answer, at their fields and in a list below; returns their
+   * number. */
   mark() {
     const { t } = this.page;
     this.marked = true;
@@ -213,7 +212,7 @@ export class Form {
     return missing.length;
   }
 
-  /** Returns the codes of a record that has an answer to every question. */
+  /** Returns the codes of a complete record. */
   codes() {
     const codes = this.study.sizes.map(() => 0);
     this.study.questions.forEach((question, q) => {
@@ -222,7 +221,7 @@ export class Form {
     return codes;
   }
 
-  /** Forgets true answers: in memory, and in the inputs. */
+  /** Erases true answers, in memory and in the inputs. */
   erase() {
     this.answers.fill(null);
     this.typed.fill("");

@@ -7,7 +7,7 @@ function powerOfTwo(exponent) {
   return view.getFloat64(0);
 }
 
-/** Returns the integer that hexadecimal text says. */
+/** Returns the integer of hexadecimal text. */
 export function hexInteger(text) {
   if (typeof text !== "string" || !/^[0-9a-f]+$/.test(text)) {
     throw new Error("a weight is not a hexadecimal number");
@@ -15,7 +15,7 @@ export function hexInteger(text) {
   return BigInt("0x" + text);
 }
 
-/** Returns the double that Python's float.hex wrote: normal, or zero. */
+/** Returns the double of Python's float.hex: normal, or zero. */
 export function hexDouble(text) {
   const parts = /^0x([01])\.([0-9a-f]{13}|0)p([+-]\d{1,4})$/.exec(text);
   if (parts === null) throw new Error("a number is not a hexadecimal double");
@@ -41,7 +41,7 @@ export function exactRatio(value) {
   return exponent >= 0 ? [whole << BigInt(exponent), 1n] : [whole, 1n << BigInt(-exponent)];
 }
 
-/** Returns the doubles whose bits stand in base64, least significant byte first. */
+/** Returns doubles from their bits in base64, least significant byte first. */
 export function doublesFromBase64(text) {
   const bytes = [];
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -9,9 +9,9 @@ import { Kept } from "./storage.js";
 import { TEXTS } from "./texts.js";
 
 const TOKEN = /^[0-9a-f]{32}$/;
-const WAIT = 500; // milliseconds from the click to the first request, whatever was answered
-const PATIENCE = 3000; // milliseconds for which the study is asked whether it is open
-const MUCH = Math.log(100); // nats from which a respondent is warned
+const WAIT = 500; // milliseconds from the click to the first request, for all answers
+const PATIENCE = 3000; // milliseconds to wait for the state of the study
+const MUCH = Math.log(100); // nats above which respondents are warned
 const app = document.getElementById("app");
 
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -20,7 +20,7 @@ async function digest(bytes) {
   return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** Asks the study something, and returns its response: no cookie, no referrer, nothing cached. */
+/** Sends a request to the study, without cookies, referrer or cache; returns the response. */
 function request(path, body = null) {
   return fetch(path, {
     ...(body === null ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body }),
@@ -49,13 +49,13 @@ class Page {
     return this.study.texts[this.language];
   }
 
-  /** A number as this language writes it, in the digits of the page's own words. */
+  /** A number in this language, in the digits of the page's texts. */
   say(number, digits = 10) {
     const format = { numberingSystem: "latn", useGrouping: false, maximumFractionDigits: digits };
     return number.toLocaleString(this.language, format);
   }
 
-  /** The sign before decimals in this language. */
+  /** The decimal mark of this language. */
   get decimal() {
     return this.say(0.5).replace(/[\d\p{Cf}]/gu, "");
   }
@@ -87,19 +87,19 @@ class Page {
     addEventListener("beforeunload", (event) => {
       const drawn = !this.kept.lasting && this.kept.memory?.state === "drawn";
       if (!(drawn || this.form?.started)) return;
-      event.preventDefault(); // the browser asks whether to leave; older ones want a value
+      event.preventDefault(); // the browser confirms leaving; older ones need a value
       event.returnValue = drawn ? this.t.keepOpen : this.t.inMemory;
     });
     addEventListener("pagehide", () => this.erase());
     addEventListener("hashchange", () => {
-      // Another link in the same tab; what is drawn and cannot be stored stays.
+      // Another link in the same tab; a drawn record that cannot be stored remains.
       if (this.kept.lasting || this.kept.memory === null) location.reload();
     });
     addEventListener("pageshow", (event) => event.persisted && location.reload());
     await this.resume();
   }
 
-  /** Draws nothing, asks nothing: everything the study states is worked out from its law. */
+  /** Checks the study before any question or draw: its statements are computed from its law. */
   async check() {
     const { mechanism, gates, law_digest: stated, sizes, outputs } = this.study;
     if (document.documentElement.dataset.study !== this.identity) {
@@ -132,8 +132,8 @@ class Page {
     return this.showIntroduction();
   }
 
-  /** Who says that no answers are taken any more, null if nobody: the study, or where it cannot be
-   * asked, the clock of this device. It is open as long as it is its last day anywhere. */
+  /** The source of the information that the study is closed, null if it is open: the study, or if
+   * unreachable, the clock of this device. It is open while its last day has not ended anywhere. */
   async closed() {
     if (!this.saved) {
       const late = new Promise((done) => setTimeout(done, PATIENCE, null));
@@ -149,14 +149,14 @@ class Page {
     return this.study.respondents === "invited";
   }
 
-  /** On a device of several people, what became of the form of one invitation: how it was answered,
-   * under the hash of its token, and nothing that was sent. */
+  /** On a shared device, the outcome of one invitation's form, under the hash of its token, without
+   * the sent record. */
   async link(token) {
     if (!(this.study.shared_device && this.invited)) return null;
     return Kept.of(`${this.identity} ${await digest(new TextEncoder().encode(token))}`);
   }
 
-  // --- what is seen ---------------------------------------------------------------------------
+  // --- views ----------------------------------------------------------------------------------
 
   heading(text) {
     return make("h1", { tabindex: "-1", dir: "auto" }, text);
@@ -192,7 +192,7 @@ class Page {
     return [make("p", { class: "languages" }, make("label", { for: "language" }, this.t.language), " ", choose)];
   }
 
-  /** The button that draws: the texts name it by this word. */
+  /** The label of the drawing button, as the texts quote it. */
   get button() {
     return this.saved ? this.t.save : this.t.send;
   }
@@ -226,19 +226,19 @@ class Page {
     );
   }
 
-  /** How sure one can become at most who thought before that the chance was one in n. */
+  /** The largest chance after a belief of one in n. */
   chance(n) {
     const most = posterior(1 / n, this.found.epsilon);
     return this.t.chance(this.t.oneIn(n), most < 100 ? this.t.inHundred(this.say(most)) : null);
   }
 
-  /** Goes on to the questions, in a step of its own, so that going back leads here. */
+  /** Shows the questions as a new history entry, so that Back returns here. */
   agree() {
     history.pushState({ step: "questions" }, "");
     this.showQuestions();
   }
 
-  /** Follows a step back or forward, as long as nothing has been drawn. */
+  /** Follows Back and Forward until the draw. */
   turn(step) {
     if (step === "questions" && app.dataset.state === "introduction") this.showQuestions();
     else if (step !== "questions" && app.dataset.state === "questions") this.showIntroduction();
@@ -326,12 +326,12 @@ class Page {
     });
   }
 
-  /** Does something while no other tab does, and starts again where it was not for this person. */
+  /** Runs exclusively among tabs, and starts again if it was not for this person. */
   async inTurn(work) {
     if (!(await this.kept.alone(work))) return this.resume();
   }
 
-  /** Forgets true answers, and takes their inputs out of the document. */
+  /** Erases true answers, and removes their inputs from the document. */
   erase() {
     if (this.form === null) return;
     this.form.erase();
@@ -339,24 +339,24 @@ class Page {
     app.replaceChildren();
   }
 
-  /** Sends what was drawn before: after a reload, a crash or a failure. */
+  /** Sends an earlier draw: after a reload, a crash or a failure. */
   deliver() {
     this.show("sending", this.heading(this.t.sending));
     return this.inTurn(async () => (await this.kept.read())?.state === "drawn" && this.post(0));
   }
 
-  /** Whether what is kept was drawn for who is here: always, but on a device of several people. */
+  /** Whether the stored draw is for the present invitation: always, except on a shared device. */
   isOwn(kept) {
     if (!this.study.shared_device || kept.receipt === this.own) return true;
     return this.invited && JSON.parse(kept.body).token === this.token;
   }
 
-  /** Sends what is kept until there is an answer; false if it was another person's, and nothing
-   * of it is shown. */
+  /** Sends the stored draw until there is a response; false, without display, if it was another
+   * person's. */
   async post(failures) {
     let kept = await this.kept.read();
     if (kept.unknown && TOKEN.test(this.token)) {
-      // The draw stays; only the invitation that it is sent with is another.
+      // The draw remains; only its invitation is replaced.
       kept = { ...kept, body: JSON.stringify({ ...JSON.parse(kept.body), token: this.token }) };
     }
     if (this.saved) return this.showFile(kept);
@@ -382,9 +382,9 @@ class Page {
     return true;
   }
 
-  /** Keeps what follows from the study's answer, and returns whether it has decided on the form.
-   * What was drawn is never drawn again: it waits, if need be for the right link, or counts as
-   * answered. On a device of several people nothing that was decided on stays but the decision. */
+  /** Stores the outcome of the response, and returns whether it is final. A draw is never repeated:
+   * it waits, if necessary for the right link, or counts as answered. On a shared device only a
+   * final outcome remains. */
   async settle(kept, status) {
     const shared = this.study.shared_device;
     const ended = status === 201 || status === 409;
@@ -447,8 +447,8 @@ class Page {
     return true;
   }
 
-  /** Why the form was not taken, and what comes of it: never another draw. A study that is closed
-   * does not tell whether the form had arrived before; the receipt takes it back if it had. */
+  /** The reason for a rejection, and its consequence: never another draw. A closed study does not
+   * reveal whether the form had arrived before; the receipt withdraws it if it had. */
   showNotTaken(status, said = "", receipt = null) {
     const { t } = this;
     const reason = { 403: t.unknown, 409: t.spent, 410: t.closed }[status];
@@ -468,7 +468,7 @@ class Page {
       make("p", {}, t.closedBefore), foreign(this.words.contact, "p"));
   }
 
-  /** On a device of several people: a form was sent, and nobody knows whether its sender is here. */
+  /** On a shared device: a form was sent, of the present respondent or another. */
   showArrived() {
     this.show("arrived", this.heading(this.t.arrived),
       make("button", { type: "button", id: "another", onclick: () => this.showIntroduction() }, this.t.another));
@@ -510,7 +510,7 @@ class Page {
       make("p", {}, t.withdrawHelp), button, said);
   }
 
-  /** Keeps that a form was taken back, in the place of its receipt. */
+  /** Stores the withdrawal in place of the receipt. */
   async remember() {
     if (!this.study.shared_device) return this.kept.write({ state: "withdrawn" });
     return (await this.link(this.token))?.write({ status: 201, withdrawn: true });

@@ -1,6 +1,6 @@
-// The only door to random bits: nothing else in the page may touch crypto.getRandomValues.
+// The only access to random bits: no other module uses crypto.getRandomValues.
 
-/** Uniform bits from the browser's generator, as docs/drawing-protocol.md hands them out. */
+/** Uniform bits from the browser's generator, in the order of docs/drawing-protocol.md. */
 export class SystemBits {
   /** Returns `count` random bytes. */
   bytes(count) {

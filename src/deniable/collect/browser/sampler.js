@@ -6,7 +6,7 @@ import { bigWord } from "./randomness.js";
 import { Scores } from "./scores.js";
 import { Blend, GatedSum } from "./votes.js";
 
-/** What the record says of a block, read: sizes, integers, tables. */
+/** A block of the mechanism record, decoded: sizes, integers, tables. */
 export function readBlock(plain, gates, sizes) {
   const law = LAWS[plain.family];
   if (law === undefined) throw new Error("this page does not know the law of this study");

@@ -1,6 +1,5 @@
-// What the browser keeps of a study: one draw until it has arrived, then that it was answered.
-// In IndexedDB and not in localStorage, which reaches the disk seconds after it is written: a
-// browser that was killed meanwhile would draw again.
+// Stored state of a study: one draw until it has arrived, then the fact of an answer. In IndexedDB:
+// localStorage reaches the disk seconds later, and a browser killed meanwhile would draw again.
 
 const NAME = "kept";
 
@@ -12,7 +11,7 @@ const settling = (waited, event) =>
   });
 
 /** The state of one study in this browser: null, {state: "drawn", body, receipt} or
- * {state: "answered", receipt}. True answers are never among it. */
+ * {state: "answered", receipt}, never true answers. */
 export class Kept {
   constructor(study) {
     this.key = `deniable ${study}`;
@@ -20,7 +19,7 @@ export class Kept {
     this.memory = null;
   }
 
-  /** Returns the state of a study; `lasting` says whether this browser remembers anything. */
+  /** Returns the state of a study; `lasting`: whether this browser stores it. */
   static async of(study) {
     const kept = new Kept(study);
     try {
@@ -37,7 +36,7 @@ export class Kept {
     return kept;
   }
 
-  /** Changes what is stored; it is on the disk when this is over. */
+  /** Changes the stored state; on the disk when done. */
   change(work) {
     const transaction = this.database.transaction(NAME, "readwrite", { durability: "strict" });
     work(transaction.objectStore(NAME));
@@ -64,7 +63,7 @@ export class Kept {
     }
   }
 
-  /** Does something while no other tab of this study does. */
+  /** Runs exclusively among the tabs of this study. */
   alone(work) {
     return navigator.locks === undefined ? work() : navigator.locks.request(this.key, work);
   }

@@ -1,8 +1,8 @@
-// A number as somebody typed it, in the digits of any script, and the interval that it lies in.
+// A typed number, in the digits of any script, and its interval.
 
 const DIGIT = /\p{Decimal_Number}/u;
 
-/** Returns the value of a decimal digit: how many digits stand before it, which are in order. */
+/** Returns the value of a decimal digit: the number of consecutive digits before it. */
 function digitValue(letter) {
   const code = letter.charCodeAt(0);
   let value = 0;
@@ -10,9 +10,8 @@ function digitValue(letter) {
   return value;
 }
 
-/** Returns what was typed as a number, NaN if it is none or could be read as two: three digits after
- * a comma or a point are thousands to some, unless `decimal`, the sign of the page's language, stands
- * before them. */
+/** Returns a typed number, NaN if invalid or ambiguous: three digits after a comma or a point may be
+ * thousands, unless preceded by `decimal`, the decimal mark of the page's language. */
 export function numberFrom(typed, decimal) {
   const plain = typed
     .replace(/\p{Cf}/gu, "") // marks of direction
@@ -27,8 +26,8 @@ export function numberFrom(typed, decimal) {
   return Number(`${whole}.${part}`);
 }
 
-/** Returns which interval between edges a number lies in, the last one closed; -1 if in none. An edge
- * of null, the first or the last one, is an open end. */
+/** Returns the index of the interval of a number, the last one closed; -1 without one. A first or
+ * last edge of null is an open end. */
 export function intervalOf(edges, value) {
   const last = edges.length - 2;
   if (value === edges[last + 1]) return last;

@@ -40,7 +40,7 @@ export class GatedSum {
     this.keepTables();
   }
 
-  /** The first and last state that are told apart before attribute i. */
+  /** The first and last distinguished state before attribute i. */
   bounds(i) {
     const k = this.sizes.length;
     const high = Math.min(this.most[i], this.top);

@@ -1,11 +1,11 @@
-"""What the stored tables of a sampler of votes promise, worked out from these tables alone.
+"""Verification of a vote sampler's stored tables against the stated levels, from the tables alone.
 
-For few attributes every pattern's probability is computed as a fraction, from the very numbers that
+For few attributes every pattern's probability is computed as a fraction, from the numbers that
 random bits are compared with, and the levels are compared with e to the stated bounds. For many,
-two passes over the tables: *forward*, with the chance of reaching every state, for how often each
-attribute is changed; and *backward*, with the largest and the smallest density that can still come
-from every state, for the level of the record. No gate, no weight of the law's and no formula of its
-account plays a part: what is wrong with one of these shows here.
+two passes over the tables: *forward*, with the probability of every state, for each attribute's
+probability of change; and *backward*, with the largest and the smallest density that can still
+follow every state, for the level of the record. Neither the gate, nor the law's weights, nor the
+account's formulas are used, so that an error in one of them is detected.
 
 The proofs are in docs/proofs/optimal.md, section 6.
 """
@@ -28,7 +28,7 @@ _SIXTY = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class Stated(Protocol):
-    """What a law says that it promises, in nats, and how its outputs are replaced."""
+    """The stated levels of a law, in nats, and its retention."""
 
     n_categories: tuple[int, ...]
 
@@ -47,7 +47,7 @@ class Stated(Protocol):
 
 
 def kept_exactly(probabilities: Sequence[Fraction], law: Stated) -> bool:
-    """Return whether patterns drawn with these probabilities keep every level that a law states.
+    """Whether patterns drawn with these probabilities keep every level that a law states.
 
     ``probabilities``: of every pattern before retention, flattened in C order, shape (2^k,).
     """
@@ -94,9 +94,9 @@ def _below(ratio: Fraction, level: float) -> bool:
 def kept_within_rounding(
     ends: tuple[float, float], fates: tuple[FloatArray, FloatArray], law: Stated
 ) -> bool:
-    """Return whether drawn patterns keep the levels of the record and of each attribute alone.
+    """Whether drawn patterns keep the levels of the record and of each attribute alone.
 
-    ``fates``: how often each attribute is kept, and changed, before retention, shapes (k,).
+    ``fates``: probabilities that each attribute is unchanged and changed, before retention, (k,).
     """
     a = np.array(law.n_categories, dtype=np.float64)
     kept, changed = fates

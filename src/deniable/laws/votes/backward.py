@@ -1,13 +1,13 @@
-"""Expected gates: the mean of the gate over the attributes that are still to be drawn.
+"""Expected gates: the mean of the gate over the attributes not drawn yet.
 
 With the attributes of a gated sum in some order, let G_k(s) = g(s) e^{−E/2} and
 
     G_i(s) = (1 − r_i) G_{i+1}(s) + r_i ((1 − θ_i) G_{i+1}(s + n_i) + θ_i G_{i+1}(s + n_i + 1)),
 
 the expected gate under the uniform law μ once the first i attributes have brought the sum to s.
-All numbers are positive and lie in [e^{−E/2}, e^{E/2}], so nothing cancels, underflows or has to be
-dropped: this serves wherever *every* pattern counts, however improbable (drawing, and the level of
-a set of columns), while `sums` serves expectations that need relative precision far out in a tail.
+All numbers are positive and lie in [e^{−E/2}, e^{E/2}], without cancellation, underflow or dropped
+states: this is for computations in which *every* pattern counts, however improbable (drawing, and
+the level of a set of columns), `sums` for expectations with relative precision far out in a tail.
 
 States from which g can only be 1, or only e^E, have one common entry at either end.
 
@@ -26,11 +26,11 @@ Both = tuple[FloatArray, FloatArray]
 """The weights of yes and of no, on the states before an attribute."""
 
 Weights = tuple[Both, Both | None]
-"""Those of changing an attribute, and those of its dither if it has one and is kept."""
+"""Weights of changing an attribute, and of its dither if it has one and is unchanged."""
 
 
 class Gate(Protocol):
-    """What is read here of a gated sum (:class:`~deniable.laws.votes.gated.GatedSum`)."""
+    """Attributes of a gated sum (:class:`~deniable.laws.votes.gated.GatedSum`) read here."""
 
     @property
     def n_categories(self) -> tuple[int, ...]: ...
@@ -67,19 +67,19 @@ class Backward:
         self._bottom, self._top = law.rise
 
     def bounds(self, i: int) -> tuple[int, int]:
-        """Return the first and last state that are told apart before attribute i."""
+        """Return the first and last distinguished state before attribute i."""
         reach = self._most[-1] - self._most[i]
         high = min(self._most[i], self._top)
         return min(max(0, self._bottom - reach), high), high
 
     def n_states(self, i: int) -> int:
-        """Return how many states are told apart before attribute i."""
+        """Return the number of distinguished states before attribute i."""
         low, high = self.bounds(i)
         return high - low + 1
 
     def moves(self, i: int) -> tuple[int, bool]:
-        """Return by how many places a state before attribute i moves if nothing is added to the
-        sum, and whether some then lie beyond the first or last state, which stand for them."""
+        """Return the shift of a state before attribute i if the sum does not change, and whether
+        some states are then clamped to the first or last."""
         (low, high), (before, most) = self.bounds(i + 1), self.bounds(i)
         return before - low, before < low or most + self.weights[i] + 1 > high
 
@@ -119,7 +119,7 @@ class Backward:
         return ((a - 1) / a * stay, plain / a + extra / a), dither
 
     def _at(self, i: int, s: int, held: Mapping[int, FloatArray]) -> float:
-        """Return G_i(s) from the first table that is held of it or of a later attribute."""
+        """Return G_i(s) from the first held table of it or of a later attribute."""
         low, high = self.bounds(i)
         s = min(max(s, low), high)
         if i in held:
@@ -128,7 +128,7 @@ class Backward:
         return change + keep
 
     def weighed(self, i: int, back: FloatArray, if_kept: float, if_changed: float) -> FloatArray:
-        """Return the sum of G_{i+1} after keeping attribute i and after changing it, weighed."""
+        """Return the weighted sum of G_{i+1} after keeping and after changing attribute i."""
         stay, plain, extra = self.parts(i, back)
         return np.asarray(if_kept * (plain + extra) + if_changed * stay)
 
@@ -146,7 +146,7 @@ class Backward:
 
 
 def clamped(back: FloatArray, begin: int, size: int) -> FloatArray:
-    """Return so many entries from `begin` on; those beyond either end are the entry at that end."""
+    """Return `size` entries from `begin` on; those beyond either end repeat the entry there."""
     end = begin + size
     left, right = max(0, min(-begin, size)), max(0, min(end - len(back), size))
     middle = back[max(begin, 0) : max(min(end, len(back)), 0)]
@@ -169,7 +169,7 @@ def normalized(expectations: FloatArray, retention: FloatArray) -> FloatArray:
 
 
 def _with_first(law: Gate, subset: Sequence[int]) -> tuple[Backward, int]:
-    """Return the expected gates with these attributes before all others, and how many they are."""
+    """Return the expected gates with these attributes before all others, and their number."""
     chosen = [int(i) for i in subset]
     inside = set(chosen)
     rest = (i for i in range(len(law.weights)) if i not in inside)
@@ -179,15 +179,10 @@ def _with_first(law: Gate, subset: Sequence[int]) -> tuple[Backward, int]:
 def components(law: Gate, subset: Sequence[int]) -> FloatArray:
     """Return E_μ[g ∏_{i∈T} h_i] e^{−E/2} for every T ⊆ subset, shape (2,)·m.
 
-    h_i = 1 if i is kept, −1/(a_i − 1) if not (the interaction transform). The attributes outside
-    the subset are averaged out once; then each of the subset's turns a value at s into two, with
-    i ∉ T and with i ∈ T:
-
-        (1 − r) G(s) + r G'(s)   and   (1 − r)(−1/(a − 1)) G(s) + r G'(s) = r (G'(s) − G(s)),
-
-    G' the value after keeping i. Only partial sums that the remaining ones can reach are followed,
-    so the 2^m answers together cost about 2^m m² operations, whatever the weights are. Each is off
-    by at most a few (k + m) u *absolutely*, since E_μ[g ∏ |h_i|] <= E_μ[g].
+    h_i = 1 if i is unchanged, −1/(a_i − 1) if not (docs/proofs/interactions.md). The attributes
+    outside the subset are averaged out once; then each of the subset's splits a value at s into
+    those with i ∉ T and with i ∈ T. About 2^m m² operations for any weights. Each entry is off by
+    at most a few (k + m) u *absolutely*.
 
     ``subset``: positions, each once, shape (m,).
     """
@@ -203,14 +198,14 @@ def components(law: Gate, subset: Sequence[int]) -> FloatArray:
 def densities(
     law: Gate, subset: Sequence[int], kept: NDArray[np.bool_], retention: FloatArray
 ) -> FloatArray:
-    """Return f e^{−E/2} of every output that keeps, or changes, the attributes of a subset, and
-    does with the others what is given, shape (2,)·m: index 0 where an attribute is kept.
+    """Return f e^{−E/2} of every output by the subset's attributes, shape (2,)·m, index 0 where
+    an attribute is unchanged; the others are fixed by `kept`.
 
-    Own responses included, relative to the uniform law; the weights are those of :func:`extremes`.
-    Positive numbers only, so that nothing cancels.
+    Own responses included, relative to the uniform law, in positive numbers only; the weights are
+    those of :func:`extremes`.
 
-    ``subset``: positions, each once, shape (m,). ``kept``: whether the output keeps an attribute,
-    shape (k,); of those outside the subset. ``retention``: λ of every attribute, shape (k,).
+    ``subset``: positions, each once, shape (m,). ``kept``: whether the output leaves an attribute
+    unchanged, shape (k,); read outside the subset. ``retention``: λ of every attribute, shape (k,).
     """
     back, m = _with_first(law, subset)
     inside = set(map(int, subset))
@@ -261,14 +256,11 @@ def _split_by_fate(
 def extremes(law: Gate, subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
     """Return the largest and the smallest f_A e^{−E/2} of the law projected to the columns A.
 
-    f falls when one more attribute is changed, and so does its projection f_A(y_A) = E_μ[f | y_A]:
-    given y_A the other attributes are independent of it, so f_A is an average, with the same
-    weights for every y_A, of functions that all fall. An attribute's own k-ary response averages f
-    over that attribute with a kernel λ·(identity) + (1 − λ)·(uniform), which keeps the order too.
-    So the extremes are where all of A is kept and where all of A is changed. There
+    f_A falls when one more attribute is changed, so the extremes are where all of A is unchanged
+    and where all of A is changed (docs/proofs/clipped.md, section 5):
 
-        f_A = E_μ[f ∏_{i∈A} w_i],   w_i = (λ_i/r_i + 1 − λ_i, 1 − λ_i) on (kept, changed) if all
-        kept, and (1 − λ_i, λ_i/(1 − r_i) + 1 − λ_i) if all changed: non-negative numbers only.
+        f_A = E_μ[f ∏_{i∈A} w_i],   w_i = (λ_i/r_i + 1 − λ_i, 1 − λ_i) on (unchanged, changed) if
+        all unchanged, and (1 − λ_i, λ_i/(1 − r_i) + 1 − λ_i) if all changed.
 
     The relative error is that of G, at most (STEP_ROUNDINGS k + 8 E + 16) u on either side.
 

@@ -3,10 +3,10 @@
     f(S) ∝ Σ_c α_c e^{−E_c/2} g_c(S),   α_c > 0,  g_c a gate from 1 up to e^{E_c},
 
 then an optional independent k-ary response per attribute (retention). Where a few attributes have
-levels far above the others', many patterns lie on the optimum's threshold, and no single vote is
-near it: a mixture is (docs/proofs/optimal.md). Under caps and floors a mixture of ramps is below
-every one of them (docs/proofs/clipped.md). Every part falls when one more attribute is changed, and
-so does f: the record's level is that of its two ends, E where all E_c are E.
+levels far above the others', many patterns lie on the optimum's threshold, and only a mixture is
+near it (docs/proofs/optimal.md). Under caps and floors a mixture of ramps is below every one of
+them (docs/proofs/clipped.md). Every part falls when one more attribute is changed, and so does f:
+the record's level is that of its two ends, E where all E_c are E.
 """
 
 import math
@@ -41,7 +41,7 @@ MOST_STATES_OF_PARTS = 1 << 28
 
 
 class PlainBlend(PlainLaw, tag="blended-votes"):
-    """The record of such a law."""
+    """The record of the law."""
 
     votes: list[PlainGate]
     shares: list[HexDouble]
@@ -50,10 +50,10 @@ class PlainBlend(PlainLaw, tag="blended-votes"):
 
 @dataclass(frozen=True, eq=False)
 class VoteBlend(VoteLaw):
-    """A uniform record, reweighted by several votes or ramps over which attributes it keeps.
+    """A uniform record, reweighted by several votes or ramps over its unchanged attributes.
 
-    Like :class:`~deniable.laws.votes.gated.GatedSum`, with more than one vote. The formulas are in
-    the module's heading.
+    Like :class:`~deniable.laws.votes.gated.GatedSum`, with more than one vote; the formulas are in
+    the module's docstring.
 
     ``alpha``: α_c > 0, shape (C,).
 
@@ -125,9 +125,9 @@ class VoteBlend(VoteLaw):
 
     @property
     def density_slack(self) -> float:
-        # The weights of the parts: two products; what a part is divided by first cancels. Where
-        # heights differ the level itself is worked out: exponents, exponentials, a product and a
-        # logarithm at either end.
+        # The weights of the parts: two products; the divisor of a part cancels. Where heights
+        # differ the level itself is computed: exponents, exponentials, a product and a logarithm
+        # at either end.
         ends = 0.0 if self._one_height else 4.0 * self.height + 32.0
         return 1.01 * (STEP_ROUNDINGS + 4 + ends) * UNIT
 
@@ -228,8 +228,8 @@ class VoteBlend(VoteLaw):
         return self.attenuations()
 
     def subset_level(self, subset: Sequence[int]) -> tuple[float, float]:
-        # By monotonicity (see `backward.extremes`) the extremes are where all of A is kept and
-        # where all of it is changed, for every part and so for their sum.
+        # By monotonicity (see `backward.extremes`) the extremes are where all of A is unchanged
+        # and where all of it is changed, for every part and so for their sum.
         ends = [backward.extremes(part, subset, self.retention) for part in self.parts]
         kept, changed = self.alpha @ np.array(ends)
         wrong = path_slack(self.n_attributes, self.height) + (len(self.parts) + 2) * UNIT

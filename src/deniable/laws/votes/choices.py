@@ -1,7 +1,7 @@
 """Binary choices with exact probabilities, one for every state of a table.
 
-A probability is a double, which is a finite binary fraction: random bits are compared with it, most
-significant first, as many as it takes (docs/proofs/optimal.md, Theorem 10).
+A probability is a double, a finite binary fraction; random bits are compared with it, most
+significant first, until they differ (docs/proofs/optimal.md, Theorem 10).
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ class Choice:
     """A binary choice for each of some states, with probabilities that are exact rationals.
 
     The smaller of the two probabilities is the rounded quotient, the larger exactly one less it.
-    Of every state only the first sixteen bits are held: they settle a draw unless they are those of
-    the probability.
+    Only the first sixteen bits of every state are held: they settle a draw unless they equal those
+    of the probability.
 
     ``yes, no``: positive weights at every state, shape (n_states,). ``at``: returns both at one
     state, the same to the last bit; None to hold them.
@@ -53,7 +53,7 @@ class Choice:
         return exactly(*self._at(state))
 
     def draws_by(self, yes: FloatArray, no: FloatArray) -> bool:
-        """Return whether the bits that draws are compared with are the first of the probabilities
+        """Whether the bits that draws are compared with are the first of the probabilities
         that these weights have, and no outcome is impossible."""
         return bool(
             np.all(np.minimum(yes, no) / (yes + no) > 0)
@@ -88,9 +88,9 @@ def probabilities(yes: FloatArray, no: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _first_bits(yes: FloatArray, no: FloatArray) -> NDArray[np.uint16]:
-    """Return what random bits are compared with: yes is drawn if as a number they are below it.
+    """Return the thresholds of random bits: yes is drawn if they are below as a number.
 
-    The first bits of the smaller probability; where that is of no, read with 0 for 1.
+    The first bits of the smaller probability, inverted where that is of no.
     """
     smaller = np.minimum(yes, no) / (yes + no)
     smaller *= 2.0**_BITS

@@ -6,16 +6,16 @@ function h of s, with ω_m = 2π m/N,
     E_ν[h(s) c_i c_j] = (1/N) Σ_m ĥ(m) ψ(m) V_i(m) V_j(m),    ĥ(m) = Σ_s h(s) e^{−i ω_m s},
 
 ψ = ∏ F_l the characteristic function, F_l = stay + low e^{i ω n} + high e^{i ω (n+1)}, and V_i F_i
-the same with c_i on each part: kept 1, changed −1/(a_i − 1). All pairs are one matrix product over
-the frequencies at which ψ is not tiny: of many attributes a few dozen.
+the same with c_i on each part: unchanged 1, changed −1/(a_i − 1). All pairs are one matrix product
+over the frequencies at which ψ is not tiny: of many attributes a few dozen.
 
-Errors, u = 2^{−53}. |F_l|, |V_l F_l| ≤ 1, so that with Π(m) the product of all |F_l| but the three
-smallest a term is at most |ĥ(m)| Π(m): that bounds what is left out. Each F_l and V_l F_l is off by
-a few u; what that does to a term is at most a few u |ĥ(m)| Π(m) for each l, since V_i divides by
-the very F_i that ψ contains, and the products, quotients, logarithms and exponentials add a
-relative 64 u for each attribute. A fast transform has an error of at most 8 u log₂ N √N ‖h‖₂ as a
-vector, which by Cauchy and Schwarz moves the sum by that times ‖Π‖₂. States that were dropped from
-s miss at most their mass times the largest |h|.
+Errors, u = 2^{−53}. |F_l|, |V_l F_l| ≤ 1, so with Π(m) the product of all |F_l| but the three
+smallest a term is at most |ĥ(m)| Π(m), which bounds the omitted ones. Each F_l and V_l F_l is off
+by a few u, which changes a term by at most a few u |ĥ(m)| Π(m) for each l, since V_i divides by the
+F_i in ψ; products, quotients, logarithms and exponentials add a relative 64 u per attribute. A fast
+transform has an error of at most 8 u log₂ N √N ‖h‖₂ as a vector, which by Cauchy and Schwarz
+changes the sum by that times ‖Π‖₂. Dropped states of s contribute at most their mass times the
+largest |h|.
 """
 
 import math
@@ -26,7 +26,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 from deniable.laws.votes.sums import UNIT, SumLaw
 
 _LEFT_OUT = 1e-19
-"""Frequencies whose terms are below this part of the largest are left out, and counted: each is a
+"""Frequencies whose terms are below this part of the largest are omitted, and counted: each is a
 thousandth of one rounding."""
 
 _AT_ONCE = 1 << 18
@@ -36,7 +36,7 @@ _AT_ONCE = 1 << 18
 def pair_expectations(
     sums: SumLaw, values: FloatArray, counts: IntArray
 ) -> tuple[FloatArray, float]:
-    """Return E_ν[h(s) c_i c_j] of all pairs, (k, k), and how far off each may be.
+    """Return E_ν[h(s) c_i c_j] of all pairs, (k, k), and an error bound of each.
 
     ``counts``: a_i, shape (k,).
     """

@@ -1,6 +1,6 @@
 """The law of one gated sum: a vote, a clipped ramp, and everything between.
 
-    f(S) ∝ E_B[ g(s) ],   s = Σ_{i kept} (n_i + B_i),   g from 1 up to e^E, non-decreasing,
+    f(S) ∝ E_B[ g(s) ],   s = Σ_{i unchanged} (n_i + B_i),   g from 1 up to e^E, non-decreasing,
 
 then, optionally, every output i is replaced by a uniform category with probability 1 − retention_i
 (an independent k-ary response).  Two gates, both with x = clip((s − start)/width, 0, 1):
@@ -8,10 +8,10 @@ then, optionally, every output i is replaced by a uniform category with probabil
     "vote":  g = 1 + (e^E − 1) x      (width 1: the uniform law mixed with one weighted vote)
     "ramp":  g = e^{E x}              (no clipping: the Kronecker product; width → 0: the vote)
 
-What it promises before rounding (:class:`VoteLaw` has it as drawn):
-record    1 <= g <= e^E, averages over B and post-processing keep the ratio: ε <= E.
-knowing   for a ramp g(s + m) <= e^{E m / width} g(s) because clip is 1-Lipschitz, hence
-the rest  f(S) <= ((1−θ_i) e^{c n_i} + θ_i e^{c (n_i+1)}) f(S ∪ i) with c = E/width.
+Its ideal levels (:class:`VoteLaw` has them as drawn):
+
+record      1 <= g <= e^E, and averages over B and post-processing keep the ratio: ε <= E.
+given rest  docs/proofs/clipped.md, Theorem 3.
 
 It contains RS+FD's uniform fakes, λ-randomization, and the Kronecker product (a ramp that is never
 clipped); staircase mechanisms of two steps (Kairouz, Oh and Viswanath 2014) are its votes.
@@ -64,11 +64,11 @@ LEAST_WIDTH = 2.0**-52
 over one unit of the sum or more."""
 
 MOST_MISSING = 2.0**-50
-"""Of an attribute's chance to be kept, or to be changed, this part may be missing with the states
-that are dropped; if more may be, fewer are dropped."""
+"""Limit on the part of an attribute's probability of either fate that dropped states may hold; if
+they may hold more, fewer are dropped."""
 
 MOST_UNDERFLOW = 2.0**-1042
-"""What an expectation misses at most because numbers below 2^{−1022} have fewer digits, dropped
+"""Limit on the error of an expectation by numbers below 2^{−1022}, which have fewer digits; dropped
 states apart."""
 
 MOST_STATES = 1 << 26
@@ -98,7 +98,7 @@ class PlainGate(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PlainGatedSum(PlainLaw, tag="gated-sum"):
-    """The record of such a law."""
+    """The record of the law."""
 
     gate: Literal["vote", "ramp"]
     height: HexDouble
@@ -111,16 +111,16 @@ class PlainGatedSum(PlainLaw, tag="gated-sum"):
 
 @dataclass(frozen=True, eq=False)
 class GatedSum(VoteLaw):
-    """A uniform record, reweighted by how many of the important attributes it keeps.
+    """A uniform record, reweighted by its unchanged attributes.
 
-    A pattern's density grows with the sum of the weights of the kept attributes: in one step (the
-    optimum for given levels, a weighted vote), or along a clipped exponential ramp (which also caps
-    what full knowledge of the rest can reveal). It needs 3 k + 3 numbers; the formulas are in the
-    module's heading.
+    A pattern's density grows with the sum of the weights of the unchanged attributes: in one step
+    (the optimum for given levels, a weighted vote), or along a clipped exponential ramp (which also
+    caps the level given the rest). It needs 3 k + 3 numbers; the formulas are in the
+    module's docstring.
 
     ``n_categories``: a_i, shape (k,). ``weights``: n_i >= 0, shape (k,). ``dither``: θ_i in [0, 1),
     shape (k,). ``start``: where g starts to rise, in units of the sum, at least 0 and below the
-    largest sum. ``width``: how long it rises, in units of the sum, at least 1, or less where it is
+    largest sum. ``width``: length of the rise, in units of the sum, at least 1, or less where it is
     a step: 0 or 1 at every whole sum. ``height``: E in nats, above 0 and at most `LARGEST_HEIGHT`.
 
     >>> ones, zeros = np.ones(3), np.zeros(3)
@@ -177,7 +177,7 @@ class GatedSum(VoteLaw):
 
     @property
     def states_held(self) -> float:
-        """About how many doubles its evaluation holds at once, at most."""
+        """Approximate maximum of doubles that its evaluation holds at once."""
         return self._held(float(self.weights.sum() + self.dither.sum()))
 
     @property
@@ -190,10 +190,8 @@ class GatedSum(VoteLaw):
         return states * (math.sqrt(self.n_attributes) + 8)
 
     def place(self, s: IntArray | FloatArray | int) -> FloatArray:
-        """Return x, how far the gate has risen at s, from 0 to 1.
-
-        The one evaluation of the gate that accounting and drawing both read.
-        """
+        """Return x, the position of s on the rise of the gate, from 0 to 1, for accounting and
+        drawing."""
         x = np.clip((s - self.start) / self.width, 0.0, 1.0)
         # Where start + width was rounded down, x there is a rounding error short of 1.
         return np.where(np.asarray(s) >= self.rise[1], 1.0, x)
@@ -222,7 +220,7 @@ class GatedSum(VoteLaw):
 
     @property
     def ideal_epsilon(self) -> float:
-        """E: 1 <= g <= e^E, whatever is averaged."""
+        """E: 1 <= g <= e^E, averaged or not."""
         return self.height
 
     @property
@@ -230,8 +228,8 @@ class GatedSum(VoteLaw):
         return bool(self.place(int(self.weights.sum())) == 1.0)
 
     def extremes_stay(self) -> bool:
-        # Answered from all kept, the sum is short of the gate's end, and from all changed beyond
-        # its start, with a chance below e^{−60 − E} (Hoeffding: attribute i adds 0 to ⌈n_i + θ_i⌉).
+        # From all unchanged, the sum is short of the gate's end, and from all changed beyond its
+        # start, with a probability below e^{−60 − E} (Hoeffding; terms from 0 to ⌈n_i + θ_i⌉).
         real, blur = self.attribute_weights, 1.0 - self.retention
         above = float(real @ (1.0 - blur * (1.0 - self.uniform_keep))) - self.rise[1]
         below = self.rise[0] - float(real @ (blur * self.uniform_keep))
@@ -269,8 +267,8 @@ class GatedSum(VoteLaw):
 
     @cached_property
     def _sums(self) -> tuple[Tilted, SumExpectations, float]:
-        """`tilted`, `excess`, and how much any of `excess` may miss beside its relative error:
-        summed again where too much would be missing with the states that are dropped."""
+        """`tilted`, `excess`, and the absolute error of `excess` by dropped states; summed again
+        where that is too large."""
         real = self.weights + self.dither
         top = float(real.sum())
         keep = self.uniform_keep
@@ -296,11 +294,11 @@ class GatedSum(VoteLaw):
             part = MOST_MISSING * self._rarest(excess, log_factor) / missing
             if part >= 1.0 or drop == 0.0:
                 return (law, steps, reference, log_factor), excess, missing
-            # Once more with room for ten bits; then without dropping.
+            # Again with room for ten bits; then without dropping.
             drop = 2.0**-10 * part * drop if drop == DROP else 0.0
 
     def _may_miss(self, law: SumLaw, values: FloatArray, reference: int) -> float:
-        """Bound what dropped states miss: their mass times the largest value anywhere.
+        """Bound the contribution of dropped states: their mass times the largest value anywhere.
 
         Values are log-concave in s: the largest inside the support is the largest of all.
         """
@@ -311,7 +309,7 @@ class GatedSum(VoteLaw):
         return 1.01 * law.dropped * float(values.max()) + MOST_UNDERFLOW
 
     def _rarest(self, excess: SumExpectations, log_factor: float) -> float:
-        """Return the least chance of an attribute's fate, in the unit of `excess`."""
+        """Return the least probability of an attribute's fate, in the unit of `excess`."""
         base = math.exp(min(-log_factor, 700.0))
         kept, changed = excess.kept[0], excess.changed[0]
         keep = self.uniform_keep
@@ -327,8 +325,8 @@ class GatedSum(VoteLaw):
         return np.asarray(self.gate_excess(s) * np.exp(exponent))
 
     def _sums_error(self) -> float:
-        """The relative error bound of either fate's chance in `moments`, but for the factor that
-        the sums have in common (docs/proofs/optimal.md, section 7)."""
+        """The relative error bound of either fate's probability in `moments`, but for the sums'
+        common factor (docs/proofs/optimal.md, section 7)."""
         (law, _, _, log_factor), excess, missing = self._sums
         rarest = self._rarest(excess, log_factor)
         return law.error() + (missing / rarest if rarest > 0 else math.inf)
@@ -368,8 +366,8 @@ class GatedSum(VoteLaw):
     def at_height(self, height: float) -> "GatedSum":
         """Return the law with another E; a ramp keeps its slope E/width.
 
-        A vote's g − 1 only changes by a factor: nothing is computed again, unless what was dropped
-        would matter at that height.
+        A vote's g − 1 only changes by a factor, without new sums unless dropped states are too
+        large at that height.
         """
         if self.gate == "ramp":
             return replace(self, height=height, width=self.width * height / self.height)
@@ -419,8 +417,8 @@ class GatedSum(VoteLaw):
         return math.log(all_kept / all_changed), 2.02 * path_slack(self.n_attributes, self.height)
 
     def kept_beside(self, subset: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which attributes outside a subset to keep, so that the subset's own decide where
-        on the rise of the gate the sum is, shape (k,)."""
+        """Return the attributes outside a subset to leave unchanged, so that the subset decides the
+        sum's place on the rise of the gate, shape (k,)."""
         real = self.attribute_weights
         target = self.start + 0.5 * self.width - 0.5 * float(real[list(subset)].sum())
         kept, total = np.zeros(self.n_attributes, dtype=bool), 0.0

@@ -1,26 +1,15 @@
 """Exact draws of patterns, attribute by attribute, from backward expectations.
 
 With G_i as in `backward`: given the partial sum s before attribute i, change it with probability
-(1 − r_i) G_{i+1}(s)/G_i(s), else keep it; if kept, take the dither 1 with probability
-θ_i G_{i+1}(s+n_i+1) / ((1−θ_i) G_{i+1}(s+n_i) + θ_i G_{i+1}(s+n_i+1)). The product over a path
-telescopes to μ(S) Pr(B) g(s)/G_0.
+(1 − r_i) G_{i+1}(s)/G_i(s), else leave it; if unchanged, take the dither 1 with probability
+θ_i G_{i+1}(s+n_i+1) / ((1−θ_i) G_{i+1}(s+n_i) + θ_i G_{i+1}(s+n_i+1)).
 
-**The law as drawn** has the *computed* probabilities: doubles, drawn exactly (a double is a finite
-binary fraction; random bits are compared with it, most significant first, as many as it takes).
-The telescoping survives the rounding: with the computed G̃_i in place of G_i each factor is
-(computed part)/(computed G̃_i)·(1 + δ), where δ holds only the roundings of *this* step, at most
-`STEP_ROUNDINGS` u. So f_drawn(S) = const · E_B[g̃(s) (1 ± STEP_ROUNDINGS u)^k], for every S, and
-ln max f/min f exceeds E by at most twice `path_slack`; every probability, keep probabilities too,
-is within that factor of the ideal law's. Nothing needs a wider table than doubles, and nothing is
-ever rounded to zero: G̃ lies between e^{−E/2} and e^{E/2} with E at most 640, so that quotients of
-two of them are far inside the range of doubles too.
+**The law as drawn** has the *computed* probabilities: doubles, drawn exactly (`choices`). Its
+density is within (1 ± STEP_ROUNDINGS u)^k of the ideal law's up to a constant, so ln max f/min f
+exceeds E by at most twice `path_slack` (docs/proofs/optimal.md, Theorem 10).
 
-Of the two probabilities of a choice the smaller is the one computed, so that both are good to 3 u
-relatively.
 No draw depends on a record. The number of bits used is the same for every pattern, but for those
-that follow once in 2^16 where the first sixteen leave a choice open.
-
-The proofs are in docs/proofs/optimal.md, Theorem 10.
+that follow once in 2^16 where the first sixteen do not settle a choice.
 """
 
 import math
@@ -42,35 +31,35 @@ from deniable.laws.votes.sums import UNIT
 from deniable.randomness import BitSource, ExactCategorical, smallest_unsigned
 
 STEP_ROUNDINGS = 12
-"""Per attribute at most: coefficient (a−1)/a or (1−θ)/a with its products 3, the sum of the kept
-parts 1, a choice 3 (quotient 1, the complement's 2 for the rounded total), twice."""
+"""Per attribute at most: coefficient (a−1)/a or (1−θ)/a with its products 3, the sum of the
+unchanged parts 1, a choice 3 (quotient 1, the complement's 2 for the rounded total), twice."""
 
 MEMORY = 1 << 27
 """Bytes of tables that a sampler keeps; larger ones are built again for every draw, which takes
 about as long as drawing 20,000 rows."""
 
 _HELD = (1, 4)
-"""Tables that are kept hold G_i at every attribute, or where that takes too much memory at every so
-many. Once in 65,536 draws G_i is needed at one sum: without it, from at most 3^3 entries of the
-next that is held, which makes a cell take 1.2 times as long."""
+"""Stride of held tables G_i: every attribute, or fewer where memory is short. Once in 65,536 draws
+G_i is needed at one sum: without it, computed from at most 3^3 entries of the next held one, which
+makes a cell take 1.2 times as long."""
 
 _FIRST_BITS = 4
 """Bytes for each state: the first sixteen bits of two choices. G_i takes eight."""
 
 _PIECE = 1 << 16
-"""Rows drawn at a time: what is known of them then stays in the second-level cache."""
+"""Rows drawn at a time, so that their state fits into the second-level cache."""
 
 _MANY = 64
 """From this many different category counts on, lookup tables are small instead of large."""
 
 
 def path_slack(n_attributes: int, height: float) -> float:
-    """Return how far ln f of the law as drawn may be from the ideal law's, up to a constant."""
+    """Return a bound on the deviation of ln f as drawn from the ideal law's, up to a constant."""
     return 1.01 * (STEP_ROUNDINGS * n_attributes + 8.0 * height + 16) * UNIT
 
 
 class SumTables:
-    """The expected gates of one gated sum, held at some attributes and worked out between."""
+    """The expected gates of one gated sum, held at some attributes and computed between."""
 
     def __init__(self, law: Gate, every: int) -> None:
         self.backward = Backward(law)
@@ -99,7 +88,7 @@ class SumTables:
             yield i, self.backward.choices(i, back)
 
     def exact_patterns(self) -> list[Fraction]:
-        """Return the probability of every pattern that is drawn, exactly, flattened in C order,
+        """Return the probability of every pattern as drawn, exactly, flattened in C order,
         shape (2^k,)."""
         prefixes = [{0: Fraction(1)}]  # per prefix of a pattern: sum -> probability
         for i in range(self.backward.k):
@@ -122,7 +111,7 @@ class SumTables:
         return [sum(masses.values(), Fraction(0)) for masses in prefixes]
 
     def fates(self) -> tuple[FloatArray, FloatArray]:
-        """Return how often every attribute is kept, and changed, summing forward, shapes (k,)."""
+        """Return the probabilities that every attribute is unchanged and changed, shapes (k,)."""
         reached, kept, changed = np.ones(1), [], []
         for i, (change, dither) in self.choices():
             yes, no = probabilities(*change)
@@ -135,11 +124,11 @@ class SumTables:
         return np.array(kept), np.array(changed)
 
     def ends(self, retention: FloatArray) -> tuple[float, float]:
-        """Return the largest and the smallest density of an output, going backward.
+        """Return the largest and the smallest density of an output, by a backward pass.
 
         From every state the largest is that of the better fate of the next attribute, averaged over
-        its dither. A maximum of averages is at most the average of maxima, so these are bounds; as
-        one fate is the better one from every state (f falls with every change), they are reached.
+        its dither. These are bounds, and are attained, as one fate is better from every state (f
+        falls with every change).
         """
         most = least = np.ones(self.backward.n_states(self.backward.k))
         for i, (change, dither) in self.choices(backwards=True):
@@ -158,8 +147,8 @@ class SumTables:
     def _moves(
         self, i: int, changed: FloatArray, kept: FloatArray, dither: Both | None
     ) -> list[tuple[int, FloatArray]]:
-        """Return by how many places every state moves if i is changed, kept, and kept with dither,
-        each with its part of what is changed or kept."""
+        """Return the shift of every state if i is changed, unchanged, and unchanged with dither,
+        each with its part of the mass."""
         n, shift = self.backward.weights[i], self.backward.moves(i)[0]
         if dither is None:
             return [(shift, changed), (shift + n, kept)]
@@ -168,7 +157,7 @@ class SumTables:
 
 
 def _add_clamped(target: FloatArray, mass: FloatArray, shift: int) -> None:
-    """Add masses to target, so many places further; what would fall off goes to its ends."""
+    """Add shifted masses to target; those beyond an end are added to the entry there."""
     first = min(max(-shift, 0), len(mass))
     last = max(min(len(target) - shift, len(mass)), first)
     target[0] += mass[:first].sum()
@@ -177,7 +166,7 @@ def _add_clamped(target: FloatArray, mass: FloatArray, shift: int) -> None:
 
 
 class _Stage:
-    """What rows do at one attribute, under several gated sums whose states follow one another."""
+    """The draws at one attribute, under several gated sums whose states follow one another."""
 
     def __init__(
         self, i: int, parts: Sequence[SumTables], backs: Sequence[FloatArray], *, kept: bool
@@ -205,7 +194,7 @@ class _Stage:
         self._beyond = [beyond for _, beyond in moves]
 
     def _weights(self, backs: Sequence[FloatArray]) -> tuple[Both, Both]:
-        """Return the weights of both choices on all states; even ones where there is no dither."""
+        """Return the weights of both choices on all states; equal ones where there is no dither."""
         found = []
         for table, back in zip(self._tables, backs, strict=True):
             change, dither = table.choices(self._i, back)
@@ -220,21 +209,21 @@ class _Stage:
         return table.choices_at(self._i, s, self._held[place])
 
     def words_agree(self, backs: Sequence[FloatArray]) -> bool:
-        """Return whether draws are made by the probabilities that G_{i+1} of each sum gives."""
+        """Whether draws use the probabilities that G_{i+1} of each sum gives."""
         change, dither = self._weights(backs)
         return self._change.draws_by(*change) and self._dither.draws_by(*dither)
 
     def draw(self, state: IntArray, parts: Sequence[slice], source: BitSource) -> BoolArray:
-        """Return whether the attribute is changed, and bring the rows to the next.
+        """Return whether the attribute is changed, and move the rows' states to the next one.
 
-        ``state``: of every row, in the order of the parts, shape (n,). ``source``: of the bits.
+        ``state``: of every row, in the order of the parts, shape (n,).
         """
         changed = self._change.draw(state, source)
         kept = ~changed
         gain = kept.astype(smallest_unsigned(max(self._gains) + 1))
         for weight, rows in zip(self._gains, parts, strict=True):
             gain[rows] *= gain.dtype.type(weight)
-        # Whether kept or not, so that the work is the same for every pattern.
+        # For all rows, so that the work is the same for every pattern.
         if all(self._dithered):
             gain += self._dither.draw(state, source) & kept
         elif any(self._dithered):
@@ -255,10 +244,10 @@ class _Stage:
 class SumSampler:
     """Draws patterns of one gated sum, or of several with given weights.
 
-    The weights are doubles, drawn by exactly, as integers times a power of two. Which sum a row
-    falls to has nothing to do with its values; the bits used depend on that alone.
+    The weights are doubles, drawn by exactly, as integers times a power of two. The sum of a row
+    is independent of its values; the number of bits used depends on it alone.
 
-    ``alpha``: what each weighs, times its expected gate, shape (C,).
+    ``alpha``: weight of each sum, times its expected gate, shape (C,).
     """
 
     def __init__(
@@ -272,7 +261,7 @@ class SumSampler:
         """Whether the tables are."""
         every = fits[0] if fits else max(1, math.isqrt(self._k))
         self.parts = [SumTables(law, every) for law in laws]
-        # G_0 is what each part's draws begin with below the fraction bar, so that it cancels.
+        # Each part's draws have its G_0 in the denominator, so that it cancels.
         ratios = [
             (share * part.first).as_integer_ratio()
             for share, part in zip(alpha, self.parts, strict=True)
@@ -288,7 +277,7 @@ class SumSampler:
             yield gates[0][0], [back for _, back in gates]
 
     def _built(self) -> Iterator[_Stage]:
-        """Return what rows do at every attribute, in turn."""
+        """Return the stage of every attribute, in turn."""
         if self._stages:
             return iter(self._stages)
         stages = (_Stage(i, self.parts, backs, kept=self.kept) for i, backs in self._backs())
@@ -321,7 +310,7 @@ class SumSampler:
             yield changed
 
     def words_agree(self) -> bool:
-        """Return whether sums and patterns are drawn by their own probabilities."""
+        """Whether sums and patterns are drawn by their own probabilities."""
         return self._which.draws_by(self._weights) and all(
             stage.words_agree(backs)
             for stage, (_, backs) in zip(self._built(), self._backs(), strict=True)
@@ -339,27 +328,26 @@ class SumSampler:
         ]
 
     def fates(self) -> tuple[FloatArray, FloatArray]:
-        """Return how often every attribute is kept, and changed, summing forward, shapes (k,)."""
+        """Return the probabilities that every attribute is unchanged and changed, shapes (k,)."""
         fates = np.array([part.fates() for part in self.parts])
         kept, changed = np.tensordot(np.array(self._chances(), dtype=np.float64), fates, axes=1)
         return kept, changed
 
     def ends(self, retention: FloatArray) -> tuple[float, float]:
-        """Return the largest and the smallest density of an output: the sums' together, which all
-        are largest where everything is kept."""
+        """Return the largest and the smallest density of an output: of the mixture, whose parts all
+        are largest where all attributes are unchanged."""
         ends = np.array([part.ends(retention) for part in self.parts])
         most, least = np.array(self._chances(), dtype=np.float64) @ ends
         return float(most), float(least)
 
 
 class VoteSampler(ShiftSampler):
-    """Draws, attribute by attribute, whether it changes, and a uniform other category, used where
-    it does; where retention is below 1 also a uniform category of all, used where it is not kept.
+    """Draws, attribute by attribute, whether it changes, a uniform other category, and, where
+    retention is below 1, a uniform category of all, each used where needed.
 
-    Everything is drawn whether or not it is used, so that the work is the same for every pattern.
+    All are drawn whether used or not, so that the work is the same for every pattern.
 
-    ``n_categories``: a_i, shape (k,). ``retention``: probability of not replacing the output, shape
-    (k,).
+    ``n_categories``: a_i, shape (k,). ``retention``: probability of not replacing the output, (k,).
     """
 
     def __init__(

@@ -2,29 +2,22 @@
 
 Every law here that is not a table over patterns depends on the pattern through one sum
 
-    s = Σ_{i kept} (n_i + B_i),     B_i = 1 with probability θ_i, independent of everything,
+    s = Σ_{i unchanged} (n_i + B_i),     B_i = 1 with probability θ_i, independent,
 
-with integers n_i >= 0 and 0 <= θ_i < 1.  The B_i ("dither") let an integer grid carry the real
-weights λ_i = n_i + θ_i exactly on average; what is left of the rounding is independent noise.
-Or the same sum over the *changed* attributes (`changed_sum`): the complement form, in which what
-matters is a sum from 0 to a ceiling, however large a single weight is.
+with integers n_i >= 0 and 0 <= θ_i < 1. The B_i ("dither") represent the real weights
+λ_i = n_i + θ_i on an integer grid exactly on average. `changed_sum` is the same sum over the
+*changed* attributes, up to a ceiling.
 
-The law of s is needed under the uniform law μ (attribute i kept with probability 1/a_i), far out
-in its tail.  It is computed under the exponentially tilted law ν, dν/dμ ∝ e^{ρ s}, where what
-matters is of order one; then E_μ[h(s)] = exp(L − ρ t) E_ν[h(s) e^{−ρ (s − t)}] for any t, with
-L = Σ_i ln E_μ[e^{ρ (n_i + B_i) Y_i}].
+The law of s is needed under the uniform law μ, far out in its tail. It is computed under the
+exponentially tilted law ν, dν/dμ ∝ e^{ρ s}; then E_μ[h(s)] = exp(L − ρ t) E_ν[h(s) e^{−ρ (s − t)}]
+for any t, with L = Σ_i ln E_μ[e^{ρ (n_i + B_i) Y_i}].
 
-Errors.  Everything added or multiplied is non-negative, so relative errors never grow by
-cancellation.  One step makes a new entry out of at most three old ones: one product each (one
-rounding, and a coefficient that carries at most `COEFFICIENT_ROUNDINGS` of them) and two sums.
-With u = 2^{-53}, k steps forward and back together, and a sum of N products of entries, are within
-a factor (1 ± u)^{k (COEFFICIENT_ROUNDINGS + 3) + N'}.  N' <= N for a library's dot product, whose
-order of adding is not known; with `careful` products are added in halves (numpy's pairwise sum:
-blocks of 128 in eight strands, then a binary tree), and N' <= 24 + log2 N.
-States of tiny mass are dropped; their mass is counted, and times the largest |h e^{−ρ(s−t)}| it
-bounds what is missing: of the whole, and of the part with an attribute changed, which may be far
-smaller than the whole.  States that cannot reach `floor` any more are left out without any loss
-when h vanishes below `floor`, and those above `ceiling` when h vanishes there.
+All terms are non-negative, so relative errors do not grow by cancellation: k steps forward and
+back, and a sum of N products of entries, are within (1 ± u)^{k (COEFFICIENT_ROUNDINGS + 3) + N'},
+N' <= N for a library's dot product, N' <= 24 + log2 N with `careful`, which adds products in halves
+(numpy's pairwise sum). States of tiny mass are dropped; their mass is counted, and times the
+largest |h e^{−ρ(s−t)}| it bounds their contribution. States that cannot reach `floor` any more, or
+are above `ceiling`, are left out without loss when h vanishes there.
 
 The error bounds are proved in docs/proofs/optimal.md, section 7.
 """
@@ -39,7 +32,7 @@ import numpy as np
 from deniable.laws.patterns import FloatArray, IntArray
 
 UNIT = 2.0**-53
-"""u, the unit roundoff of double precision: what one rounding changes at most, as a part."""
+"""u, the unit roundoff of double precision: relative error of one rounding."""
 
 COEFFICIENT_ROUNDINGS = 12
 """Roundings in the coefficients of `tilted_sum`: exp within 1 ulp (2 u), 1/a, 1 − r, 1 − θ, two
@@ -49,15 +42,15 @@ LARGEST_WEIGHT = 2**28
 """Of a sum, so that its products with a tilt of 24 bits are exact in 53."""
 
 DROP = 1e-31
-"""Mass under ν below which states are dropped at the ends of the window, unless told otherwise: of
-2^28 states all together 3e-23, far below one rounding."""
+"""Default mass under ν below which states are dropped at the ends of the window: of 2^28 states all
+together 3e-23, far below one rounding."""
 
 BLOCK = 512
-"""States whose products are added up at once for pairs, in an order that is not known: that rounds
-512 times at most, as the products of thirty-four attributes do."""
+"""States whose products are added up at once for pairs, in an unknown order, which rounds 512 times
+at most, as the products of thirty-four attributes do."""
 
 _KEPT = 1 << 20
-"""The most doubles of a forward pass that is kept at every step: 8 MB."""
+"""Limit in doubles of a forward pass that is held at every step: 8 MB."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ class TiltedSum:
     high: FloatArray  # the attribute counts, s += n_i + 1
     tilt: float  # ρ
     log_scale: float  # L
-    of_changed: bool = False  # whether the changed attributes count, not the kept ones
+    of_changed: bool = False  # whether s is a sum over changed attributes
 
     @property
     def n_attributes(self) -> int:
@@ -80,7 +73,7 @@ class TiltedSum:
 
     @property
     def reach(self) -> IntArray:
-        """The largest gain of s that steps i, i+1, … can still bring, (k + 1,)."""
+        """The largest gain of s from steps i, i+1, … together, (k + 1,)."""
         most = self.weights + (self.high > 0)
         return np.append(np.cumsum(most[::-1])[::-1], 0)
 
@@ -129,11 +122,10 @@ def changed_sum(
 ) -> TiltedSum:
     """Build the steps of s = Σ_{i changed} (n_i + B_i) under ν, dν/dμ ∝ e^{−ρ s}, for s <= ceiling.
 
-    In ascending order of n_i, which keeps the sums of the first attributes few. An attribute whose
-    change costs more than the ceiling has no step: under ν it is kept.
+    In ascending order of n_i, so that the first attributes have few sums. An attribute whose
+    change costs more than the ceiling has no step: under ν it is unchanged.
 
-    ``tilt``: ρ >= 0, in nats per unit of s. ``ceiling``: the largest sum that is asked for, at most
-    2^28.
+    ``tilt``: ρ >= 0, in nats per unit of s. ``ceiling``: the largest sum needed, at most 2^28.
     """
     if tilt != float(np.float32(tilt)) or ceiling > LARGEST_WEIGHT:
         raise ValueError("the tilt must have 24 bits and the ceiling be at most 2^28")
@@ -153,7 +145,7 @@ def changed_sum(
 def saddle_tilt(uniform_keep: FloatArray, weights: FloatArray, mean: float) -> float:
     """Return ρ >= 0 with E_ν[s] = mean (the saddle point), by safeguarded Newton steps.
 
-    `weights` are the real weights n_i + θ_i; the dither's own noise is left out: any tilt is valid.
+    `weights` are the real weights n_i + θ_i; the dither's noise is ignored: any tilt is valid.
     """
     live = weights > 0
     real, odds = weights[live], np.log(uniform_keep[live]) - np.log1p(-uniform_keep[live])
@@ -190,8 +182,8 @@ class _Window:
 
 
 class SumLaw:
-    """The forward pass under ν, kept at every step, of many states at every √k-th, ready for
-    adjoint passes."""
+    """The forward pass under ν, held at every step, or at every √k-th if it is large, for adjoint
+    passes."""
 
     def __init__(
         self,
@@ -202,8 +194,8 @@ class SumLaw:
         careful: bool = False,
         drop: float = DROP,
     ) -> None:
-        """Run the forward pass; functions h asked for must vanish outside `floor` … `ceiling`, and
-        states of mass up to `drop` may be left out."""
+        """Run the forward pass; functions h must vanish outside `floor` … `ceiling`, and states of
+        mass up to `drop` may be left out."""
         self.steps, self.drop = steps, drop
         self._careful = careful
         self._end = sys.maxsize if ceiling is None else ceiling + 1
@@ -240,13 +232,12 @@ class SumLaw:
         return relative_error(self.steps.n_attributes, self._widest)
 
     def pair_error(self) -> float:
-        """Return how far `pair_expectations` may be off for factors of at most 1, as a part of
-        E_ν[|h|] (dropped mass apart).
+        """Return the error of `pair_expectations` for factors of at most 1, as a part of E_ν[|h|]
+        (dropped mass apart).
 
-        Every entry is a sum over paths of products that carry the roundings of `error`, and at most
-        four more in either step with a factor: the factor's own, a product and a sum. The states'
-        products are added in blocks, and then the blocks. Signs differ, so that what this moves is
-        bounded by the sum of magnitudes.
+        Every entry is a sum over paths of products with the roundings of `error`, and at most four
+        more in either step with a factor. The states' products are added in blocks, and then the
+        blocks. Signs differ, so the sum of magnitudes bounds the error.
         """
         if not self._careful:
             return math.inf
@@ -266,7 +257,7 @@ class SumLaw:
         return np.asarray(np.sum(blocks, axis=0))
 
     def expectations(self, values: FloatArray) -> SumExpectations:
-        """Return the expectations of functions of s, also split by each attribute's fate."""
+        """Return the expectations of functions of s, and their parts by each attribute's fate."""
         k = self.steps.n_attributes
         back, back_low = np.atleast_2d(values), self._final.low
         m = len(back)
@@ -288,8 +279,8 @@ class SumLaw:
     ) -> FloatArray:
         """Return M_ij = E_ν[h(s) c_i c_j], c_i = if_kept_i or if_changed_i, (k, k); M_ii squares.
 
-        One backward pass that carries a row for every attribute already met: O(k² n).  The factors
-        may be negative; entries are then differences (`pair_error`).
+        One backward pass with a row for every attribute already met: O(k² n). With negative factors
+        entries are differences (`pair_error`).
         """
         k = self.steps.n_attributes
         if self.steps.of_changed:
@@ -322,7 +313,7 @@ class SumLaw:
     def product_expectation(
         self, values: FloatArray, factors: dict[int, tuple[float, float]]
     ) -> float:
-        """Return E_ν[h(s) ∏_{i in factors} (factor of i when kept, when changed)]."""
+        """Return E_ν[h(s) ∏_{i in factors} (factor of i when unchanged, when changed)]."""
         back, back_low = np.atleast_2d(values), self._final.low
         for i, window in self._backwards():
             stay, up = self._split(i, window, back, back_low)
@@ -344,7 +335,7 @@ class SumLaw:
                 yield i, windows.pop()
 
     def _step(self, i: int, window: _Window) -> tuple[_Window, float]:
-        """Add attribute i to s; leave out states that cannot end in range or weigh nothing."""
+        """Add attribute i to s; leave out states that cannot end in range or have no mass."""
         steps = self.steps
         n, size = int(steps.weights[i]), len(window.mass)
         stay, low, high = float(steps.stay[i]), float(steps.low[i]), float(steps.high[i])
@@ -388,7 +379,7 @@ def _add_shifted(mass: FloatArray, first: int, window: _Window, shift: int, fact
 
 
 def _shifted(back: FloatArray, back_low: int, start: int, size: int) -> FloatArray:
-    """Return back at states start … start + size − 1; states that were left out give zero."""
+    """Return back at states start … start + size − 1; states that were left out are zero."""
     begin, end = start - back_low, start - back_low + size
     if begin >= 0 and end <= back.shape[1]:
         return back[:, begin:end]

@@ -1,15 +1,14 @@
-"""What every law of votes answers, and what it promises *as drawn*.
+"""Laws of votes: their interface, and their levels *as drawn*.
 
-A law of votes reweights a uniform record by which attributes it keeps, f(S), and then lets every
-attribute answer once more on its own: its output is replaced by a uniform category with probability
-1 − retention_i. It says what the ideal law does, each number with its error bound; what follows for
-the law as drawn is worked out here, once for all of them, every rounding the safe way.
+A law of votes reweights a uniform record by its unchanged attributes, f(S), and then randomizes
+every attribute once more on its own: its output is replaced by a uniform category with probability
+1 − retention_i. A subclass gives the ideal law, each number with its error bound; the levels of the
+law as drawn are computed here, with every rounding the safe way.
 
-As drawn, the probability of every pattern is within e^{±δ} of the ideal law's up to one constant
-that normalises; δ is `path_slack` and what the law's own density is off by (`density_slack`). The
-logarithm of a quotient of two sums of such probabilities therefore moves by 2 δ at most, and every
-level here is one: of two patterns, of p_i and 1 − p_i, of two values of a projected law. An own
-response is drawn exactly, with probabilities that are doubles, and only averages.
+As drawn, the probability of every pattern is within e^{±δ} of the ideal law's up to one normalizing
+constant; δ is `path_slack` plus the error of the law's own density (`density_slack`). Every level
+is the logarithm of a quotient of two sums of such probabilities, and so changes by 2 δ at most. An
+own response is drawn exactly, with probabilities that are doubles, and only averages.
 
 The proofs are in docs/proofs/optimal.md, Theorem 10, and docs/proofs/clipped.md, section 7.
 """
@@ -29,40 +28,40 @@ from deniable.laws.votes.sampling import path_slack
 from deniable.laws.votes.sums import UNIT
 
 LARGEST_HEIGHT = 640.0
-"""The largest level in nats of a law of votes before its own responses. Up to it e^{±E}, and what
-accounts and samplers multiply these with, are normal double-precision numbers (docs/proofs/
-optimal.md, section 6); beyond, stated levels would fall below the true ones. A level of 640 nats
-protects nothing; a larger one is a slip."""
+"""The largest level in nats of a law of votes before its own responses. Up to it e^{±E} and their
+products in accounts and samplers are normal double-precision numbers (docs/proofs/optimal.md,
+section 6); beyond, stated levels would fall below the true ones. A level of 640 nats protects no
+value; a larger one is an error of input."""
 
 LEAST_NORMAL = 2.0**-1022
-"""Smaller numbers have fewer digits, and products with them lose what error bounds count on."""
+"""Smaller numbers have fewer digits than the error bounds assume."""
 
 PAIR_BY_PAIR = 64
 """Attributes up to which all pairs are summed state by state, measured 3 to 20 times as fast at 24
 and 60; beyond, by `frequencies`, which are six times as fast at 200."""
 
 AT_A_TIME = 10
-"""Attributes of which all patterns are looked at, for what somebody learns who knows the rest."""
+"""Attributes whose patterns are all evaluated, for levels given the rest."""
 
 MOST_LOOKED_AT = 128
 """Attributes up to which it is looked how near to the bound on that level some output comes: up to
 0.4 s where it was measured."""
 
 MAX_ALL_PAIRS = 1000
-"""Attributes up to which every pair is looked at: half a million of them."""
+"""Attributes up to which every pair is evaluated: half a million pairs."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Keep and change probabilities after everything, with one relative error bound for all.
+    """Keep and change probabilities after retention, with one relative error bound for all.
 
     Attributes:
         keep, change: p_i and 1 − p_i, each without cancellation, shape (k,).
-        gain: p_i − 1/a_i from what the votes add to the uniform law, shape (k,).
+        gain: the votes' contribution to p_i − 1/a_i, shape (k,).
         log_normalizer: ln E_μ[f], μ the uniform law.
         relative_error: of `keep` and `change`.
         odds_error: of `keep`/`change`, but for `factor_error`; None for twice `relative_error`.
-        factor_error: of a factor that all which the votes add has in common. It moves a level of ε
+        factor_error: of a common factor of all the votes' contributions. It changes a level of ε
             nats by at most 1 − e^{−ε} times as much.
     """
 
@@ -84,7 +83,7 @@ class Moments:
         return np.asarray(level)
 
     def levels_error(self, levels: FloatArray) -> FloatArray:
-        """Return how far `levels` may be off, their own logarithms apart, shape (k,), nats."""
+        """Return the error of `levels`, their own logarithms apart, shape (k,), nats."""
         odds = 2.0 * self.relative_error if self.odds_error is None else self.odds_error
         return np.asarray(1.01 * (odds + np.clip(levels, 0.0, 1.0) * self.factor_error))
 
@@ -96,7 +95,7 @@ class Account:
     Attributes:
         epsilon: the record's level, rounded up.
         attribute_epsilon: ε_i, rounded up, shape (k,).
-        attribute_epsilon_floor: ε_i, rounded down: what is certainly delivered, shape (k,).
+        attribute_epsilon_floor: ε_i, rounded down, shape (k,).
         epsilon_given_rest: level against full knowledge of the rest, rounded up, shape (k,).
     """
 
@@ -107,7 +106,7 @@ class Account:
 
 
 class VoteLaw(BoundedLaw):
-    """A uniform record, reweighted by which attributes it keeps. Frozen; equal if all its numbers
+    """A uniform record, reweighted by its unchanged attributes. Frozen; equal if all its numbers
     are equal.
 
     A subclass is a frozen dataclass (``eq=False``) with the fields `n_categories`, shape (k,), and
@@ -131,22 +130,22 @@ class VoteLaw(BoundedLaw):
 
     @property
     def density_slack(self) -> float:
-        """How far ln f may be off before drawing starts, up to a constant."""
+        """Error bound of ln f before drawing, up to a constant."""
         return 0.0
 
     @property
     @abstractmethod
     def attribute_weights(self) -> FloatArray:
-        """What every attribute weighs in the votes, on any one scale, shape (k,)."""
+        """Weight of every attribute in the votes, on any one scale, shape (k,)."""
 
     @abstractmethod
     def at_height(self, height: float) -> Self:
-        """Return the law with another `ideal_epsilon`, its votes and their proportions kept."""
+        """Return the law with another `ideal_epsilon` and the same proportions of its votes."""
 
     def with_retention(self, retention: FloatArray) -> Self:
-        """Return the law with other own responses, its votes as they are."""
+        """Return the law with other own responses and the same votes."""
         other = replace(self, retention=retention)
-        # What a law has found of its votes knows nothing of its own responses.
+        # Cached properties of the votes do not depend on the own responses.
         kept = {name: self.__dict__[name] for name in self.of_votes if name in self.__dict__}
         other.__dict__.update(kept)
         return other
@@ -166,7 +165,7 @@ class VoteLaw(BoundedLaw):
 
     @abstractmethod
     def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
-        """Return φ({i, j}) for all pairs, (k, k), NaN on the diagonal, and how far any may be off,
+        """Return φ({i, j}) for all pairs, (k, k), NaN on the diagonal, and the error of each,
         drawing apart."""
 
     @property
@@ -208,12 +207,12 @@ class VoteLaw(BoundedLaw):
 
     @property
     def drawing_slack(self) -> float:
-        """How far the logarithm of a ratio of pattern probabilities moves by drawing, nats."""
+        """Error of the logarithm of a ratio of pattern probabilities by drawing, nats."""
         return 2.0 * (path_slack(self.n_attributes, self.ideal_epsilon) + self.density_slack)
 
     @cached_property
     def account(self) -> Account:
-        """What the law promises as drawn."""
+        """The law's levels as drawn."""
         above, below = self.attribute_bounds()
         epsilon = self._record_level
         given = self.given_rest() * (1 + 32 * UNIT) + self.drawing_slack
@@ -230,8 +229,8 @@ class VoteLaw(BoundedLaw):
         return level + wrong, np.maximum(level - wrong, 0.0)
 
     def extremes_stay(self) -> bool:
-        """Whether own responses are sure to leave the record's level as it is: a quick test, which
-        may say no where they do."""
+        """Whether own responses certainly do not change the record's level: a quick sufficient
+        test."""
         return False
 
     @cached_property
@@ -284,15 +283,15 @@ class VoteLaw(BoundedLaw):
 
     @abstractmethod
     def output_densities(self, subset: Sequence[int]) -> FloatArray:
-        """Return the densities, up to a factor, of outputs that keep or change the attributes of a
-        subset, and do one thing with the others, shape (2,)·m; index 0 is kept."""
+        """Return the densities, up to a factor, of outputs by the attributes of a subset, the
+        others fixed, shape (2,)·m; index 0 is unchanged."""
 
     def least_pair_ratio(self) -> float:
         """Return min over pairs of φ_ij/(φ_i φ_j), which own responses do not change; 1 if k = 1.
 
         0 means that a table of two attributes cannot be estimated. All pairs up to `MAX_ALL_PAIRS`
-        attributes, of the law as drawn, rounded down by what they may be off; beyond, those among
-        the attributes of the smallest, middle and largest weights: there the ratio is a smooth
+        attributes, of the law as drawn, rounded down by their error; beyond, those among the
+        attributes of the smallest, middle and largest weights: there the ratio is a smooth
         function of the two weights.
         """
         k = self.n_attributes
@@ -311,13 +310,13 @@ class VoteLaw(BoundedLaw):
 
     def keeps_pair_floor(self, floor: float) -> bool:
         # φ_ij = E[(1 − D_i)(1 − D_j)] with D ≥ 0, so that φ_ij ≥ φ_i + φ_j − 1: attributes that are
-        # hardly ever changed keep a floor without a look at their pairs.
+        # hardly ever changed keep a floor without a test of their pairs.
         if self.n_attributes > 1:
             wrong = 2.0 * (self.moments().relative_error + self.drawing_slack)
             low, high = np.sort(self.attenuations())[:2].tolist()
             if low + high - 1.0 - wrong >= max(floor, 0.0) * (low + wrong) * (high + wrong):
                 return True
-            # Of many attributes three pairs are looked at first, in a thirtieth of the time of all.
+            # Of many attributes three pairs are tested first, in a thirtieth of the time of all.
             single, order = self.attenuations(), np.argsort(self.attribute_weights).tolist()
             for at in (0, len(order) // 2 - 1, -2) if len(order) > PAIR_BY_PAIR else ():
                 i, j = order[at], order[at + 1]
@@ -331,7 +330,7 @@ class VoteLaw(BoundedLaw):
         return self._ratio_floors(*self.bounded_pair_attenuations())
 
     def _ratio_floors(self, pairs: FloatArray, wrong: float) -> FloatArray:
-        """Return those of pairs, (k, k), of which none is off by more, drawing apart."""
+        """Return the ratios of pairs, (k, k), rounded down by a common error, drawing apart."""
         single = self.attenuations()
         # Drawing moves every probability by a factor; |h_i h_j| ≤ 1 and |h_i| ≤ 1. A φ_i is a
         # difference of probabilities, each with the relative error of all moments.
@@ -346,7 +345,7 @@ def after_response(
     """Return levels against full knowledge after every attribute's own response, (k,), nats.
 
     With retention λ a ratio R becomes (λR + (1−λ)m)/(λ + (1−λ)m), m = rR + 1 − r; divided by R
-    everywhere so that nothing overflows. A level over 700 counts as 700 in it: its e^{−level} would
+    everywhere to avoid overflow. A level over 700 counts as 700 in it: its e^{−level} would
     underflow; hence the minimum.
     """
     fall = np.exp(-np.minimum(level, 700.0))

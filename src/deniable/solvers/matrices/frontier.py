@@ -138,7 +138,7 @@ def solve(limits: Limits, near: FrontierPoint | None = None) -> FrontierPoint:
 
 
 def _in_groups(limits: Limits, groups: Groups, near: FrontierPoint | None) -> FrontierPoint | None:
-    """Return the solution with equal shares in each group; None if there is none."""
+    """Return the solution with equal shares in each group, or None."""
     sizes = np.bincount(groups)
     kinds = row_kinds(limits, sizes)
     same = alike(limits, groups)

@@ -70,7 +70,7 @@ def simulated_mse(
     """MSE of the iterative estimate over data sets of records drawn from the prior.
 
     ``matrix``: M, shape (m, n). ``prior``: the true distribution, shape (n,). ``n_simulations``:
-    how many data sets, at least 2.
+    number of data sets, at least 2.
 
     Source: Huang and Du, section VI.E.
     """

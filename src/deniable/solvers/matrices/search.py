@@ -346,7 +346,7 @@ def outer_hypervolume(
     """
     _check(reference)
     if not len(levels) or levels[0] != 0.0 or (np.diff(levels) <= 0).any():
-        raise InputError("levels: they must rise strictly, and begin with 0")
+        raise InputError("levels: they must rise strictly, from 0")
     widths = np.diff(np.minimum(levels, most_privacy), append=most_privacy)
     return float(widths @ np.maximum(np.log(reference / bounds), 0.0))
 

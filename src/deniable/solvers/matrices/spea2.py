@@ -50,8 +50,9 @@ def scaled(privacy: FloatArray, error: FloatArray) -> FloatArray:
 def fitness(privacy: FloatArray, error: FloatArray, neighbour: int = 1) -> FloatArray:
     """Raw fitness plus density, shape (m,); lower is better, and below 1 if not dominated.
 
-    The strength S of a point is how many it dominates; its raw fitness is the sum of the strengths
-    of those that dominate it; its density is 1/(σ + 2), σ the distance to the k-th nearest point.
+    The strength S of a point is the number that it dominates; its raw fitness is the sum of the
+    strengths of those that dominate it; its density is 1/(σ + 2), σ the distance to the k-th
+    nearest point.
 
     ``privacy``: shape (m,). ``error``: shape (m,).
 

@@ -143,8 +143,8 @@ def _starts(limits: Limits, generator: np.random.Generator, n_starts: int) -> Fl
 def _kept_fraction(
     matrices: FloatArray, limits: Limits, inside: FloatArray | float | None = None
 ) -> FloatArray:
-    """By how much each matrix can be mixed into one that keeps the limits, `inside` or the uniform
-    answer, so that the mixture keeps them too; the largest fractions, shape (b, 1, 1)."""
+    """Return the largest fraction of each matrix in a mixture within the limits with `inside` or a
+    uniform answer, shape (b, 1, 1)."""
     if inside is None:
         inside = 1.0 / matrices.shape[1]
     high = np.ones((len(matrices), 1, 1))

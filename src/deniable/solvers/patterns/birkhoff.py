@@ -17,9 +17,9 @@ class Decomposition:
     """A mixture of permutations, in integers.
 
     Attributes:
-        total: what the weights add up to, and every row and column of the matrix.
+        total: sum of the weights, and of every row and column of the matrix.
         weights: of the permutations, above 0; shape (J,).
-        permutations: ``permutations[j][x]`` is what the j-th answers to input x; shape (J, r). The
+        permutations: ``permutations[j][x]`` is the j-th answer to input x; shape (J, r). The
             identity, if it occurs, comes first, and only once.
     """
 
@@ -44,13 +44,8 @@ class Decomposition:
 
 
 def decompose(weights: Sequence[Sequence[int]]) -> Decomposition:
-    """Write a bistochastic matrix as a mixture of permutations, the identity as heavy as can be.
-
-    No decomposition has the identity at more than min_i W_ii, and Corollary 1 says that this much
-    can be split off: what is left has equal row and column sums again, so its support holds a
-    permutation (Hall), and taking out as much of it as there is makes an entry vanish. Every such
-    step goes to a smaller face of the polytope, and the first remainder lies on one of dimension at
-    most (r − 1)² − 1: at most (r − 1)² + 1 permutations in all.
+    """Write a bistochastic matrix as a mixture of permutations with the largest weight of the
+    identity, min_i W_ii, and at most (r − 1)² + 1 permutations in all.
 
     ``weights``: integers not below 0, ``weights[y][x]`` for output y and input x, all rows and
     columns with the same sum; shape (r, r).
@@ -70,12 +65,12 @@ def decompose(weights: Sequence[Sequence[int]]) -> Decomposition:
     if min(map(min, left)) < 0:
         raise InputError("a mixture of permutations has no negative entries")
     total = sum(left[0])
-    for what, lines in (("row", left), ("column", list(zip(*left, strict=True)))):
+    for name, lines in (("row", left), ("column", list(zip(*left, strict=True)))):
         for place, line in enumerate(lines, start=1):
             if sum(line) != total:
                 raise InputError(
-                    f"{what} {place} of the matrix does not add up to what row 1 adds up to; make "
-                    "it bistochastic in integers first"
+                    f"{name} {place} and row 1 of the matrix have different sums; make it "
+                    "bistochastic in integers first"
                 )
     if total == 0:
         raise InputError("a matrix of zeros is no mixture of permutations")
@@ -95,17 +90,17 @@ def decompose(weights: Sequence[Sequence[int]]) -> Decomposition:
 
 
 def _repair(answers: list[int], left: list[list[int]]) -> None:
-    """Turn a permutation into one within the support of ``left``, keeping what still fits."""
+    """Turn a permutation into one within the support of ``left``, changing as little as needed."""
     n = len(answers)
-    asked_by = [-1] * n
-    homeless = []
+    input_of = [-1] * n
+    unassigned = []
     for x, y in enumerate(answers):
         if left[y][x]:
-            asked_by[y] = x
+            input_of[y] = x
         else:
-            homeless.append(x)
-    for x in homeless:
-        _augment(x, answers, asked_by, left)
+            unassigned.append(x)
+    for x in unassigned:
+        _augment(x, answers, input_of, left)
 
 
 def _augment(start: int, answers: list[int], asked_by: list[int], left: list[list[int]]) -> None:

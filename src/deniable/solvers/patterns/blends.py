@@ -1,15 +1,15 @@
 """Several votes at once, for more attributes than can be enumerated.
 
 Where many patterns lie on the optimum's threshold, a single vote, however soft, is up to several
-nats off. Column generation as in `columns`, on votes with whole costs (`complement`): the master
-mixes them, the dynamic program prices them, exactly, and bounds ε by the same whole numbers. It
-starts from the λ of `votes_dual`; from λ = ε a hundred attributes take hundreds of columns to get
-anywhere.
+nats off. Column generation as in `columns`, on votes with whole costs
+(`deniable.proofs.complement`): the master mixes them, the dynamic program prices them exactly and
+bounds ε by the same whole numbers. It starts from the λ of `votes_dual`; from λ = ε a hundred
+attributes need hundreds of columns.
 
-A cost rounds up or down by a fraction that differs from column to column: a small level's cost that
-rounded to 0 in all of them would leave the master infeasible for ever. On a grid of `GRIDS[0]`
-units of θ a pattern on the threshold is rounded by up to a unit, which costs about a part in as
-many of the mass there; what the first grid leaves the second takes up, all columns kept.
+A cost rounds up or down by a fraction that differs from column to column: a small level's cost
+rounded to 0 in all of them would make the master infeasible. On a grid of `GRIDS[0]` units of θ a
+pattern on the threshold is rounded by up to a unit, which costs that part of the mass there; the
+second grid removes most of this error, with all columns retained.
 
 The proofs are in docs/proofs/optimal.md, section 5.
 """
@@ -41,20 +41,20 @@ MOST_OF_FEW_PATTERNS = 128
 soft vote meets them."""
 
 GRIDS = (4000.0, 20_000.0)
-"""Units of θ, less what attributes that win alone have too much, tried in turn."""
+"""Units of θ, less the excess of attributes that win alone, tried in turn."""
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def mixed_first(problem: Problem) -> bool:
-    """Return whether votes are mixed before one is followed by Newton steps."""
+    """Whether to mix votes before following one by Newton steps."""
     k, level = problem.n_attributes, problem.attribute_epsilon
     few = bool(np.median(level) >= level @ problem.change_probability)
     return k <= (MOST_OF_FEW_PATTERNS if few else MIXED_FIRST)
 
 
 class NoBlendError(SolverError):
-    """No mixture of the votes that were found meets the levels."""
+    """No mixture of the votes found meets the levels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class _Votes(Columns):
         return bound, whole, self.columns[-1]
 
     def _delivered(self, part: GatedSum) -> FloatArray:
-        """Return v/d times e^unit of a vote of that height, as its law is evaluated."""
+        """Return v/d times e^unit of a vote of that height, by its law's moments."""
         problem = self.problem
         # g − 1 = (e^E − 1) x with e^E − 1 = e^unit.
         value = (
@@ -129,11 +129,11 @@ class _Votes(Columns):
         return np.asarray(value * math.exp(part.tilted[3]) / problem.keep_excess)
 
     def blend(self) -> VoteBlend:
-        """Return the mixture of votes with the master's weights, every level met as evaluated."""
+        """Return the mixture of votes with the master's weights; every level met by its moments."""
         k = self.problem.n_attributes
         # Parts of 1e-12 matter: a vote on one attribute alone can meet its level of 0.001 with it.
         used = np.flatnonzero(self.mixture > 1e-16 * float(self.mixture.sum()))
-        # At 19 nats the two ways to a column differ by more than a level may.
+        # At 19 nats the two computations of a column differ by more than a level's tolerance.
         columns = np.array([self._delivered(self._parts[c]) for c in used]).T
         least = float((columns @ self.mixture[used]).min())
         if not least > 0.0:  # at hundreds of nats
@@ -145,15 +145,14 @@ class _Votes(Columns):
 
 
 def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
-    """Return the blend with the levels that it nearly meets met to the last digits.
+    """Return the blend with its nearly met levels met to the last digits.
 
-    By Newton steps in the logarithms of its parts' shares and in its height, on the levels as the
-    law is evaluated: beside 20 nats, columns right to ten digits leave more than a level may be
-    off.
+    By Newton steps in the logarithms of its parts' shares and in its height, on the law's own
+    moments: at 20 nats, columns right to ten digits leave an error above a level's tolerance.
     """
     keep, change = problem.uniform_keep, 1.0 - problem.uniform_keep
     miss = law.moments().levels(problem.counts) - problem.attribute_epsilon
-    rows = np.abs(miss) < 1e-6  # what is more above its level is left to own responses
+    rows = np.abs(miss) < 1e-6  # larger excesses are left to own responses
     if not rows.any():
         return law
     for _ in range(4):
@@ -162,12 +161,12 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
         shares = law.alpha * np.exp(logs)
         kept = np.array([part.keep for part in parts]).T / whole.keep[:, None]
         changed = np.array([part.change for part in parts]).T / whole.change[:, None]
-        # What the uniform law has is all that does not grow with e^E − 1.
+        # The uniform law's contribution is the part that does not grow with e^E − 1.
         height = math.exp(-whole.log_normalizer) * (change / whole.change - keep / whole.keep)
         slopes = np.column_stack([shares * (kept - changed), height])[rows]
         move = np.linalg.lstsq(slopes, -miss[rows], rcond=1e-13)[0]
         if not np.abs(move).max() < 1.0:
-            break  # from so far steps do not settle
+            break  # steps this large do not converge
         alpha = law.alpha * np.exp(move[:-1])
         trial = replace(
             law.at_height(law.height - move[-1] * math.expm1(-law.height)),
@@ -176,7 +175,7 @@ def _settled(problem: Problem, law: VoteBlend) -> VoteBlend:
         missed = trial.moments().levels(problem.counts) - problem.attribute_epsilon
         if not np.abs(missed[rows]).max() < np.abs(miss[rows]).max():
             break
-        # What is too much is brought down by own responses; what lacks, but for 1e-10 nats, is not.
+        # An excess is brought down by own responses; a shortfall above 1e-10 nats is not allowed.
         if (-missed[rows]).max() > max((-miss[rows]).max(), 1e-10):
             break
         law, miss = trial, missed

@@ -23,9 +23,8 @@ class TwoAttributeSolution:
     """The optimal law of two attributes, up to normalisation.
 
     Attributes:
-        pattern_density: x_S = X_S/X_{all}, shape (2, 2), index 0 = kept, 1 = changed; [1, 1] is 1.
-        pattern_excess: x_S − 1 to full relative accuracy, which `pattern_density` cannot hold for
-            small levels; shape (2, 2).
+        pattern_density: x_S = X_S/X_{all}, shape (2, 2), index 0 unchanged, 1 changed; [1, 1] is 1.
+        pattern_excess: x_S − 1 to full relative accuracy, also for small levels; shape (2, 2).
         case: the paper's case.
         epsilon: privacy level of the record, ln x_∅, in nats.
     """
@@ -73,7 +72,7 @@ def scaled_excess(m: float, n: float, c: float, b: float) -> tuple[float, float,
     that D never vanishes. The condition between III and IV in the paper,
     (n−m)e^{ε₁+ε₂} − m(n−1)e^{ε₁} + (m−1)n e^{ε₂} ≥ 0, is (n−m)bc − n(m−1)c + m(n−1)b ≥ 0, which
     is x_0 ≥ x_2 for the formula (III). Where I meets III, e^{ε₁+ε₂} = (m−1)(n−1), both have the
-    same x_0: a decision that rounding turns there costs nothing.
+    same x_0: a decision reversed by rounding there costs no accuracy.
     """
     if (1.0 + c) * (1.0 + b) >= (m - 1.0) * (n - 1.0):
         if c / m >= b / n:

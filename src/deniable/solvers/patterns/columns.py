@@ -1,17 +1,14 @@
-"""Column generation: the best mixture of votes, found by asking for the votes that it lacks.
+"""Column generation: the best mixture of votes.
 
 The optimum is of the form f ∝ 1 + Σ_c w_c 1[D_c] with votes D_c (docs/proofs/optimal.md). The
 master program minimises Σ w_c subject to Σ w_c v(D_c)_i ≥ d_i, w ≥ 0, where
-v(D)_i = E_μ[Y_i − p_i; D] is what a vote delivers to attribute i. Rows are ≥ d, not = d: their
-multipliers are then ≥ 0, which loses nothing (Theorem 3), and what a level is exceeded by is
-brought down afterwards. The best vote at multipliers λ is {Σ λ_i (Y_i − p_i) > 0}, and any λ ≥ 0
-proves a lower bound.
+v(D)_i = E_μ[Y_i − p_i; D] is a vote's contribution to attribute i. Rows are ≥ d, so that their
+multipliers are ≥ 0, without loss (Theorem 3); excesses are brought down afterwards. The best vote
+at multipliers λ is {Σ λ_i (Y_i − p_i) > 0}, and any λ ≥ 0 proves a lower bound.
 
-Prices are taken at λ_best + s (λ_master − λ_best), λ_best the multipliers of the best lower bound
-so far ("in-out" separation): with s = 1 the multipliers swing and 16 attributes take 550 columns,
-with s = 0.2 it takes 100 to 120.
-
-`solve_columns` sums over all patterns, `blends` over costs.
+Votes are priced at λ_best + s (λ_master − λ_best), λ_best the multipliers of the best lower bound
+so far ("in-out" separation): with s = 1 the multipliers oscillate and 16 attributes take 550
+columns, with s = 0.2 100 to 120.
 """
 
 import math
@@ -29,10 +26,10 @@ from deniable.solvers.patterns.orbits import Orbits
 from deniable.solvers.patterns.restricted import allowed, bring_down, keep_masses, met
 
 INSIDE = 0.2
-"""s, how far from the best multipliers towards the master's to price first."""
+"""s, the first step from the best multipliers towards the master's."""
 
 PATIENCE = 20
-"""So many votes, and one more per two attributes, may pass without the gap falling by a tenth."""
+"""Number of votes, plus one per two attributes, within which the gap must fall by a tenth."""
 
 _ONE = np.ones(1)
 
@@ -53,8 +50,8 @@ class Master:
         none = np.array([], dtype=np.int32)
         for unit in units.tolist():
             self._highs.addRow(1.0 / unit, highspy.kHighsInf, 0, none, np.array([]))
-        # Artificial columns, feasible from the start, at a price far above what Σ w of an optimum
-        # can be: at most about e^5 units of a lower bound.
+        # Artificial columns, feasible from the start, at a price far above any optimum's Σ w, which
+        # is at most about e^5 units of a lower bound.
         for i in range(n_rows):
             self._highs.addCol(1e5, 0.0, highspy.kHighsInf, 1, self._rows[i : i + 1], _ONE)
         self._scales: list[float] = []
@@ -74,8 +71,8 @@ class Master:
         While artificial columns are in use the weights are not feasible, and infinite here.
         """
         status = highs.optimize(self._highs)
-        # Category counts from 2 to 10,000 beside levels from 0.001 to 12 (3 in 1,000 such designs)
-        # leave the warm basis singular to working precision: start afresh, with wider tolerances.
+        # Category counts from 2 to 10,000 with levels from 0.001 to 12 (3 in 1,000 such designs)
+        # leave the warm basis singular to working precision: restart, with wider tolerances.
         for tolerance in (1e-10, 1e-9, 1e-8, 1e-7):
             if status == highspy.HighsModelStatus.kOptimal:
                 break
@@ -98,7 +95,7 @@ class Columns(ABC):
     """The votes priced so far, and the master program that mixes them.
 
     ``gain``: d, shape (k,). ``unit``: a lower bound on ε in nats: w is measured in e^unit, which
-    makes Σ w about one. ``weights``: λ ≥ 0, shape (k,), which that bound is of, or to start from.
+    makes Σ w about one. ``weights``: λ ≥ 0, shape (k,), of that bound, or to start from.
     """
 
     def __init__(self, gain: FloatArray, unit: float, weights: FloatArray) -> None:
@@ -108,11 +105,11 @@ class Columns(ABC):
         self.columns: list[FloatArray] = []
         self.mixture = np.zeros(0)
         column = self.price(self.center)[2]
-        # A row is in units of what is due or, if that is more, of what the first vote delivers.
+        # A row is in units of its demand or, if that is more, of the first vote's contribution.
         self.units = np.maximum(np.abs(column), 1.0)
         self.master = Master(self.units)
         self.master.add(column)
-        # "i kept" meets the level of i, and bounds the multipliers by what it can do alone.
+        # "i unchanged" meets the level of i, and bounds the multipliers by its own price.
         for alone in np.eye(len(gain)):
             self.add(alone)
 
@@ -122,7 +119,7 @@ class Columns(ABC):
         bound in nats, the λ that prove it, and the column."""
 
     def add(self, direction: FloatArray) -> tuple[bool, FloatArray]:
-        """Price a vote and give it to the master; return whether it proves more, and its column."""
+        """Price a vote and add it to the master; return whether it proves more, and its column."""
         bound, weights, column = self.price(direction)
         self.master.add(column)
         more = bound > self.lower
@@ -213,7 +210,7 @@ class _Patterns(Columns):
 def solve_columns(grouped: Orbits, guess: float) -> ColumnSolution:
     """Find the law of smallest ε at these levels, without caps or floor.
 
-    What is achieved is never above a level and within 1e-13 nats below it. The bounds end within
+    Results are never above a level and within 1e-13 nats below it. The bounds end within
     1e-10 nats: a wider gap saves next to no time.
 
     ``grouped``: the levels, all above 0, by orbit. ``guess``: a lower bound on ε, in nats.
@@ -223,9 +220,9 @@ def solve_columns(grouped: Orbits, guess: float) -> ColumnSolution:
     if math.isinf(votes.upper):
         raise SolverError("column generation: no feasible mixture was found at these levels")
     free = np.full(len(grouped.size), np.inf)
-    excess = allowed(grouped, free, votes.excess())  # which only roundings keep from falling
+    excess = allowed(grouped, free, votes.excess())  # monotone but for rounding
     kept, changed = keep_masses(grouped, excess)
-    # Σ μ drift g is d and what is too much; what is too little is made up for by a larger g.
+    # Σ μ drift g is d plus the excess; a shortfall is compensated by a larger g.
     short = float(((changed - kept) / grouped.groups.keep_excess).max())
     excess = bring_down(grouped, excess * (1.0 + max(short, 0.0) * (1.0 + 1e-6)))
     if not met(grouped, excess):

@@ -1,28 +1,21 @@
-"""Forms: which questions to ask whom, if it is published which questions a person was asked.
+"""Published forms of record level ε with the least variance of shares and pairs.
 
-A form asks some attributes J and answers by a pattern law on them; people get form c with
-probability w_c, whatever their record, and the release says who got which. Of the interaction T a
-person tells I_T = Σ_c w_c φ_c(T)², and the variance of an unbiased cell at the uniform truth is a
-sum of κ_T/I_T over a person's worth of rows. Wanted are forms of record level ε and their shares
-that minimise F = Σ_T κ_T/I_T over single attributes and pairs. F is convex in w; the columns, one
-for each form, are found one by one.
+A form includes some attributes J and answers by a pattern law on them; rows have form c with
+probability w_c. Over forms and shares the search minimises F = Σ_T κ_T/I_T, I_T = Σ_c w_c φ_c(T)²,
+over single attributes and pairs T. F is convex in w; the columns, one for each form, are generated.
 
 *Shares.* w_c ← w_c (∂_c/F)^½…⁰·⁹ with ∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F.
 
-*Pricing.* For prices C_T = κ_T/I_T² the best form is a vote: its density against the uniform law is
-proportional to 1 + (e^ε − 1) 1_D for a set D of patterns, and
+*Pricing.* For prices C_T = κ_T/I_T² the best form is a vote on a set D of patterns, found by the
+ascent D ← {S : Σ_T C_T w̄_T z_T(S)/t_T > Σ_T C_T w̄_T²/t_T}, w̄_T = E_D[z_T], z_T the products of
+the normalised hits, t_T = ∏ (a_i − 1). It starts from random votes on random sets J and from the
+current forms, as it ends in local maxima. Under caps each step is a linear program over patterns.
 
-    D ← {S : Σ_T C_T w̄_T z_T(S)/t_T > Σ_T C_T w̄_T²/t_T},   w̄_T = E_D[z_T],
+Attributes that are alike may form a class, of which a form draws a number for every row. A
+*question* is a class with the number of categories that its answers name. If a form gives an
+attribute more than its largest level, the answer passes an independent response.
 
-never lowers Σ C_T I_T. z_T are the products of the normalised hits, t_T = ∏ (a_i − 1). The ascent
-ends in a local maximum, so it is started from random votes on random sets J, and from the forms at
-hand. Under caps each linearised step is a linear program over patterns.
-
-Attributes that are alike may be counted as one class, of which a form asks so many, drawn for every
-row. What is asked is a *question*: a class, answered by a set of so many categories. A form that
-would give an attribute alone more than it may has its answer go through an independent response.
-
-Source: docs/proofs/forms.md.
+The proofs are in docs/proofs/forms.md.
 """
 
 import math
@@ -43,33 +36,32 @@ from deniable.solvers.patterns.votes_by_count import VotesByCount
 BoolArray = NDArray[np.bool_]
 
 MOST_ASKED, MOST_ASKED_CAPPED = 12, 8
-"""A form's table of patterns has 2^asked entries; under caps a column is a program with so many."""
+"""Limits on a form's m attributes: a table of patterns, or a program under caps, has size 2^m."""
 
 DEFAULT_ASKED, DEFAULT_ASKED_CAPPED = 9, 6
-"""What a form asks at most if that is not given: tables of 512 patterns, and programs of 64."""
+"""Default limits on a form's attributes: tables of 512 patterns, and programs of 64."""
 
 DEFAULT_PAIRS = 0.2
-"""How much pair tables count against shares: these cost at most 1.6 times their least variance."""
+"""Weight of pair tables against shares, whose variance is at most 1.6 times the least."""
 
 EACH_BY_ITSELF, MANY_ALIKE = 12, 5
-"""Attributes that are alike are one class beyond so many attributes, or if so many are alike: one
-form in place of up to 78, for no more variance of pairs where they have two categories and up to a
-quarter more where they have several (decision 45)."""
+"""Attributes that are alike are one class beyond `EACH_BY_ITSELF` attributes, or if `MANY_ALIKE`
+are alike: one form in place of up to 78, at equal variance of pairs of two categories each and up
+to a quarter more of larger ones (decision 45)."""
 
 _STARTS = 48
-"""Votes to start from in every round: with twice as many the variance of shares of Adult's columns
+"""Starting votes of every round: with twice as many the variance of shares of Adult's columns
 changes by up to 0.3 % either way, and that of pairs by up to 3 %."""
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A form as it was found.
+    """A form of a solution.
 
-    ``asked``: positions of the attributes that it asks, ascending. ``pattern_probability``: of
-    every pattern of changed attributes, shape (2,)·m, index 0 for kept; the axes are those asked
-    and then those drawn. Of a form that asks more of one class than a table of patterns is for: the
-    density of answers by how many are changed, shape (m + 1,). ``breadths``: how many categories an
-    answer names, of every axis.
+    ``asked``: positions of the attributes that it includes, ascending. ``pattern_probability``: of
+    every pattern, shape (2,)·m, index 1 for changed; the axes are the fixed attributes and then the
+    drawn ones. For a draw too large for a table of patterns: the density of answers by the number
+    of changes, shape (m + 1,). ``breadths``: number of categories that an answer names, by axis.
     """
 
     share: float
@@ -81,7 +73,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class FormsSolution:
-    """Forms and what they tell.
+    """Forms and their variances.
 
     ``forms``: the most frequent first; their shares add up to 1. ``pairs``: the same of tables of
     two attributes; inf if a pair cannot be estimated. ``of_attributes``: the same of the cells of
@@ -106,17 +98,16 @@ def solve(
     broad: Sequence[Sequence[int]] | None = None,
     patience: int = 4,
 ) -> FormsSolution:
-    """Find forms of a record level for which shares and pairs have the least variance.
+    """Return forms of a record level for which shares and pairs have the least variance found.
 
     The same arguments give the same forms.
 
-    ``n_categories``: a_i, shape (k,). ``epsilon``: of the record, in nats. ``importance``: how much
-    each attribute counts, shape (k,); of a pair the product counts. ``pairs``: θ, how much pair
-    tables count against shares, 0 to 1. Below 1 shares have at most 1 + 3θ times the variance that
-    they have at 0. ``at_most``: largest level of single attributes alone, in nats, shape (k,), None
-    for no limit. ``caps``: largest level of single attributes for someone who knows the rest, in
-    nats, shape (k,), None for no cap. ``broad``: how many categories an answer may name, besides
-    one, shape (k,); by default one only.
+    ``n_categories``: a_i, shape (k,). ``epsilon``: of the record, in nats. ``importance``: weight
+    of each attribute, shape (k,); a pair has the product. ``pairs``: θ, weight of pair tables
+    against shares, 0 to 1. Below 1 the variance of shares is at most 1 + 3θ times that at 0.
+    ``at_most``: largest level of single attributes alone, in nats, shape (k,), None for no limit.
+    ``caps``: largest level given the rest, in nats, shape (k,), None for no cap. ``broad``: numbers
+    of categories that an answer may name, besides one, shape (k,); by default one only.
 
     >>> found = solve((2, 5), 2.0, pairs=0.0)
     >>> sorted(form.asked for form in found.forms)
@@ -129,7 +120,7 @@ def solve(
     if not 0 < epsilon <= MAX_LEVEL:
         raise InputError(f"forms are for a total above 0 and up to {MAX_LEVEL:g} nats")
     if not 0 <= pairs <= 1:
-        raise InputError(f"the importance of pairs lies between 0 and 1, not at {pairs:g}")
+        raise InputError(f"the importance of pairs must lie between 0 and 1, not {pairs:g}")
     weights = np.ones(k) if importance is None else np.asarray(importance, dtype=np.float64)
     limits = optional_limits(at_most, k, "at_most")
     given_rest = np.minimum(optional_limits(caps, k, "caps"), epsilon)
@@ -140,7 +131,7 @@ def solve(
         asked = DEFAULT_ASKED_CAPPED if capped else DEFAULT_ASKED
     if not 1 <= asked <= most:
         under = " under a cap on epsilon_given_rest" if capped else ""
-        raise InputError(f"a form asks 1 to {most} attributes{under}, not {asked}")
+        raise InputError(f"a form includes 1 to {most} attributes{under}, not {asked}")
     alike: dict[tuple[Any, ...], list[int]] = {}
     breadths = [()] * k if broad is None else [tuple(each) for each in broad]
     for i, kind in enumerate(zip(n_categories, weights, limits, given_rest, breadths, strict=True)):
@@ -176,47 +167,47 @@ def solve(
 
 
 class _Questions:
-    """What a form can ask: a class of attributes, answered by a set of so many categories. In the
-    order of the classes, and of each first the question that is answered by one category; the last
-    asks nothing."""
+    """The questions of forms: a class of attributes and the number of categories in an answer. In
+    the order of the classes, and in each first the question with answers of one category; the last
+    question is empty."""
 
     def __init__(self, interactions: Interactions, broad: Sequence[Sequence[int]]) -> None:
         self.of = interactions
         listed = [(i, s) for i in range(interactions.k) for s in (1, *broad[i])]
-        self.nothing = len(listed)
+        self.empty = len(listed)
         classes, breadths = np.array([*listed, (interactions.k, 1)], dtype=np.int64).T
         self.classes = classes
         """The class of each question."""
         self.breadths = breadths
-        """How many categories an answer names."""
+        """Number of categories that an answer names."""
         self.parts: FloatArray = interactions.n[classes] / breadths
         """a/s: one over the probability of a hit by chance."""
         self.plain = np.searchsorted(classes, np.arange(interactions.k))
         """Of each class the question that is answered by one category."""
         self.kinds = np.bincount(classes)[: interactions.k]
-        """How many questions each class has."""
+        """Number of questions of each class."""
 
 
 class _Column(NamedTuple):
-    """A form as it is searched for.
+    """A form during the search.
 
     Attributes:
-        asked: so many questions as a form may ask, in order, shape (m,).
-        density: of the patterns of hits against the uniform law, the least being 1, shape (2^m,).
-            It treats those of one question alike, and need not depend on all of them.
-        told: I_T, for every T.
-        by_count: of a vote by count its class, how many it asks and the least number of hits; it
-            is in none of the above but the last.
+        asked: questions, as many as a form may have, in order, shape (m,).
+        density: of the patterns of hits against the uniform law, at least 1, shape (2^m,). It is
+            symmetric in equal questions, and may be constant in some.
+        information: I_T, for every T.
+        by_count: of a vote by count the class, the number drawn and the least number of hits; only
+            ``information`` is then defined of the others.
     """
 
     asked: IntArray
     density: FloatArray
-    told: FloatArray
+    information: FloatArray
     by_count: tuple[int, int, int] | None = None
 
 
 class _Found(NamedTuple):
-    """A column that a search at given prices ended with, and Σ C_T I_T of it."""
+    """The final column of a search at given prices, and its Σ C_T I_T."""
 
     worth: float
     asked: IntArray
@@ -238,7 +229,7 @@ class _Search:
     ) -> None:
         self.of = interactions = questions.of
         self._patience, self._by_count = patience, by_count
-        self._ask = questions
+        self._questions = questions
         limits, self._caps = np.append(limits, np.inf), np.append(caps, epsilon)
         self._epsilon, self._capped = epsilon, bool((caps < epsilon).any())
         self._kind = np.repeat(np.arange(interactions.k), interactions.members)
@@ -260,27 +251,27 @@ class _Search:
         self._weights = np.empty(0)
 
     @property
-    def _told(self) -> FloatArray:
+    def _by_column(self) -> FloatArray:
         """I_T of every column, shape (columns, number of T)."""
-        return np.array([column.told for column in self._columns])
+        return np.array([column.information for column in self._columns])
 
     @property
     def information(self) -> FloatArray:
         """I_T of the forms together, for every T."""
-        return np.asarray(self._weights @ self._told)
+        return np.asarray(self._weights @ self._by_column)
 
     def minimise(self, costs: FloatArray) -> None:
-        """Find columns and their shares until no start of the search finds better ones."""
+        """Find columns and their shares until no start of the search improves them."""
         self._add(self._simple(bool(costs[self.of.k :].any())), 0.5 if self._columns else 1.0)
         fruitless = 0
         for _ in range(120):  # some 30 are the rule
-            self._weights = shares_of(self._told, costs, self._weights, 1e-4)
+            self._weights = shares_of(self._by_column, costs, self._weights, 1e-4)
             value, prices = _value(costs, self.information)
             found = [each for start in self._starts() for each in self._ascend(prices, *start)]
             if self._capped:
                 found += self._polished(prices, found)
             found = sorted(found, key=lambda each: -each.worth)[: _STARTS // 4]
-            least = value * 1.001  # the largest worth is how far Σ κ_T/I_T can be above the least
+            least = value * 1.001  # the largest worth bounds the excess of Σ κ_T/I_T over the least
             new = [self._column(*each[1:]) for each in found if each.worth > least]
             new += self._best_by_count(prices, least)
             fruitless = 0 if new else fruitless + 1
@@ -289,23 +280,23 @@ class _Search:
             if new:
                 self._keep(self._weights > 1e-7)
                 self._add(new, 0.1)
-        self._weights = shares_of(self._told, costs, self._weights, 1e-6)
+        self._weights = shares_of(self._by_column, costs, self._weights, 1e-6)
         frequent = self._weights >= 1e-4  # one person in ten thousand
-        if (self._told[frequent][:, costs > 0] > 0).any(axis=0).all():
+        if (self._by_column[frequent][:, costs > 0] > 0).any(axis=0).all():
             self._keep(frequent)
-            self._weights = shares_of(self._told, costs, self._weights, 1e-6)
+            self._weights = shares_of(self._by_column, costs, self._weights, 1e-6)
 
     def _simple(self, with_pairs: bool) -> list[_Column]:
-        """Return the forms of one attribute, and those that ask whether two values are right."""
-        ask = self._ask
-        sets: list[tuple[int, ...]] = [(i,) for i in range(ask.nothing)]
+        """Return the forms of one attribute, and those of a pair by whether both values are hit."""
+        questions = self._questions
+        sets: list[tuple[int, ...]] = [(i,) for i in range(questions.empty)]
         if with_pairs:
-            sets += [(ask.plain[i], ask.plain[j]) for i, j in self.of.pairs.tolist()]
+            sets += [(questions.plain[i], questions.plain[j]) for i, j in self.of.pairs.tolist()]
         columns = []
         for chosen in sets:
-            classes = ask.classes[list(chosen)]
+            classes = questions.classes[list(chosen)]
             others = [i for i in range(self.of.k) if i not in classes] if self._apart else []
-            rest = [*ask.plain[others].tolist(), *[ask.nothing] * self._most]
+            rest = [*questions.plain[others].tolist(), *[questions.empty] * self._most]
             asked = np.array(sorted([*chosen, *rest[: self._most - len(chosen)]]))
             places = [int(np.searchsorted(asked, i)) for i in chosen]
             if chosen[0] == chosen[-1]:
@@ -318,7 +309,7 @@ class _Search:
         return _Column(asked, density, self._information(asked, density))
 
     def _best_by_count(self, prices: FloatArray, least: float) -> list[_Column]:
-        """Return the vote by count that is worth most; none if that is not more than ``least``."""
+        """Return the vote by count with the largest value; none if that is at most ``least``."""
         votes = self._by_count
         if votes is None or not len(votes.forms):
             return []
@@ -328,14 +319,14 @@ class _Search:
         best = int(np.argmax(worth))
         if worth[best] <= least:
             return []
-        told = np.zeros(len(prices))
-        told[of[best]], told[pairs[best]] = votes.single[best], votes.pair[best]
+        information = np.zeros(len(prices))
+        information[of[best]], information[pairs[best]] = votes.single[best], votes.pair[best]
         i, asked, hits = votes.forms[best].tolist()
-        nothing = np.full(self._most, self._ask.nothing)
-        return [_Column(nothing, np.ones(1 << self._most), told, (i, asked, hits))]
+        empty = np.full(self._most, self._questions.empty)
+        return [_Column(empty, np.ones(1 << self._most), information, (i, asked, hits))]
 
     def _add(self, columns: list[_Column], weight: float) -> None:
-        """Add columns, which together get a weight from those there are."""
+        """Add columns with a total weight taken from the present ones."""
         self._columns += columns
         added = np.full(len(columns), weight / len(columns))
         self._weights = np.concatenate([(1 - weight) * self._weights, added])
@@ -345,7 +336,7 @@ class _Search:
         self._weights = self._weights[chosen] / self._weights[chosen].sum()
 
     def solution(self, share_costs: FloatArray, pair_costs: FloatArray) -> FormsSolution:
-        """Return the forms, each with the attributes only that it depends on."""
+        """Return the forms, each with only the attributes that it depends on."""
         merged: dict[tuple[Any, ...], Form] = {}
         for column, share in zip(self._columns, self._weights.tolist(), strict=True):
             form = self._form(column, share)
@@ -374,15 +365,15 @@ class _Search:
         heavy = heavy[: _STARTS // 2]
         density = np.array([column.density for column in heavy]).reshape(len(heavy), 1 << m)
         high = density > np.sqrt(density.max(axis=1, keepdims=True))
-        everybody = self._apart and m == self._ask.nothing
-        if everybody:
+        complete = self._apart and m == self._questions.empty
+        if complete:
             starts = [(np.arange(m), high)]
         else:
             starts = [(self._random_questions(), high[:0]) for _ in range(_STARTS // 4)]
             picked = generator.choice(len(heavy), min(_STARTS // 4, len(heavy)), replace=False)
             starts += [(heavy[i].asked, high[i : i + 1]) for i in picked]
         for asked, known in starts:
-            n = _STARTS // (1 if everybody else 4)
+            n = _STARTS // (1 if complete else 4)
             weights = generator.exponential(size=(n, m))
             weights *= generator.random((n, m)) < generator.random((n, 1))
             weights = weights[:, np.searchsorted(asked, asked)]  # one for each question
@@ -397,25 +388,27 @@ class _Search:
         """Return questions about attributes drawn at random, in order."""
         drawn = self._kind[self._random.permutation(len(self._kind))[: self._most]]
         classes, counts = np.unique(drawn, return_counts=True)
-        questions = self._ask.plain[classes]
-        if self._ask.nothing > self.of.k:
-            questions = questions + self._random.integers(self._ask.kinds[classes])
+        questions = self._questions.plain[classes]
+        if self._questions.empty > self.of.k:
+            questions = questions + self._random.integers(self._questions.kinds[classes])
         asked = np.repeat(questions, self._random.integers(1, counts + 1))
-        return np.append(asked, [self._ask.nothing] * (self._most - len(asked))).astype(np.int64)
+        return np.append(asked, [self._questions.empty] * (self._most - len(asked))).astype(
+            np.int64
+        )
 
     def _space(self, asked: IntArray) -> "_Space":
-        """Return what is the same for all densities over the patterns of these questions."""
+        """Return the common constants of densities over the patterns of these questions."""
         key = asked.tobytes()
         if key not in self._spaces:
-            r, classes = (1 / self._ask.parts)[asked], self._ask.classes[asked]
+            r, classes = (1 / self._questions.parts)[asked], self._questions.classes[asked]
             hits = (self._kept - r) / np.sqrt(r * (1 - r))
             first, second = self._pairs
             hits = np.concatenate([hits, hits[:, first] * hits[:, second]], axis=1)
-            if len(self._spaces) >= 64:  # of 12 questions each takes three megabytes
+            if len(self._spaces) >= 64:  # with 12 questions each takes three megabytes
                 self._spaces.clear()
             uniform = np.where(self._kept, r, 1 - r).prod(axis=1)
             capped = CappedDensities(uniform, self._epsilon, self._caps[classes])
-            changed = ~self._kept & (asked != self._ask.nothing)
+            changed = ~self._kept & (asked != self._questions.empty)
             for one in np.unique(asked[:-1][asked[1:] == asked[:-1]]):
                 changed[:, asked == one] = np.sort(changed[:, asked == one], axis=1)
             alike = changed @ (1 << np.arange(self._most)[::-1])
@@ -441,7 +434,7 @@ class _Search:
 
     def _damping(self, asked: IntArray, means: FloatArray) -> FloatArray:
         """Return the factor on φ_T that brings each attribute below its largest level."""
-        single = means[:, : self._most] / np.sqrt(self._ask.parts[asked] - 1)
+        single = means[:, : self._most] / np.sqrt(self._questions.parts[asked] - 1)
         limit = np.where(single > 0, self._high[asked], self._low[asked])
         above = np.abs(single) > np.abs(limit)
         factor = np.where(above, limit / np.where(above, single, 1.0), 1.0)
@@ -488,7 +481,7 @@ class _Search:
         self, prices: FloatArray, asked: IntArray, density: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return Σ C_T I_T of columns on the same attributes, shape (n,), and the scores of the
-        patterns, shape (n, 2^m), whose mean under the column it is."""
+        patterns with that mean under the column, shape (n, 2^m)."""
         space = self._space(asked)
         paid = (prices / (self.of.dimension * self.of.size))[space.numbers]
         means = self._means(asked, density)
@@ -497,7 +490,7 @@ class _Search:
         return (damped * means**2).sum(axis=1), scores[:, space.alike]
 
     def _polished(self, prices: FloatArray, found: Sequence[_Found]) -> list[_Found]:
-        """Return the best columns, led on by linear programs."""
+        """Return the best columns, improved by linear programs."""
         # Those that are worth the same are taken for the same.
         different = {round(each.worth, 12): each for each in reversed(found)}
         polished = []
@@ -519,7 +512,7 @@ class _Search:
         return polished
 
     def _form(self, column: _Column, share: float) -> Form:
-        """Return a column as a form that asks only what it depends on."""
+        """Return a column as a form with only the attributes that it depends on."""
         if column.by_count is not None:
             assert self._by_count is not None
             i, count, least = column.by_count
@@ -532,8 +525,11 @@ class _Search:
         damping = self._damping(asked, self._means(asked, density[None]))[0, : self._most]
         probability = (self._space(asked).uniform * density).reshape(shape)
         probability, density = probability / probability.sum(), density.reshape(shape)
-        kinds = self._ask.classes[asked].tolist()
-        parts, breadths = self._ask.parts[asked].tolist(), self._ask.breadths[asked].tolist()
+        kinds = self._questions.classes[asked].tolist()
+        parts, breadths = (
+            self._questions.parts[asked].tolist(),
+            self._questions.breadths[asked].tolist(),
+        )
         for axis in reversed(range(self._most)):
             if np.array_equal(np.take(density, 0, axis=axis), np.take(density, 1, axis=axis)):
                 density, probability = np.take(density, 0, axis=axis), probability.sum(axis=axis)
@@ -559,14 +555,14 @@ class _Search:
 
 
 class _Space(NamedTuple):
-    """What is the same for all densities over the patterns of some classes.
+    """Constants of all densities over the patterns of some classes.
 
     Attributes:
         uniform: the uniform law of the patterns, shape (2^m,).
         hits: their normalised hits and products of two, shape (2^m, m + m(m − 1)/2).
-        numbers: of the sets T that these belong to.
-        alike: for every pattern the number of the one in whose place it stands, shape (2^m,); of
-            attributes of one class only how many are changed counts.
+        numbers: of the sets T of these.
+        alike: for every pattern the number of its representative, shape (2^m,): for attributes of
+            one class only the number of changes matters.
         capped: the densities under the caps, if there are any.
     """
 
@@ -578,8 +574,8 @@ class _Space(NamedTuple):
 
 
 def informative_breadths(n_categories: int, level: float) -> list[tuple[int, float]]:
-    """Return how many categories an answer to a question by itself should name, and how many times
-    as much that tells as one that names a single category.
+    """Return the best numbers of categories for answers to a single question, with the factor of
+    their information over that of answers with one category.
 
     With r = s/a and M = e^level the information is (M − 1)² r (1 − r)/((a − 1)(1 + (M − 1) r)²).
 
@@ -596,7 +592,7 @@ def informative_breadths(n_categories: int, level: float) -> list[tuple[int, flo
 
 
 def _value(costs: FloatArray, information: FloatArray) -> tuple[float, FloatArray]:
-    """Return Σ κ_T/I_T, infinite if something that counts is not told at all, and the prices."""
+    """Return Σ κ_T/I_T, infinite if some T with a cost has no information, and the prices."""
     used = costs > 0
     if (information[used] <= 0).any():
         return math.inf, np.zeros(len(costs))
@@ -610,7 +606,7 @@ def shares_of(
 ) -> FloatArray:
     """Return the shares of forms that minimise Σ κ_T/I_T, shape (n,).
 
-    ``told``: I_T(c), shape (n, number of T).
+    ``gathered``: I_T(c), shape (n, number of T).
     """
     used = costs > 0
     costs, shares = costs[used], start

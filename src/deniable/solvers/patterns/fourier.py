@@ -10,10 +10,10 @@ dν ∝ e^{ρz} dμ, e^L = E_μ[e^{ρz}] and φ(ω) = E_ν[e^{iωz}],
 
     E_μ[h(z)] = e^L (1/2π) ∫ φ(ω) ĥ(ω) dω,
 
-and an attribute that is changed puts U_i(ω) = π_i e^{−iωλ_i}/(1 − π_i + π_i e^{−iωλ_i}) under the
-integral, π_i = ν(i changed): all first moments are a product of a matrix and a vector, all second
-moments a product of two matrices. The trapezoid rule is exact but for what comes around from a
-period away, and for frequencies left out. Nothing here is a bound: it is for searching.
+and the change of an attribute contributes U_i(ω) = π_i e^{−iωλ_i}/(1 − π_i + π_i e^{−iωλ_i}) under
+the integral, π_i = ν(i changed): all first moments are a product of a matrix and a vector, all
+second moments a product of two matrices. The trapezoid rule is exact but for aliasing and omitted
+frequencies. The results are no bounds; they serve the search only.
 """
 
 import math
@@ -30,12 +30,12 @@ MOST_NODES = 8192
 """Frequencies at most; a gate so steep that it needs more is not resolved."""
 
 _TAIL = 26.0
-"""Nats at which a tail is left out, of z, of the gate or of the frequencies: e^−26 is 5e-12."""
+"""Nats at which tails of z, the gate and the frequencies are cut off: e^−26 is 5e-12."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticVote:
-    """What a vote with a logistic gate is worth, and how that changes with λ.
+    """Value of a vote with a logistic gate, and its derivatives by λ.
 
     Attributes:
         weights: λ, with λ·d = 1, shape (k,).
@@ -57,9 +57,8 @@ class LogisticVote:
 
 
 def usual_tilt(problem: Problem, weights: FloatArray, budget: float | None = None) -> float:
-    """Return the saddle point ρ, at which the costs of changes average the budget; it is above 0.
-
-    Where they are below it anyway, z is near θ: a ρ of the order of 1/θ.
+    """Return the saddle point ρ > 0, at which the costs of changes average the budget; if they are
+    below it anyway, z is near θ and ρ is of the order of 1/θ.
 
     ``weights``: λ ≥ 0, shape (k,).
     """
@@ -98,15 +97,15 @@ def logistic_vote(
     """
     q = problem.change_probability
     budget = float(weights @ q)
-    # As in `complement.of_whole`: where keeping attribute i alone brings z so far up that the gate
-    # is 1, a weight that is lower by c leaves the gate as it is, and E_μ[Φ_T] falls by c r_i.
+    # As in `complement.of_whole`: where an unchanged attribute i alone brings z so far up that the
+    # gate is 1, lowering a weight by c leaves the gate unchanged, and E_μ[Φ_T] falls by c r_i.
     cut = spared(weights, budget - _TAIL * softness)
     costs, budget = weights - cut, budget - float(cut.sum())
     tilt = min(usual_tilt(problem, costs, budget), 0.9 / softness)
     total, change = _changed(problem, costs, tilt)
     log_factor = tilt * budget + float(np.log(total).sum())
     deviation = math.sqrt(float(costs**2 @ (change * (1.0 - change))))
-    # What comes around from a period above is e^{−ρ·period}, from below e^{−(1/T − ρ)·period}.
+    # Aliasing from a period above is e^{−ρ·period}, from below e^{−(1/T − ρ)·period}.
     period = 8.0 * deviation + max(_TAIL / tilt, _TAIL / (1.0 / softness - tilt))
     spacing = 2.0 * math.pi / period
     needed = max(64, math.ceil(_TAIL / (math.pi * softness * spacing)))  # S falls as e^{−πTω}

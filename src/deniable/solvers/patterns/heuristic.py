@@ -1,19 +1,14 @@
 """Algorithm 3 of Yamamoto and Shibuya, in a scaled form that takes O(k) and cannot overflow.
 
-As printed the recursion costs O(k²) and its numbers grow like ∏ a_i. Write u_{i,j} for
-(x_{i,j} − 1)/∏_{h≤i} a_h. Line 4, x_{i,j} − 1 = a_i (x_{i−1,j} − 1), makes u_j a constant once
-attribute j is settled. With U = Σ_{h<i} (a_h − 1) u_h and E = e^{ε_i}, lines 6 and 7 become
+As printed the recursion costs O(k²) and its numbers grow like ∏ a_i. With
+u_{i,j} = (x_{i,j} − 1)/∏_{h≤i} a_h, u_j is constant once attribute j is settled, and with
+E = e^{ε_i} and W = u_0 + Σ_{h<i} (a_h − 1) u_h, which never changes after the first pair,
 
-    u_0' + (a_i − 1) u_i = u_0        and        u_0' + U + 1/a_i = E (u_i + 1/a_i).
+    u_i = (W − g_i)/(E + a_i − 1),        g_i = (e^{ε_i} − 1)/a_i.
 
-The first says that u_0 + U keeps its value W for ever (the fallback of line 9, u_i = 0, keeps it
-too), and then the second needs nothing else of the past:
-
-    u_i = (W − g_i)/(E + a_i − 1),        g_i = (e^{ε_i} − 1)/a_i,        W fixed by the first pair.
-
-So all u_i are known at once, and the only thing left to do in order is line 8: u_0 is what remains
-of W, and attribute i falls back if its u_i would be negative, or so large that u_0' < max u_j. Its
-achieved level is then ln(1 + a_i W), the same function of a_i for every attribute that falls back.
+So all u_i are known at once, and only line 8 is sequential: u_0 is the rest of W, and attribute i
+falls back if its u_i would be negative, or so large that u_0' < max u_j. Its achieved level is then
+ln(1 + a_i W).
 
 The proofs are in docs/proofs/restricted.md, Theorem 7.
 """
@@ -41,8 +36,8 @@ class HeuristicSolution:
     Attributes:
         keep_excess: u_0 ≥ max u_j.
         change_excess: u_j ≥ 0, shape (k,).
-        achieved_epsilon: the level that each attribute really has, in nats, shape (k,).
-        changed: whether that differs from the request (line 9 of Algorithm 3), shape (k,).
+        achieved_epsilon: the level that each attribute has, in nats, shape (k,).
+        changed: whether it differs from the request (line 9 of Algorithm 3), shape (k,).
         epsilon: privacy level of the record, ln x_{k,0}, in nats.
     """
 
@@ -57,8 +52,8 @@ def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> He
     """Run Algorithm 3 on the attributes in the order given.
 
     The result depends on that order, and the achieved level of an attribute may be smaller *or
-    larger* than the requested one; `changed` says where, except for the first two attributes, which
-    always get their requested level.
+    larger* than the requested one, as `changed` shows; the first two attributes always get their
+    requested level.
 
     ``n_categories``: a_i, shape (k,), k ≥ 1. ``attribute_epsilon``: requested ε_i in nats, shape
     (k,).
@@ -103,7 +98,7 @@ def _base(problem: Problem, lift: FloatArray) -> tuple[float, list[float], float
 def _settle(
     problem: Problem, excess: FloatArray, keep_excess: float, largest: float
 ) -> tuple[float, npt.NDArray[np.bool_]]:
-    """Decide line 8 for attribute 3 and on; return the final u_0 and who fell back.
+    """Decide line 8 from attribute 3 on; return the final u_0 and the attributes that fell back.
 
     u_0 is a long running difference, so its rounding errors are carried along (Neumaier): a million
     attributes would otherwise cost up to a million units in the last place.

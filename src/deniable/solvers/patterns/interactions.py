@@ -1,4 +1,4 @@
-"""The interactions that forms are judged by, with attributes that are alike counted as one class.
+"""Interactions in the objective of forms, with attributes that are alike as one class.
 
 Source: docs/proofs/forms.md, Theorem 2.
 """
@@ -12,7 +12,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 
 
 class Interactions:
-    """The sets T that count: single attributes first, then pairs; the last counts for nothing.
+    """The sets T of the objective: single attributes, then pairs; the last has no cost.
 
     ``n_categories``: of the attributes of each class, shape (k,).
     """
@@ -21,7 +21,7 @@ class Interactions:
         self, n_categories: NDArray[np.int64], classes: tuple[tuple[int, ...], ...]
     ) -> None:
         self.k = k = len(classes)
-        self.nobody = k  # in place of a class, where a column asks nothing
+        self.empty = k  # in place of a class, for an empty question
         self.classes = classes
         self.members = np.array([len(members) for members in classes])
         self.n = np.append(n_categories, 2).astype(np.float64)
@@ -34,7 +34,7 @@ class Interactions:
         of_pairs = self.members[first] * (self.members[second] - (first == second))
         of_pairs = of_pairs / np.where(first == second, 2, 1)
         self.size = np.concatenate([self.members, of_pairs, [np.inf]])
-        """How many attributes, or pairs of attributes, are counted as one."""
+        """Number of attributes, or pairs of attributes, that each set represents."""
         self.place = np.full((k + 1, k + 1), len(self.dimension) - 1)
         self.place[first, second] = self.place[second, first] = k + np.arange(len(self.pairs))
 
@@ -54,11 +54,11 @@ class Interactions:
         return shares, of_pairs
 
     def one_law(self, information: FloatArray) -> FloatArray:
-        """Return what the importance of pairs is measured against, so that it means the same at
-        every ε: about what one law for all tells of pairs.
+        """Return the reference for the importance of pairs, which makes it comparable at every ε:
+        the approximate information of one law for all on pairs.
 
-        That is the product of what it tells of their attributes where nearly everything is kept,
-        and a ninth of that where little is: such laws have about two thirds of the information on
+        It is the product of the information on their attributes where nearly all is unchanged, and
+        a ninth of that where little is: such laws have about two thirds of the information on
         shares, and φ_ij half of φ_i φ_j.
         """
         singles = information[: self.k]
@@ -70,4 +70,4 @@ class Interactions:
         (m + m(m − 1)/2,)."""
         first, second = np.triu_indices(len(asked), 1)
         pairs = self.place[asked[first], asked[second]]
-        return np.concatenate([np.where(asked == self.nobody, len(self.size) - 1, asked), pairs])
+        return np.concatenate([np.where(asked == self.empty, len(self.size) - 1, asked), pairs])

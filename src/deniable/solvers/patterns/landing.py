@@ -1,10 +1,10 @@
 """Turn a law that nearly meets the levels into one that meets them all and exceeds none.
 
-The height E is moved until every attribute has at least its level; whatever is too high comes down
-by an independent k-ary response on that attribute (post-processing: no level of anything rises).
-If all attributes are within the tolerance already no response is needed, and sampling is cheaper.
-At many nats that is the only way: of a level of 20 nats an own response, whose probability is a
-double near 1, reaches seven digits.
+The height E is moved until every attribute has at least its level; excesses are removed by an
+independent k-ary response on that attribute (post-processing: no level rises). If all attributes
+are within the tolerance already no response is needed, and sampling is faster. At many nats that is
+the only way: of a level of 20 nats an own response, whose probability is a double near 1, reaches
+seven digits.
 """
 
 import math
@@ -34,7 +34,7 @@ def land(problem: Problem, law: Law) -> Law:
         over = float((landed.attribute_bounds()[0] - level).max())
         if over <= 0:
             return _precise(problem, landed)
-        # `over` may be less than what rounding moves the level by from one attempt to the next.
+        # `over` may be less than the change of the level by rounding between attempts.
         margin += 2 * over + 0.05 * certain
     raise _too_wide(problem, margin)
 
@@ -47,7 +47,7 @@ def _too_wide(problem: Problem, wrong: float) -> SolverError:
 
 
 def _precise(problem: Problem, law: Law) -> Law:
-    """Return the law; refuse one whose own responses overshoot, as their doubles near 1 may."""
+    """Return the law; raise if own responses overshoot, as their doubles near 1 may."""
     short = problem.attribute_epsilon - law.attribute_bounds()[1]
     if float(short.max()) > 1e-9:
         raise _too_wide(problem, float(short.max()))
@@ -70,9 +70,9 @@ def _land(problem: Problem, law: Law, margin: float) -> Law:
     if float(over.max()) <= 0:
         return law
     aim, flip = checked_problem(problem.counts.tolist(), target.tolist()), 1.0 - law.uniform_keep
-    # φ_i = gain_i a_i/(a_i − 1) is multiplied by the retention. Near 1, what is missing from it is
-    # found from the change probabilities, which are small, and rounded up: a double near 1 moves a
-    # level of 15 nats by more than the error bounds leave.
+    # φ_i = gain_i a_i/(a_i − 1) is multiplied by the retention. Near 1, its complement is computed
+    # from the small change probabilities, and rounded up: a double near 1 moves a level of 15 nats
+    # by more than the error bounds.
     blur = (aim.change_probability - moments.change) / (flip - moments.change)
     near_one = np.nextafter(1.0 - blur.clip(0.0), 0.0)  # blur < 0: too high by a rounding at most
     retention = np.where(target > 1.0, near_one, np.minimum(aim.keep_excess / moments.gain, 1.0))
@@ -82,8 +82,8 @@ def _land(problem: Problem, law: Law, margin: float) -> Law:
 def _move_height(law: Law, target: FloatArray) -> Law:
     """Move E until the attribute that is furthest below its target is 0.4 tolerances below it.
 
-    By secant steps within a bracket, every third of them in its middle: every level rises with E,
-    but far above what is needed it hardly does, and secants there lead nowhere.
+    By secant steps within a bracket, and bisection every third step: levels rise with E, but far
+    above the target hardly, and secants there do not converge.
     """
 
     def miss(at: Law) -> float:

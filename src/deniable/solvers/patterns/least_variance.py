@@ -1,27 +1,23 @@
-"""The least variance of shares that any mechanism of a record level can have.
+"""Lower bound on the variance of shares under any mechanism of a record level.
 
-Any mechanism: any outputs, for rows one at a time, nothing assumed of the estimate but that it is
-unbiased. What an answer tells of attribute i is I_i, Fisher's information per person and per free
-share at the uniform truth, and the variance of a cell is at least (a_i − 1)/(a_i² I_i). Two
-inequalities hold for the I_i of every ε-private mechanism together, M = e^ε:
+For any mechanism with any outputs, for rows one at a time, and any unbiased estimate. With I_i
+Fisher's information on attribute i per person and per free share at the uniform truth, the variance
+of a cell is at least (a_i − 1)/(a_i² I_i). With M = e^ε the I_i satisfy two inequalities:
 
 *Trace* (docs/proofs/forms.md, Theorem 4): Σ (a_i − 1) I_i ≤ (M − 1)²/(4M).
 
-*Entropy* (Theorem 5): an answer that is M times as likely on a set of measure m as elsewhere has
-Σ χ²_i ≤ X_m and Σ KL_i ≤ K_m, where χ²_i and KL_i are the distances of attribute i's law given the
-answer from the uniform one; and among laws on a categories with the same KL the largest χ² has one
-large category and the rest equal. So for any prices C and any multipliers λ, ν ≥ 0
+*Entropy* (Theorem 5): for answers that are M times as likely on a set of measure m as elsewhere,
+and any prices C and multipliers λ, ν ≥ 0,
 
     Σ C_i I_i ≤ H = Σ_i max_p [(C_i/(a_i − 1) − λ) χ²_i(p) − ν KL_i(p)] + max_m {λ X_m + ν K_m},
 
-and Σ κ_i/I_i ≥ (Σ √(κ_i C_i))²/H for costs κ by Cauchy and Schwarz. Whatever prices and multipliers
-are, the bound holds. With the best prices for given multipliers it is at least
+so Σ κ_i/I_i ≥ (Σ √(κ_i C_i))²/H for costs κ. With the best prices for given multipliers it is at
+least
 
     D(λ, ν) = Σ_i min_x {κ_i (a_i − 1)/x + λ x + ν KL_i(x)} − max_m {λ X_m + ν K_m},
 
-where KL_i(x) is the least of answers whose mean of χ² is x. The price of attribute i is a_i − 1
-times the derivative of λ x + ν KL_i(x) where the sum is least. D is concave, and to maximise it is
-a linear program with a row for every x and every m.
+where KL_i(x) is the least over answers with mean χ² x. D is concave; maximising it is a linear
+program with a row for every x and every m.
 """
 
 import math
@@ -43,13 +39,13 @@ _POINTS = 3000
 def least_share_variance(
     n_categories: Sequence[int], epsilon: float, importance: Sequence[float] | None = None
 ) -> float:
-    """Return a number that no ε-private mechanism's mean variance of shares is below, for one row.
+    """Return a lower bound on the mean variance of shares under any ε-private mechanism, per row.
 
-    The mean is over the cells of an attribute, and over attributes by their importance, at the
-    uniform truth; n rows have an n-th of it.
+    The mean is over an attribute's cells, and over attributes by their importance, at the uniform
+    truth; n rows have an n-th of it.
 
-    ``n_categories``: a_i, shape (k,). ``epsilon``: of the record, in nats. ``importance``: how much
-    each attribute counts, shape (k,).
+    ``n_categories``: a_i, shape (k,). ``epsilon``: of the record, in nats. ``importance``: weight
+    of each attribute, shape (k,).
 
     >>> round(least_share_variance((2, 2), 1.0), 3), least_share_variance((2, 2), 2.0) < 1
     (2.07, True)
@@ -64,7 +60,7 @@ def least_share_variance(
 
 @lru_cache(maxsize=256)
 def _least(kinds: tuple[tuple[tuple[int, float], int], ...], epsilon: float) -> float:
-    """Return the bound for kinds of attributes: categories and part of the importance, and how many
+    """Return the bound for kinds of attributes: categories and part of the importance, and number
     there are."""
     n = np.array([kind[0] for kind, _ in kinds], dtype=np.float64)
     costs = np.array([kind[1] for kind, _ in kinds]) * (n - 1) / n**2
@@ -72,19 +68,19 @@ def _least(kinds: tuple[tuple[tuple[int, float], int], ...], epsilon: float) -> 
     paid = costs * (n - 1)
     trace = float((members * np.sqrt(paid)).sum()) ** 2 / math.sinh(epsilon / 2) ** 2
     least = max(trace, float(members @ costs))  # I_i = 1 without any privacy
-    # Sums are right to a part in 10¹² or so; the bound gives way by a thousand times that.
+    # Sums are right to a part in 10¹² or so; the bound is lowered by a thousand times that.
     return (1 - 1e-9) * max(least, _entropy_bound(n, paid, members, epsilon, least))
 
 
 def _entropy_bound(
     n: FloatArray, paid: FloatArray, members: FloatArray, epsilon: float, unit: float
 ) -> float:
-    """Return the best entropy bound that is found."""
+    """Return the best entropy bound found."""
     sizes = np.stack(_answers(epsilon), axis=1)  # X_m and K_m
     # From where KL still has eight digits to where p is 1 in doubles.
     logits = np.geomspace(1e-4, 60.0, _POINTS)
     square, entropy = _distances(logits[:, None], n)
-    # The least KL of a mean of χ²: some answers may tell nothing of the attribute, others more.
+    # The least KL of a mean of χ²: some answers may have no information on the attribute.
     dearest = np.argmin(entropy / square, axis=0)[None]
     tangent = np.take_along_axis(square, dearest, axis=0)
     below = square < tangent
@@ -94,10 +90,10 @@ def _entropy_bound(
         logits[:, None] * np.sqrt((n - 1) / square) / (2 * n),  # dKL/dχ²
     )
     entropy = np.where(below, square * slope, entropy)
-    # λ and ν are counted in what would spend the unit on all of X, or of K.
+    # λ and ν are in units that spend the unit on all of X, or of K.
     scale = unit / sizes.max(axis=0)
     lines = np.stack([paid / square, scale[0] * square, scale[1] * entropy], axis=2) / unit
-    # A 15th of the rows gives λ and ν that are as good as those of all to 10⁻⁴ of the bound.
+    # λ and ν from a 15th of the rows lower the bound by less than 10⁻⁴.
     lam, nu = _multipliers(lines[::15], sizes[::15] * scale / unit, members) * scale
     at = (paid / square + lam * square + nu * entropy).argmin(axis=0)
     kinds = np.arange(len(n))
@@ -133,17 +129,17 @@ def _multipliers(lines: FloatArray, sizes: FloatArray, members: FloatArray) -> F
     found: Any = linprog(
         np.concatenate([[0, 0], -members, [1]]), bmat(blocks), right, bounds=bounds
     )
-    # Not solved where so little is told of each of so many that no law is near it; any will do.
+    # Unsolved where no law is near so little information on so many attributes; any values serve.
     return np.ones(2) if found.x is None else np.asarray(np.maximum(found.x[:2], 1e-12))
 
 
 def _largest(slope: FloatArray, nu: float, n: FloatArray) -> FloatArray:
     """Return max_p [slope χ²(p) − ν KL(p)] for each n, over laws with one large category.
 
-    Along the logit ℓ of that category the value rises where f(ℓ) = 2 slope n (np − 1)/(n − 1) − ν ℓ
-    is above 0. f is convex up to p = ½ and concave from there, so that it falls from where it is
-    largest, at 2 slope n² p (1 − p) = ν (n − 1) and p > ½, to a single zero: there the value is
-    largest, or at the uniform law, where it is 0.
+    Along the logit ℓ of that category the derivative has the sign of
+    f(ℓ) = 2 slope n (np − 1)/(n − 1) − ν ℓ, which from its maximum at
+    2 slope n² p (1 − p) = ν (n − 1), p > ½, falls to a single zero: there the value is largest, or
+    at the uniform law, where it is 0.
     """
     steep = 2 * slope * n**2 / (n - 1)
     p = (1 + np.sqrt(np.maximum(1 - 4 * nu / np.maximum(steep, 1e-300), 0.0))) / 2
@@ -159,8 +155,8 @@ def _largest(slope: FloatArray, nu: float, n: FloatArray) -> FloatArray:
 
 
 def _distances(logit: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return χ² and KL, from the uniform law, of the law that gives one category e^logit times
-    what each other gets."""
+    """Return χ² and KL, from the uniform law, of the law with one category e^logit times as likely
+    as each other."""
     rest = (n - 1) * np.exp(-logit)
     square = (n - 1) * (-np.expm1(-logit) / (1 + rest)) ** 2
     return square, np.log(n) - np.log1p(rest) - rest / (1 + rest) * logit

@@ -1,10 +1,10 @@
 """The record's smallest level at exactly the requested attribute levels: the linear program.
 
-`solve` does not solve the program of Algorithms 1 and 2 as it is printed, but an equivalent one in
-better coordinates: densities instead of probabilities, and one column per orbit of identical
-attributes (`orbits`). If only the levels are given, votes are enough, which fall by themselves, and
-are generated as columns (`columns`); with caps or a floor that such a law breaks all rows stand,
-and theirs beside them (`restricted`). The law is checked, and returned with a lower bound.
+`solve` solves the program of Algorithms 1 and 2 in equivalent, better coordinates: densities
+instead of probabilities, and one column per orbit of identical attributes (`orbits`). With levels
+only, votes suffice, which are monotone, and are generated as columns (`columns`); with caps or a
+floor that such a law breaks the program has all rows (`restricted`). The law is checked, and
+returned with a lower bound.
 
 Source: Yamamoto and Shibuya (ISCC 2024), section IV.A and Algorithms 1 and 2.
 """
@@ -33,17 +33,17 @@ MAX_EDGES = 120_000
 """The most pairs of comparable orbits with caps or floors: 13 different attributes."""
 
 MAX_GAP = 1e-4
-"""How far a result may lie above the bound proved for it, as a fraction of ε. Levels up to 3 nats
+"""Largest distance of a result from its proven bound, as a fraction of ε. Levels up to 3 nats
 end below 3e-7; with caps, levels of 5 to 20 nats and thousands of categories the tolerance of HiGHS
 is magnified up to 8e-5 in the proof."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """An optimal law and the proof that it is.
+    """An optimal law and its proof.
 
     Attributes:
-        pattern_probability: q(S), shape (2,)*k, axis i = attribute i, index 0 = kept, 1 = changed.
+        pattern_probability: q(S), shape (2,)*k, axis i = attribute i, index 1 = changed.
         epsilon: privacy level of the record, ln(max X/min X) of that table, in nats.
         weights: λ ≥ 0, shape (k,), for `certificate.weighted_bound`.
         epsilon_lower_bound: no law that obeys the same restrictions is below, in nats.
@@ -65,16 +65,15 @@ def solve(
 ) -> LinearSolution:
     """Find the pattern law with the smallest record level at exactly the requested levels.
 
-    Every law here is monotone: changing one more attribute never makes an output likelier. What is
-    achieved is never above a requested ε_i (beyond an ulp or so of p_i) and within 1e−11 below.
+    Every law here is monotone: changing one more attribute never makes an output likelier. Levels
+    are never above a requested ε_i (beyond an ulp or so of p_i) and within 1e−11 below.
 
     ``n_categories``: a_i, shape (k,), k at most `MAX_ATTRIBUTES`. ``attribute_epsilon``: ε_i in
     nats, shape (k,). ``given_rest_cap``: for each attribute an upper bound in nats on its
     `epsilon_given_rest`, at least ε_i, or None for no bound: X_S ≤ e^cap X_{S∪i} for every S
     without i. ``pair_floor``: t such that every pair's attenuation satisfies φ_ij ≥ t φ_i φ_j.
-    ``max_gap``: how far the result may lie above the bound proved for it, as a fraction of ε. The
-    law keeps levels, caps and floor either way; at levels of many nats rounding spoils the proof
-    before it spoils the law.
+    ``max_gap``: largest distance from the proven bound, as a fraction of ε. The law keeps levels,
+    caps and floor either way; at levels of many nats rounding affects the proof before the law.
 
     Source: Yamamoto and Shibuya (ISCC 2024), section IV.A; caps and floors:
     docs/proofs/restricted.md, Theorem 4.
@@ -97,7 +96,7 @@ def solve(
     # No ratio of two probabilities of an optimal law exceeds that of the product law.
     caps = caps_given_rest(problem, given_rest_cap, "given_rest_cap")
     caps = np.where(caps >= math.fsum(problem.attribute_epsilon.tolist()), np.inf, caps)
-    # An attribute at level 0 is uniform whatever happens to the others; one whose cap equals its
+    # An attribute at level 0 is uniform, independently of the others; one whose cap equals its
     # level has X_S = e^{ε_i} X_{S∪i} for every S: it answers by an independent k-ary response.
     level = problem.attribute_epsilon
     independent = (level > 0.0) & (caps - level <= 1e-9)
@@ -134,8 +133,8 @@ def drawn(
 ) -> tuple[PatternTable, LinearSolution]:
     """Return the optimum as a law in integers, which keeps the floor as drawn, and its proof.
 
-    Of two attributes that tell next to nothing a rounding of 10^−16 in their table is a part of
-    φ_i φ_j that counts: the program is given more room above the floor.
+    For two attributes with hardly any information, a rounding of 10^−16 in their table is a
+    considerable part of φ_i φ_j: the program gets more room above the floor.
 
     >>> law, solution = drawn([3, 3, 2], [1e-5, 1e-5, 0.5], pair_floor=0.9)
     >>> law.keeps_pair_floor(0.9)
@@ -187,15 +186,15 @@ def _optimum(
         with suppress(SolverError):
             votes = solve_columns(grouped, guess)
             bound, reached = proved(votes.weights), math.log1p(float(votes.excess[0]))
-            if reached - bound <= 1e-6 * reached:  # else the program with all rows is asked
+            if reached - bound <= 1e-6 * reached:  # else the program with all rows is solved
                 return votes.excess, votes.weights, bound
-    # Of each group, every orbit but those in which all of it are changed has one.
+    # In each group, every orbit has one but those in which the whole group is changed.
     edges = round(len(grouped.chance) * float((grouped.size / (grouped.size + 1.0)).sum()))
     if edges > MAX_EDGES:
         raise InputError(
             f"linear program: caps and floors on {problem.n_attributes} different attributes need "
-            f"{edges} rows, more than the {MAX_EDGES} it can handle; ask without "
-            "them, or use Kronecker"
+            f"{edges} rows, more than the {MAX_EDGES} it can handle; omit them, or use "
+            "Kronecker"
         )
     answer = solve_restricted(grouped, guess, caps=limits, pair_floor=floor)
     if answer.status == "infeasible":
@@ -214,7 +213,7 @@ def _optimum(
 def _solution(
     problem: Problem, density: FloatArray, weights: FloatArray, bound: float
 ) -> LinearSolution:
-    """Normalise, and take ε from the table itself."""
+    """Normalise, and compute ε from the table."""
     outputs: FloatArray = reduce(
         np.multiply.outer,
         [np.array([1.0, a - 1.0]) for a in problem.n_categories.tolist()],

@@ -3,9 +3,9 @@
 One call chooses by size and structure: a formula for identical attributes (`_identical`), votes
 over all patterns (`columns`) up to `MOST_IN_TABLE` attributes, one soft vote (`votes_dual`) beyond,
 several (`blends`) where one is too far from the optimum, and independent blocks where no single law
-does. A law of votes is landed on the levels (`landing`); every law is accounted for as it is drawn,
-and compared with a lower bound that is rounded down and knows nothing of the search
-(`certificate`). Proofs: docs/proofs/optimal.md.
+is near. A law of votes is landed on the levels (`landing`); every law is accounted for as drawn,
+and compared with a lower bound that is rounded down and independent of the search
+(`deniable.proofs.certificate`). Proofs: docs/proofs/optimal.md.
 """
 
 import math
@@ -44,8 +44,8 @@ MOST_IN_TABLE = 16
 from as fast as one, and written into a record."""
 
 FAINT = 1e-9
-"""Levels below this, in nats, are less than what a law may miss another by: the attributes answer
-independently, which costs no more than that."""
+"""Levels below this, in nats, are within another level's tolerance: these attributes answer
+independently at no larger cost."""
 
 Method = Literal["single", "identical", "program", "vote", "blend", "blocks"]
 
@@ -56,8 +56,8 @@ class Part:
 
     Attributes:
         attributes: positions in the request, in the law's order.
-        law: how they are randomized.
-        account: what it promises as drawn.
+        law: their randomization.
+        account: its levels as drawn.
     """
 
     attributes: tuple[int, ...]
@@ -67,15 +67,15 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class OptimalSolution:
-    """Laws that meet every level, what they promise as drawn, and how far from best they can be.
+    """Laws that meet every level, their levels as drawn, and a bound on the distance from best.
 
     Attributes:
         parts: one, except where no single law was found, its level is beyond any law's height, or
             levels are below `FAINT`.
         weights: λ ≥ 0 of the certificate, shape (k,): `certificate.weighted_bound` at the levels
-            that are certainly delivered gives `lower_bound`.
-        lower_bound: no law that delivers as much is below, in nats; rounded down.
-        method: which search found it.
+            rounded down gives `lower_bound`.
+        lower_bound: on ε of laws with at least these levels, in nats; rounded down.
+        method: the search that found it.
     """
 
     parts: tuple[Part, ...]
@@ -90,7 +90,7 @@ class OptimalSolution:
 
     @property
     def gap(self) -> float:
-        """How far `epsilon` can be above the optimum at most, in nats."""
+        """Upper bound on the distance of `epsilon` from the optimum, in nats."""
         return self.epsilon - self.lower_bound
 
     @property
@@ -122,7 +122,7 @@ def solve(
 ) -> OptimalSolution:
     """Find the law with the smallest record level that meets every attribute's level.
 
-    What is achieved is never above a requested ε_i and within 1e−9 nats below it.
+    Levels are never above a requested ε_i and within 1e−9 nats below it.
 
     ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, above 0, shape (k,).
     ``gap``: distance of the bounds, in nats, at which the search may stop early.
@@ -142,13 +142,13 @@ def solve(
     if problem.attribute_epsilon.min() < FAINT:
         return _beside_faint(problem, gap, blocks)
     if problem.n_attributes <= MOST_IN_TABLE:
-        with suppress(SolverError):  # beside a level of many nats no law of many votes is drawn
+        with suppress(SolverError):  # with a level of many nats no law of many votes is drawn
             return _exactly(problem)
     return _by_search(problem, gap, blocks)
 
 
 def _beside_faint(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
-    """Solve for the others, beside faint levels that are answered independently."""
+    """Solve for the others; faint levels are answered independently."""
     faint = problem.attribute_epsilon < FAINT
     parts = [independent(problem, np.flatnonzero(faint).tolist())]
     method: Method
@@ -177,7 +177,7 @@ def _by_search(problem: Problem, gap: float, blocks: bool) -> OptimalSolution:
     least = best_known_bound(problem.counts.tolist(), problem.attribute_epsilon.tolist())
 
     def known() -> float:
-        # What the fit states may be an estimate, and is -inf where a vote's numbers are lost.
+        # The fit's bound may be an estimate, and is -inf where a vote's numbers are lost.
         return max((one.lower_bound for one in tried), default=max(fit.lower_bound, least))
 
     def above() -> float:
@@ -221,22 +221,22 @@ def _landed_vote(problem: Problem, fit: VoteFit) -> list[OptimalSolution]:
 
 
 def _landed_blend(problem: Problem, fit: VoteFit, enough: float) -> list[OptimalSolution]:
-    """Mix votes, and more exactly if what came of it cannot be landed."""
+    """Mix votes, and more exactly if the result cannot be landed."""
     for near_enough in (enough, 1e-3 * enough):
         try:
             blend = blends.fit_blend(_a_hair_below(problem), fit, gap=near_enough)
             law = land(problem, blend.law)
         except blends.NoBlendError:
             break
-        except (SolverError, InputError):  # too large to be held is no answer either
+        except (SolverError, InputError):  # also if too large to be held
             continue
         return [_certified(problem, [_whole(problem, law)], blend.weights, "blend")]
     return []
 
 
 def _a_hair_below(problem: Problem) -> Problem:
-    """Return levels within the tolerance, at which votes mixed to the last digit leave nothing to
-    own responses: these bring a level of 20 nats down to seven digits only."""
+    """Return levels within the tolerance, at which votes mixed to the last digit need no own
+    responses: these bring a level of 20 nats down to seven digits only."""
     level = problem.attribute_epsilon
     below = level - np.minimum(0.4 * TOLERANCE, 1e-3 * level)
     return checked_problem(problem.counts.tolist(), below.tolist())
@@ -254,8 +254,8 @@ def _exactly(problem: Problem) -> OptimalSolution:
 
 
 def table_part(n_categories: Sequence[int], orbits: Orbits, density: FloatArray) -> Part:
-    """Return the table of a density over the orbits, shape (n,), with what it promises: right to
-    parts in 10^12, as exact levels are worked out elsewhere."""
+    """Return the table of a density over the orbits, shape (n,), with its levels, right to parts in
+    10^12; exact levels are computed elsewhere."""
     counts = other_outputs(tuple(n_categories)).astype(np.float64)
     law = PatternTable.from_probabilities(tuple(n_categories), orbits.expand(density) * counts)
     groups, mass = orbits.groups, density * orbits.chance
@@ -278,7 +278,7 @@ def positive_levels(n_categories: Sequence[int], attribute_epsilon: Sequence[flo
     if not problem.attribute_epsilon.all():
         i = int(np.argmin(problem.attribute_epsilon))
         raise InputError(
-            f"attribute_epsilon[{i}]: a level of 0 leaves nothing to find; leave the attribute out"
+            f"attribute_epsilon[{i}]: the level must be above 0; leave the attribute out instead"
         )
     return problem
 
@@ -312,13 +312,13 @@ def _certified(
 
 
 def _in_blocks(problem: Problem, bound: float, gap: float) -> list[Part]:
-    """Solve in two independent blocks of attributes with similar levels, in as many more as keep
-    each below the height that a law can have; their ε add up.
+    """Solve in two independent blocks of attributes with similar levels, or as many as keep each
+    below the largest height of a law; their ε add up.
 
     Similar levels together cost less than dealt out: 58.8 against 65.6 nats for 30 attributes with
     levels from 0.001 to 12 whose optimum is at least 53.3.
 
-    ``bound``: what no single law is below, or about that, in nats.
+    ``bound``: a lower bound on single laws, or an estimate of it, in nats.
     """
     level = problem.attribute_epsilon
     order = np.argsort(level, kind="stable")
@@ -329,7 +329,7 @@ def _in_blocks(problem: Problem, bound: float, gap: float) -> list[Part]:
         places = block.tolist()
         try:
             solved = solve(problem.counts[places].tolist(), level[places].tolist(), gap=gap / count)
-        except SolverError:  # levels at which nearly nothing changes
+        except SolverError:  # levels at which hardly any value changes
             parts.append(independent(problem, places))
         else:
             parts += _at_places(solved.parts, places)
@@ -337,7 +337,7 @@ def _in_blocks(problem: Problem, bound: float, gap: float) -> list[Part]:
 
 
 def _identical(problem: Problem) -> GatedSum:
-    """All alike: by symmetry λ = (1, …, 1) is optimal, and its vote {more than kp kept} too.
+    """All alike: by symmetry λ = (1, …, 1) is optimal, and its vote {more than kp unchanged} too.
 
     One threshold meets all k equal levels exactly, so primal and dual values are the same number.
     """
@@ -345,7 +345,7 @@ def _identical(problem: Problem) -> GatedSum:
     ones = np.ones(k)
     keep = float(problem.keep_probability[0])
     if not k * keep < k:
-        raise SolverError("at these levels nearly nothing changes: beyond double precision")
+        raise SolverError("at these levels hardly any value changes: beyond double precision")
     start = min(float(np.floor(k * keep)), k - 1.0)
     tilt = saddle_tilt(problem.uniform_keep, ones, k * keep)
     return land(problem, vote_of(problem, ones, start, 1.0, max(1.0, tilt)))

@@ -1,14 +1,15 @@
 """Patterns up to exchange of identical attributes, the coordinates in which laws are optimised.
 
 Attributes with the same number of categories, level and cap are interchangeable: averaging an
-optimal law over their exchanges keeps every linear constraint and the objective, so an optimum may
-be sought that depends on a pattern only through how many attributes of each group it changes. An
+optimal law over their exchanges preserves every linear constraint and the objective, so an optimum
+may be sought that depends on a pattern only through the number of changed attributes of each group.
+An
 *orbit* is such a vector of counts (c_1, …, c_m). Twelve identical attributes have 13 orbits instead
 of 4,096 patterns; without repetition an orbit is a pattern.
 
 The unknown is the excess g = f/f_{all} − 1 ≥ 0 of the density f = q/μ over its value where every
-attribute is changed. Its scale is that of e^ε − 1, so that tiny levels lose nothing. The law keeps
-attribute i with probability p_i if and only if
+attribute is changed. Its scale is that of e^ε − 1, so that tiny levels lose no digits. The law
+leaves attribute i unchanged with probability p_i if and only if
 
     Σ_S μ(S) (Y_i(S) − p_i) g(S) = d_i,       Y_i(S) = 1 if i ∉ S else 0,    d_i = p_i − 1/a_i,
 
@@ -36,9 +37,9 @@ class Orbits:
 
     Attributes:
         groups: one representative attribute per group; every array of it has shape (m,).
-        size: how many attributes each group has, shape (m,).
+        size: number of attributes of each group, shape (m,).
         group_of: the group of each attribute, shape (k,).
-        changed: how many attributes of each group are changed in an orbit, shape (n, m).
+        changed: number of changed attributes of each group in an orbit, shape (n, m).
         chance: μ of an orbit, the sum over its patterns, shape (n,).
     """
 
@@ -62,12 +63,12 @@ class Orbits:
 
     @cached_property
     def kept_fraction(self) -> FloatArray:
-        """Fraction of the group's attributes that an orbit keeps, shape (m, n)."""
+        """Fraction of the group's attributes that are unchanged in an orbit, shape (m, n)."""
         return ((self.size - self.changed) / self.size).T
 
     @cached_property
     def changed_fraction(self) -> FloatArray:
-        """Fraction of the group's attributes that an orbit changes, shape (m, n)."""
+        """Fraction of the group's attributes that are changed in an orbit, shape (m, n)."""
         return (self.changed / self.size).T
 
     @cached_property
@@ -87,7 +88,7 @@ class Orbits:
         return size
 
     def kept_sum(self, weights: FloatArray) -> FloatArray:
-        """Σ of the groups' weights, each times the fraction that an orbit keeps, shape (n,)."""
+        """Σ of the groups' weights, each times its unchanged fraction in an orbit, shape (n,)."""
         total = np.zeros(1)
         for i in reversed(range(len(weights))):  # the last axis grows long: ten times faster
             n = int(self.size[i])
@@ -95,7 +96,7 @@ class Orbits:
         return total
 
     def fates(self, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mass where an attribute of each group is kept, and where it is changed, (m,) each."""
+        """Masses where an attribute of each group is unchanged and where it is changed, (m,)."""
         kept, changed = np.empty((2, len(self.size)))
         for i, n in enumerate(self.size.tolist()):
             mass = mass.reshape(n + 1, -1)
@@ -107,8 +108,9 @@ class Orbits:
     def pair_attenuation(self, first: int, second: int) -> FloatArray:
         """E[h_i h_j | orbit] for attributes i ≠ j of two groups, perhaps the same; shape (n,).
 
-        h_i is 1 if attribute i is kept and −1/(a_i − 1) if it is changed, so that the attenuation
-        of a pair is the mean of h_i h_j. Two attributes of one group are drawn without replacement.
+        h_i is 1 if attribute i is unchanged and −1/(a_i − 1) if it is changed, so that the
+        attenuation of a pair is the mean of h_i h_j. Two attributes of one group are drawn without
+        replacement.
         """
         if first != second:
             left, right = self._mean_sign(first), self._mean_sign(second)
@@ -149,8 +151,8 @@ def alike(
 
     ``also``: another property by which attributes differ, such as a cap, shape (k,).
 
-    An attribute of each of the m groups, in the order of their first ones, how many each has, shape
-    (m,), and the group of each attribute, shape (k,).
+    Returns an attribute of each of the m groups, in the order of their first ones, the number of
+    attributes of each, shape (m,), and the group of each attribute, shape (k,).
     """
     keys = list(
         zip(

@@ -1,18 +1,17 @@
-"""The strongest product law that keeps given fractions of given covariances.
+"""The strongest product law that preserves given fractions of given covariances.
 
 Under λ-randomization a covariance of attributes a and b is multiplied by λ_a λ_b (Ruiz,
-"λ-randomization", equation (9)). Asked for λ_a λ_b ≥ c_ab for some pairs, this finds the λ with the
-smallest ε of the whole record, Σ ε_i.
+"λ-randomization", equation (9)). Subject to λ_a λ_b ≥ c_ab for some pairs, this finds the λ with
+the smallest ε of the whole record, Σ ε_i.
 
-In x_i = −ln λ_i > 0 the demands are linear, x_a + x_b ≤ −ln c_ab, and
+In x_i = −ln λ_i > 0 the constraints are linear, x_a + x_b ≤ −ln c_ab, and
 
     ε_i = f_i(x_i) = ln(1 + a_i/(y − 1)),   f_i' = −a_i y/((y + a_i − 1)(y − 1)),   y = e^{x_i}.
 
-f_i decreases, and is convex: d ln|f_i'|/dx = (a_i − 1)/(y + a_i − 1) − y/(y − 1) < 1 − 1 = 0. So
-the optimum is unique, and a primal–dual interior-point method finds it. For prices ν ≥ 0 of the
-demands, Σ_i min_x (f_i(x) + s_i x) + ν·ln c with s_i the sum of the prices at attribute i is a
-lower bound; its minimum is at a root of s y² + (s(a − 2) − a) y − s(a − 1), so that the bound needs
-no trust in the search.
+f_i decreases and is convex, so the optimum is unique, and a primal–dual interior-point method finds
+it. For prices ν ≥ 0 of the constraints, Σ_i min_x (f_i(x) + s_i x) + ν·ln c with s_i the sum of the
+prices at attribute i is a lower bound; its minimum is at a root of
+s y² + (s(a − 2) − a) y − s(a − 1), so that the bound needs no trust in the search.
 
 The proofs are in docs/proofs/lambda.md, Theorem 6.
 """
@@ -33,7 +32,7 @@ _GAP, _STEPS = 1e-11, 100
 
 @dataclass(frozen=True, eq=False)
 class PreservingSolution:
-    """Where the search ended.
+    """The result of the search.
 
     Attributes:
         attenuation: λ_i, shape (k,). Every demanded product is met in exact arithmetic. Next to 1
@@ -99,8 +98,8 @@ def _check(k: int, fractions: Mapping[tuple[int, int], float], fixed: Mapping[in
     for i in range(k):
         if i not in paired and i not in fixed:
             raise InputError(
-                f"preserve: attribute {i + 1} is in no pair, so nothing says how much of it is to "
-                "be kept; give its λ or its strength"
+                f"preserve: attribute {i + 1} is in no pair, so its λ is undetermined; give its λ "
+                "or its strength"
             )
 
 
@@ -121,9 +120,9 @@ def _demands(
                 row[place[i]] = 1.0
         if allowed < fraction or (allowed == fraction and row.any()):
             raise InputError(
-                f"preserve: the λ that are given already lose more of the covariance of attributes "
-                f"{a + 1} and {b + 1} than its fraction of {fraction:g} allows; raise them or "
-                "ask for less"
+                f"preserve: the given λ already reduce the covariance of attributes "
+                f"{a + 1} and {b + 1} below its fraction of {fraction:g}; raise them or "
+                "lower the fraction"
             )
         if row.any():
             rows.append(row)
@@ -177,8 +176,8 @@ def _longest(
     prices: FloatArray,
     price_step: FloatArray,
 ) -> float:
-    # Nearly all the way to the first wall; x shrinks at most fourfold a step, because f bends like
-    # a logarithm near 0 and its quadratic model holds no further.
+    # Nearly all the way to the first constraint; x shrinks at most fourfold a step, because f bends
+    # like a logarithm near 0 and its quadratic model holds no further.
     ratios = [1.0 / 0.99]
     for value, change, part in (
         (x, step, 0.75),

@@ -1,9 +1,9 @@
-"""Votes of many answers that are alike: all that counts is how many of them hit.
+"""Votes of many answers that are alike, by the number of hits.
 
-A form asks m of n attributes with a categories each and votes yes where at least t answers hit.
+A form includes m of n attributes with a categories each and votes yes where at least t answers hit.
 With z the normalised hits of probability r = 1/a, Σ z is linear in their number, and
-Σ_{i<j} z_i z_j = ((Σ z)² − Σ z²)/2, so that what such a form tells of an attribute, or of a pair of
-them, is a sum over a binomial law, whatever m is (docs/proofs/forms.md, section 1).
+Σ_{i<j} z_i z_j = ((Σ z)² − Σ z²)/2, so such a form's information on an attribute, or on a pair, is
+a sum over a binomial law for any m (docs/proofs/forms.md, section 1).
 """
 
 import math
@@ -15,7 +15,7 @@ from deniable.laws.patterns import FloatArray, IntArray
 
 
 class VotesByCount:
-    """Forms that ask more of one class than a table of patterns is for.
+    """Forms with more attributes of one class than a table of patterns can have.
 
     ``epsilon``: of the record, in nats.
 
@@ -32,7 +32,7 @@ class VotesByCount:
         singles, pairs, forms = [np.empty(0)], [np.empty(0)], [np.empty((0, 3), dtype=np.int64)]
         for i, (a, n) in enumerate(zip(n_categories, members, strict=True)):
             if n > fewer:
-                # What is told changes little from one of 24 sizes to the next.
+                # The information changes little from one of 24 sizes to the next.
                 sizes = np.geomspace(fewer + 1, n, 24).round().astype(np.int64)
                 for m in np.unique(sizes).tolist():
                     means = self._means(1 / a, m)
@@ -40,11 +40,11 @@ class VotesByCount:
                     pairs.append(m * (m - 1) / (n * (n - 1)) * means[1] ** 2 / (a - 1) ** 2)
                     forms.append(np.column_stack([np.full((m, 2), [i, m]), np.arange(1, m + 1)]))
         self.single: FloatArray = np.concatenate(singles)
-        """What each form tells of an attribute of its class, the mean over its members."""
+        """Information of each form on an attribute of its class, the mean over its members."""
         self.pair: FloatArray = np.concatenate(pairs)
-        """What it tells of a pair of them."""
+        """Information on a pair of them."""
         self.forms: IntArray = np.concatenate(forms)
-        """Its class, how many questions it asks, and the least number of hits, shape (forms, 3)."""
+        """Class, number of questions, and least number of hits, shape (forms, 3)."""
 
     def _means(self, r: float, m: int) -> FloatArray:
         """Return the means of z, and of z_i z_j, under votes from 1, …, m hits on, shape (2, m)."""
@@ -60,5 +60,5 @@ class VotesByCount:
         return np.asarray(self._odds * above[1:] / (1 + self._odds * above[0]))
 
     def density(self, asked: int, least: int) -> FloatArray:
-        """Return the density of answers by how many are changed, at least 1, shape (asked + 1,)."""
+        """Return the density of answers by the number of changes, at least 1, (asked + 1,)."""
         return np.where(asked - np.arange(asked + 1) >= least, 1 + self._odds, 1.0)

@@ -1,8 +1,8 @@
 """One weighted vote that meets every level, for many attributes.
 
 Minimise over λ ≥ 0 the smoothed dual ln E_μ[Φ_T(z)] − ln λ·d, z = Σ λ_i (Y_i − p_i), where Φ_T is
-(·)_+ rounded off over a width of about T.  With x = Φ_T'(z) and v_i = E_μ[x (Y_i − p_i)] its
-stationarity, v_i = c d_i, says that the law f ∝ 1 + x/c meets every level *exactly*: a single vote
+(·)_+ smoothed over a width of about T. With x = Φ_T'(z) and v_i = E_μ[x (Y_i − p_i)] its
+stationarity v_i = c d_i means that the law f ∝ 1 + x/c meets every level *exactly*: a single vote
 with a soft threshold is primal and dual at once, for every T, also where the unsmoothed optimum is
 a mixture of many votes; T → 0 closes the gap.
 
@@ -11,15 +11,13 @@ Steps:
 `fit_vote`: Anderson-accelerated fixed point λ_i += (c d_i − v_i)/H_ii from λ = ε, with a gate one
   unit of the grid wide; H_ii = E_μ[Φ_T''(z) (Y_i − p_i)²] is the curvature's diagonal. Its
   off-diagonal part is near rank one for many attributes at ordinary levels, which acceleration
-  absorbs. Beyond `LARGEST_NEWTON` attributes on a logistic gate so steep that it is a step for all
-  that matters, by Fourier inversion (`fourier`): its λ is carried to a grid that would take too
-  long to search on.
-`follow_vote`: Newton steps in ln λ where that does not settle (levels that differ by orders of
+  absorbs. Beyond `LARGEST_NEWTON` attributes on a logistic gate so steep that it is nearly a step,
+  by Fourier inversion (`fourier`): its λ is carried to a grid that is too fine for searching.
+`follow_vote`: Newton steps in ln λ where that does not converge (levels that differ by orders of
   magnitude, or of many nats), on a logistic gate, Φ_T' = σ(z/T), with the whole curvature by
-  Fourier inversion, T falling from a width at which everything is smooth; each T starts from the λ
-  of the last. A gate that is linear in pieces would not do: strips of z without a pattern make its
-  curvature singular. What can be drawn is a mixture of linear gates that is about the logistic one,
-  for which the fixed point goes on from there.
+  Fourier inversion, T falling from a width with smooth derivatives; each T starts from the last λ.
+  A piecewise linear gate has a singular curvature, as strips of z have no pattern. The law drawn is
+  a mixture of linear gates near the logistic one, from which the fixed point continues.
 
 The proofs are in docs/proofs/optimal.md, Theorem 9.
 """
@@ -50,14 +48,14 @@ LARGEST_NEWTON = 1500
 """Attributes up to which a whole curvature (k² numbers, k³ operations) is affordable."""
 
 GOOD_ENOUGH = 2e-5
-"""A gap, as a part of ε, at which no other search is begun: a tenth of what is promised."""
+"""A gap, as a part of ε, at which no other search starts: a tenth of the promised one."""
 
 LEAST_RESOLUTION = 20_000
 """Units of the grid in the budget θ, at least."""
 
 
 def default_resolution(n_attributes: int) -> float:
-    """Return the standard deviation of z in units of the grid: fine enough, and 10^8 additions.
+    """Return the standard deviation of z in units of the grid, at a cost of 10^8 additions.
 
     The dither adds at most k/4 to the variance of z: at 20 √k a relative 1/1600 at worst.
     """
@@ -65,13 +63,12 @@ def default_resolution(n_attributes: int) -> float:
 
 
 def linear_gates(softness: float) -> tuple[FloatArray, FloatArray]:
-    """Return widths and shares of linear gates whose mixture is about the logistic gate of this T,
-    tails and all; for T = 0 one of width 0. The linear gate as steep as the logistic one ends 0.4 %
-    further from the optimum (100 attributes of two categories at 1 to 10 nats; 196 at 4 to 5).
+    """Return widths and shares of linear gates whose mixture approximates the logistic gate of this
+    T, with its tails; for T = 0 one of width 0. A single linear gate with the logistic slope ends
+    0.4 % further from the optimum (100 attributes of two categories at 1 to 10 nats).
 
-    A linear gate rises by a uniform density; the logistic density f falls on either side: it is a
-    mixture of uniform ones on [−a, a], with −2 a f'(a) da of a; up to A there are
-    2 (σ(A) − 1/2) − 2 A f(A).
+    The logistic density f is a mixture of uniform densities on [−a, a] with weights −2 a f'(a) da;
+    those up to A have a total of 2 (σ(A) − 1/2) − 2 A f(A).
     """
     if softness == 0.0:
         return np.zeros(1), np.ones(1)
@@ -89,11 +86,11 @@ class VoteGrid:
     Attributes:
         weights: λ, with λ·d = 1, shape (k,).
         unit: of the grid, on the same scale.
-        on_grid: what the kept attributes count, in units; a change that loses by itself, or one
-            that is kept and wins, counts no more than that takes. Shape (k,).
-        middle: of the gates, in units of the kept attributes' sum.
+        on_grid: weights of the unchanged attributes, in units, limited for a change that loses by
+            itself and an unchanged attribute that wins by itself. Shape (k,).
+        middle: of the gates, in units of the unchanged attributes' sum.
         widths, shares: of the linear gates that are mixed, the widths in units.
-        more: by how much E_μ[z_+] is larger for λ than for what is counted, on the scale of λ.
+        more: increase of E_μ[z_+] from the limited weights to λ, on the scale of λ.
     """
 
     weights: FloatArray
@@ -117,13 +114,13 @@ class VoteGrid:
 
 @dataclass(frozen=True, eq=False)
 class VotePoint(VoteGrid):
-    """A soft vote on its grid, evaluated, and what it and its λ prove.
+    """An evaluated soft vote on its grid, with its bound.
 
     Attributes:
         objective: ln E_μ[z_+].
         value: v_i over E_μ[z_+], shape (k,).
         diagonal: of the curvature over E_μ[z_+], shape (k,).
-        lower_bound: what λ proves, in nats.
+        lower_bound: the bound that λ proves, in nats.
     """
 
     objective: float
@@ -142,10 +139,10 @@ class VoteFit:
     Attributes:
         vote: the vote.
         log_height: ln(e^E − 1) that makes every keep probability at least the requested one; on a
-            finer grid than was searched, about that.
-        lower_bound: the best that was proved, not rounded; of a vote on a grid too fine to search
-            on an estimate of it, by Fourier inversion (5e-4 above at 2,000 attributes).
-        lower_bound_weights: by this λ, shape (k,).
+            grid too fine to search on, an estimate.
+        lower_bound: the best proven, not rounded; on a grid too fine to search on an estimate, by
+            Fourier inversion (5e-4 above at 2,000 attributes).
+        lower_bound_weights: its λ, shape (k,).
         upper_bound: E where it was searched, infinite if that vote misses a level at any height.
         settled: whether the search ended at the optimum for its gate.
     """
@@ -167,7 +164,7 @@ class VoteFit:
 
 
 class VoteSearch:
-    """Evaluates soft votes, and remembers the best bounds."""
+    """Evaluates soft votes, with memory of the best bounds."""
 
     def __init__(self, problem: Problem, resolution: float) -> None:
         self.problem = problem
@@ -195,7 +192,7 @@ class VoteSearch:
         budget = math.fsum((weights * problem.change_probability).tolist())
         widths, shares = linear_gates(softness)
         widest = min(float(widths.max()), budget)
-        # Whoever keeps an attribute that wins alone is above the gate, though all are rounded.
+        # An unchanged attribute that wins alone is above the gate, despite rounding of all others.
         above = widest / 2 + max(0.01 * shared(weights, budget), 2.0 * (unit or 0.0))
         cut = spared(weights, budget - above)
         counted, budget = weights - cut, budget - float(cut.sum())
@@ -208,7 +205,7 @@ class VoteSearch:
         unit = max(unit, float(np.minimum(counted, budget + widest).sum()) / most)
         widths, budget = np.clip(widths, unit, budget) / unit, budget / unit
         costs = counted / unit
-        # Whoever changes an attribute of this cost loses, though all others are rounded up.
+        # A changed attribute of this cost loses, despite rounding of all others.
         loses = math.floor(budget + widths.max() / 2) + 1.0
         loses += np.count_nonzero(costs < loses)
         on_grid = np.minimum(costs, loses)
@@ -237,13 +234,13 @@ class VoteSearch:
             bend += share / width * (np.abs(z) < width / 2)
         tilted_back = np.exp(np.clip(-tilt * z, -740.0, 600.0))
         got = law.expectations(np.stack([slope, bend]) * tilted_back)
-        # E[h (Y_i − p_i)] as (1−p) E[h; kept] − p E[h; changed]: d_i may be tiny beside p_i.
+        # E[h (Y_i − p_i)] as (1−p) E[h; kept] − p E[h; changed]: d_i may be tiny against p_i.
         value = change * got.kept[0] - keep * got.changed[0]
         diagonal = change**2 * got.kept[1] + keep**2 * got.changed[1]
         positive = np.maximum(z, 0.0) * tilted_back
         mean = float(positive @ law.mass)
         if not mean > 1e9 * law.dropped * float(positive.max(initial=0.0)):
-            mean = math.nan  # what matters was dropped: not usable
+            mean = math.nan  # the decisive states were dropped: not usable
         log_factor = steps.log_scale - tilt * grid.middle + math.log(grid.unit)
         mean += grid.more * float(np.exp(-log_factor))
         objective = math.log(mean) + log_factor
@@ -302,7 +299,7 @@ class VoteSearch:
                 mix = np.linalg.lstsq(known[:, :-1], known[:, -1], rcond=1e-9)[0]
                 new = new - (d_log + d_move) @ mix
             if not np.isfinite(new).all():
-                break  # beside a level of hundreds of nats what others add is below every double
+                break  # next to a level of hundreds of nats other contributions underflow
             weights = self.normed(np.exp(logs[-1] + np.clip(new - logs[-1], -0.7, 0.7)))
         return best if best_miss < 1e-6 else None
 
@@ -310,7 +307,7 @@ class VoteSearch:
         """Return the vote on a gate that is as good as a step, or None where the fixed point does
         not settle on it."""
         start = self.normed(weights)
-        # A hundredth of what z, or its tilted density, takes to change.
+        # A hundredth of the scale on which z, or its tilted density, changes.
         wide = 0.5 * usual_deviation(self.problem, start)
         softness = 0.01 * min(1.0 / usual_tilt(self.problem, start), wide)
         logistic = partial(logistic_vote, self.problem, softness=softness, pairs=False)
@@ -318,7 +315,7 @@ class VoteSearch:
         return vote if vote is not None and vote.resolved else None
 
     def finest(self, vote: LogisticVote) -> VoteFit:
-        """Return a vote as a law can have it, on a grid too fine to search on."""
+        """Return a vote as a drawable law, on a grid too fine to search on."""
         problem, weights = self.problem, vote.weights
         budget = float(weights @ problem.change_probability)
         # Of 10,000 attributes at ε = 7.5 the dither costs 5e-4 nats at this resolution.
@@ -335,10 +332,9 @@ class VoteSearch:
         return np.asarray(scale * self.problem.keep_excess - vote.value)
 
     def step(self, vote: LogisticVote, damping: float) -> tuple[FloatArray, float]:
-        """Return a Levenberg–Newton step in ln λ at λ·d = 1, (k,), and the fall that it promises.
+        """Return a Levenberg–Newton step in ln λ at λ·d = 1, (k,), and its predicted decrease.
 
-        The curvature in ln λ is λ_i λ_j H_ij, and −λ_i miss_i on the diagonal, of which only what
-        is positive is kept.
+        The curvature in ln λ is λ_i λ_j H_ij, and the positive part of −λ_i miss_i on the diagonal.
         """
         weights, gain = vote.weights, self.problem.keep_excess
         k = len(weights)
@@ -385,7 +381,7 @@ class VoteSearch:
         return votes
 
     def above(self, vote: LogisticVote) -> float:
-        """Return how far the height that this vote needs is above what its λ proves, in nats."""
+        """Return the distance of this vote's height from its proven bound, in nats."""
         return float(np.logaddexp(0.0, self.log_height(vote)) - np.logaddexp(0.0, -vote.objective))
 
     def descend(self, vote: LogisticVote, damping: float) -> tuple[LogisticVote, float]:
@@ -407,13 +403,13 @@ class VoteSearch:
         return vote, damping
 
     def fit(self, settled: bool) -> VoteFit:
-        """Return the best vote that was evaluated."""
+        """Return the best evaluated vote."""
         assert self.best is not None
         bounds = self.lower_bound, self.lower_bound_weights, self.upper_bound
         return VoteFit(self.best, self.log_height(self.best), *bounds, settled)
 
 
-@np.errstate(all="ignore")  # steps that lead out of range come to nothing, and are taken back
+@np.errstate(all="ignore")  # steps out of range are reverted
 def fit_vote(problem: Problem, *, gap: float = 1e-7, resolution: float | None = None) -> VoteFit:
     """Fit one soft vote by the fixed point.
 

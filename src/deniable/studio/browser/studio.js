@@ -1,4 +1,4 @@
-// What a form cannot do by itself. No number is computed here but a slider's place.
+// Behaviour beyond HTML forms. The only number computed here is a slider's position.
 "use strict";
 Object.assign(htmx.config, {
   allowEval: false,
@@ -9,7 +9,7 @@ Object.assign(htmx.config, {
 });
 const at = (id) => document.getElementById(id);
 
-// A slider moves by equal factors: its 1,000 steps are those of the logarithm.
+// A slider has 1,000 steps on a logarithmic scale.
 const scale = (slider) => [Math.log(slider.dataset.low), Math.log(slider.dataset.high)];
 function place(slider) {
   const [low, high] = scale(slider);
@@ -39,16 +39,15 @@ function dress() {
   }
 }
 
-// Which numbers may stand beside which controls. A turn begins when something is typed, moved or
-// pressed: what was asked for in an earlier turn is not shown, and what is shown is greyed at once.
-// `seen` names the draft that the page was last shown of; an answer that nobody has just asked for
-// by a step is shown beside no other.
+// Results match the controls. A turn starts with any input or press: responses of earlier turns are
+// discarded, and shown results are greyed at once. `seen` is the draft last shown by the page; a
+// response without a step is discarded for any other draft.
 function outdateAnswers() {
   at("answers")?.classList.add("stale");
   at("answers")?.setAttribute("aria-busy", "true");
 }
 
-// The result of a form that has been changed, or sent again, is of the request before.
+// The result of a form changed or sent again belongs to the earlier request.
 function outdate(form) {
   const step = form?.querySelector("button.main[name=do]")?.value;
   const result = step && document.querySelector(`#job-${step} > .result`);
@@ -74,18 +73,18 @@ document.addEventListener("input", (event) => {
   outdateAnswers();
   document.querySelector("#wish > .notice[role=status]")?.remove(); // of the wishes before
   clearTimeout(pause);
-  // Another choice may bring other controls.
+  // Another choice may change the controls.
   if (moved.matches("select, [type=radio]")) at("compute").click();
   else pause = setTimeout(() => htmx.trigger("#live", "again"), moved.type === "range" ? 100 : 60);
 });
 document.addEventListener("htmx:configRequest", ({ detail }) => {
-  // htmx does not see a button that stands outside its form.
+  // htmx ignores a button outside its form.
   const button = detail.triggeringEvent?.submitter;
   if (button) detail.parameters[button.name] = button.value;
   if (detail.verb !== "post") return;
   Object.assign(detail.parameters, { draft: seen, tab });
   if (!button?.value.startsWith("speak ")) return;
-  // What was typed into any form of the page is there in the other language, too.
+  // Typed values of all forms are retained in the other language.
   for (const field of document.querySelectorAll("main [id][name]:not([name^='w.'], button)")) {
     const { id, type, value, checked } = field;
     detail.parameters[`kept.${id}`] = type === "checkbox" && !checked ? "" : value;
@@ -136,7 +135,7 @@ document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
     if (inJob && document.activeElement === document.body) job.focus({ preventScroll: true });
   }
   if (document.activeElement !== document.body || detail.target?.id !== "body") return;
-  // The control that was pressed was exchanged, too.
+  // The pressed control was replaced, too.
   const here = at("body").dataset.view === left.view;
   const same = [...document.querySelectorAll("#body [name]:enabled")]
     .find((one) => here && one.name === left.name && one.value === left.value);
@@ -146,7 +145,7 @@ document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
   if (!here) scrollTo(0, 0);
 });
 
-// What got no answer is asked again; what was refused is said.
+// Requests without a response are repeated; refusals are shown.
 function again(from) {
   look();
   const which = from.id === "live" ? from : at("answers");
@@ -163,7 +162,7 @@ document.addEventListener("htmx:responseError", ({ detail }) => {
   if (detail.requestConfig.verb === "post") again(at("answers") ?? at("body"));
 });
 
-// Somebody else, or another window, may have changed the draft; or the program has ended.
+// The draft may have changed elsewhere, or the program has stopped.
 async function look() {
   const before = [turn, seen];
   let draft = null;

@@ -15,7 +15,7 @@ def answered(law: oracle.GatedSum, subset: Sequence[int]) -> oracle.FloatArray:
     return backward.normalized(backward.components(law, subset), law.retention[list(subset)])
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_eigenvalues_of_every_subset_in_any_order_equal_the_enumerated_law(seed: int) -> None:
     law = oracle.random_sum(seed, 5)
     q = oracle.pattern_law(law)

@@ -154,16 +154,16 @@ RARE /= RARE.sum()
 @pytest.mark.parametrize(
     ("limits", "most_gap"),
     [
-        (average_limits(RISING, 0.6), 0.002),
-        (average_limits(RISING, 0.6, 0.7), 0.003),
         (average_limits(RISING, 0.6, 0.28), 0.02),
-        (average_limits(STEEP, 0.5), 0.002),
         (local_limits(RISING, 0.5), 0.005),
-        (local_limits(RISING, 3.0), 0.003),
         # Sets of three, the smallest that keep 0.4, leave the likeliest at most a third.
         (average_limits(PEAKED, 0.58, 0.4), 0.01),
         (average_limits(RARE, 0.31), 1e-4),
-        (average_limits(RARE, 0.31, 0.7), 1e-4),
+        pytest.param(average_limits(RISING, 0.6), 0.002, marks=pytest.mark.slow),
+        pytest.param(average_limits(RISING, 0.6, 0.7), 0.003, marks=pytest.mark.slow),
+        pytest.param(average_limits(STEEP, 0.5), 0.002, marks=pytest.mark.slow),
+        pytest.param(local_limits(RISING, 3.0), 0.003, marks=pytest.mark.slow),
+        pytest.param(average_limits(RARE, 0.31, 0.7), 1e-4, marks=pytest.mark.slow),
         pytest.param(average_limits(np.full(80, 1 / 80), 0.5), 1e-3, marks=pytest.mark.slow),
         pytest.param(local_limits(np.full(41, 1 / 41), 1.0), 0.01, marks=pytest.mark.slow),
     ],
@@ -184,6 +184,7 @@ def test_beyond_sixteen_categories_a_mechanism_is_near_the_proven_bound(
     assert 0 <= point.gap < most_gap
 
 
+@pytest.mark.slow
 def test_where_drawn_answers_are_too_few_the_truth_or_no_answer_is_the_mechanism() -> None:
     prior = np.logspace(0, -3, 100) / np.logspace(0, -3, 100).sum()
     limits = average_limits(prior, 0.9 * (1 - prior.max()))

@@ -279,7 +279,7 @@ def test_references_and_levels_that_make_no_sense_are_refused() -> None:
     one = np.array([0.1])
     with pytest.raises(InputError, match="reference"):
         hypervolume(one, one, 0.0)
-    with pytest.raises(InputError, match="begin with 0"):
+    with pytest.raises(InputError, match="from 0"):
         outer_hypervolume(one, one, 0.5, 1.0)
     with pytest.raises(InputError, match="rise strictly"):
         outer_hypervolume(np.zeros(2), np.ones(2), 0.5, 1.0)

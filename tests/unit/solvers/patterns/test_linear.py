@@ -315,7 +315,7 @@ def test_too_many_attributes_are_refused_with_the_alternative_named(
     assert 13 * 2**12 <= linear.MAX_EDGES < 15 * 2**14
     monkeypatch.setattr(linear, "MAX_EDGES", 8 * 2**7 - 1)
     levels = np.linspace(0.5, 1.0, 8).tolist()
-    with pytest.raises(InputError, match=r"8 different attributes need 1024 rows.*without them"):
+    with pytest.raises(InputError, match=r"8 different attributes need 1024 rows.*omit them"):
         linear.solve([3] * 8, levels, given_rest_cap=[2 * level for level in levels])
 
 

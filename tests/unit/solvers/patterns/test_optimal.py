@@ -283,7 +283,7 @@ def test_costs_keep_their_digits_beside_weights_at_which_nearly_nothing_changes(
 
 
 def test_levels_at_which_nothing_changes_any_more_are_refused() -> None:
-    with pytest.raises(SolverError, match="nothing changes"):
+    with pytest.raises(SolverError, match="hardly any value changes"):
         optimal.solve([4] * 30, [60.0] * 30)
 
 
@@ -363,6 +363,7 @@ def test_where_few_large_levels_have_no_law_of_many_votes_one_soft_vote_meets_th
     assert solution.gap < 1e-3
 
 
+@pytest.mark.slow
 def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better() -> None:
     # Beside 20 nats the others' levels rise by a part in 10^9 with the height: votes aimed at
     # another place than the landing's cost 0.09 nats.

@@ -126,9 +126,9 @@ def test_a_share_near_zero_needs_next_to_nothing() -> None:
         ({(0, 1): 0.0}, {}, "between 0 and 1"),
         ({(0, 1): math.nan}, {}, "between 0 and 1"),
         ({(0, 1): 0.5}, {0: 1.0}, "attribute 1 must lie"),
-        ({(0, 1): 0.5}, {0: 0.4}, "already lose more"),
-        ({(0, 1): 0.5}, {0: 0.5}, "already lose more"),
-        ({(0, 1): 0.5}, {0: 0.6, 1: 0.6}, "already lose more"),
+        ({(0, 1): 0.5}, {0: 0.4}, "already reduce"),
+        ({(0, 1): 0.5}, {0: 0.5}, "already reduce"),
+        ({(0, 1): 0.5}, {0: 0.6, 1: 0.6}, "already reduce"),
     ],
 )
 def test_demands_that_make_no_sense_are_refused(

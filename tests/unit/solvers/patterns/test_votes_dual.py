@@ -142,7 +142,7 @@ def test_wider_gates_are_tried_until_bounds_are_near() -> None:
 @pytest.mark.parametrize(
     ("levels", "categories"),
     [
-        (np.random.default_rng(0).uniform(1.0, 10.0, 70), 5),
+        pytest.param(np.random.default_rng(0).uniform(1.0, 10.0, 70), 5, marks=pytest.mark.slow),
         (np.append(np.random.default_rng(0).uniform(0.2, 1.5, 49), 20.0), 2),
         (np.exp(np.random.default_rng(0).uniform(math.log(1e-3), math.log(12), 70)), 5),
     ],

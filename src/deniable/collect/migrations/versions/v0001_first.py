@@ -1,4 +1,4 @@
-"""The first layout: see deniable.collect.store, whose tables these are."""
+"""The first layout, of the tables in deniable.collect.store."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,13 +8,13 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "study",
         sa.Column("identity", sa.LargeBinary(32), primary_key=True),
         sa.Column("closed", sa.Boolean, nullable=False),
     )
-    # On SQLite the rows of these lie in the order of their random keys, and nothing else.
+    # On SQLite the rows of these are stored in the order of their random keys only.
     op.create_table(
         "submission",
         sa.Column("id", sa.LargeBinary(32), primary_key=True),

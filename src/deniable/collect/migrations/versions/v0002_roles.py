@@ -1,4 +1,4 @@
-"""On PostgreSQL what a collector may do without reading records: compare one, delete one."""
+"""PostgreSQL functions for a collector without the right to read records: compare, delete."""
 
 from alembic import op
 
@@ -6,8 +6,8 @@ revision = "0002"
 down_revision = "0001"
 
 _FUNCTIONS = (
-    # Of submissions that come in, those whose id is stored: with their own record if it is the one
-    # that is stored, else with an empty one. Who does not know an id learns nothing.
+    # Submissions whose id is stored: with the record if it equals the stored one, else with an
+    # empty one. Nothing is disclosed without a valid id.
     """
     CREATE FUNCTION stored_under(ids bytea[], records bytea[])
     RETURNS TABLE (id bytea, record bytea)
@@ -30,7 +30,7 @@ _FUNCTIONS = (
 
 
 def upgrade() -> None:
-    """Make the functions."""
+    """Create the functions."""
     connection = op.get_bind()
     if connection.dialect.name != "postgresql":
         return

@@ -1,4 +1,4 @@
-"""On SQLite records lie in buckets, which do not tell the order of arrival."""
+"""SQLite: records in buckets, which do not reveal the order of arrival."""
 
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the buckets, and move into them what the tables before them held."""
+    """Create the buckets, and move the records of the earlier tables into them."""
     connection = op.get_bind()
     if connection.dialect.name == "sqlite":
         _move(connection)
