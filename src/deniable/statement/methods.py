@@ -308,7 +308,7 @@ _INPUT_NAMES: dict[Input, str] = {
     "importance": "importances",
     "caps": "caps",
     "floor": "a floor on pairs",
-    "pairs": "importance of pairs",
+    "pairs": "the weight of pairs",
     "order": "an order",
     "strength": "λ or strengths",
     "matrices": "matrices",
