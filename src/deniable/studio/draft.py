@@ -31,8 +31,7 @@ DEFAULTS = {
     "prior": "10",
     "waves": "1",
 }
-"""What stands in a control before something else is put there. How much may be learnt has no
-default: ε and λ are chosen."""
+"""Defaults of the controls; ε and λ have none."""
 
 MOST_PINS = 4
 _MOST_STEPS = 200
@@ -159,15 +158,15 @@ class Keeper:
         self.after: list[Draft] = []
         self.version = time.time_ns()  # rises also when the program is started again
         self.text = self._content()
-        """What stands in the file, as far as is known; None if there is none."""
+        """The last known text of the file; None without a file."""
 
     @property
     def state(self) -> str:
-        """A name for the draft and, if that is no draft, for what stands in the file."""
+        """Digest of the draft, and of the file's text if it is not a draft."""
         return digest(self.draft.to_toml(), self.unread and self.text)
 
     def look(self) -> None:
-        """Take over what another program has written to the file, as a step that can be undone."""
+        """Take over changes of the file by another program, as a step that Undo reverts."""
         text = self._content()
         if text is None or text == self.text:
             return
@@ -199,7 +198,7 @@ class Keeper:
             self.before.pop()
 
     def redo(self) -> None:
-        """Take back what was undone last."""
+        """Redo the step undone last."""
         if self.after:
             now = self.draft
             self._put(self.after[-1])

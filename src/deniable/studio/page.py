@@ -168,7 +168,7 @@ def differing(theirs: Draft, mine: Draft, keeper: Keeper) -> list[tuple[str, str
 
 
 def _pins(studio: State, draft: Draft) -> Sequence[Mapping[str, Any]]:
-    """Return the wishes that are compared, each with its answer, or None while there is none."""
+    """Return the compared requests with their results; None for one still computed."""
     found = []
     for pin in draft.pins:
         wish = studio.understood(pin)

@@ -17,8 +17,8 @@ from deniable.errors import InputError
 
 _context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 if sys.platform != "win32":
-    # What processes need is loaded once for all of them, and not where the page is waited for: of a
-    # design of twelve attributes it is two thirds of the CPU.
+    # Imports are preloaded once for all processes: they are two thirds of the CPU time of a design
+    # of twelve attributes.
     names = ("balanced_lists", "forms", "importance", "least_error", "least_variance", "optimal")
     _context.set_forkserver_preload(
         [
