@@ -281,7 +281,7 @@ def test_several_files_are_merged_and_named_when_a_point_is_picked(deniable, pla
     refused(
         deniable(*pick, "--name", "sex,age", "--schema", "s.toml"), "3 categories in the schema"
     )
-    refused(deniable(*pick, "--schema", "s.toml"), "by --name")
+    refused(deniable(*pick, "--schema", "s.toml"), "--name: give the attribute of the schema")
 
 
 def test_bad_input_about_parts_is_one_sentence(deniable, traced):
