@@ -63,7 +63,7 @@ CONTROLS: list[dict[str, str]] = [
     *({"importance__a": text} for text in ("x", "0")),
     *({"cap": text} for text in ("x", "0.5")),
     *({"method": "forms", "cap": text} for text in ("x", "2")),
-    *({"pair_floor": text} for text in ("x", "2")),
+    *({"kind": "levels", "level__a": "1", "pair_floor": text} for text in ("x", "2")),
     *({"method": "forms", "pairs": text} for text in ("x", "2")),
     {"method": "forms", "asked": "x"},
     *({"assume": "typed", "shares__a": text} for text in ("x", "1 2 3", "60 60", "-1 101")),
