@@ -11,30 +11,6 @@ from cli.test_bad_input import refused
 SECRET = "0b-secret"
 
 
-@pytest.mark.parametrize(
-    "command", [["design", "--json"], ["share", "people.csv", "--output", "r", "--json"]]
-)
-def test_the_heuristic_takes_attributes_in_the_order_that_is_asked_for(deniable, people, command):
-    name, *rest = command
-    words = [name, *rest, "--schema", "people.toml", "--method", "heuristic"]
-    levels = ["--attribute-epsilon", "0.5,2,1"]
-    given = deniable(*words, *levels, "--order", "given", "--allow-changed-levels")
-    assert given.status == 0, given.err
-    again = ["--force"] if name == "share" else []
-    descending = deniable(
-        *words, *levels, "--order", "descending", "--allow-changed-levels", *again
-    )
-    assert descending.status == 0, descending.err
-
-    def reached(done):
-        plain = done.json
-        rows = plain["mechanism"]["attributes"] if name == "share" else plain["attributes"]
-        return [one["epsilon"] for one in rows]
-
-    assert reached(given) != reached(descending)
-    refused(deniable(*words, *levels, "--order", "ascending", *again), "order")
-
-
 def test_settings_of_the_search_reach_it(deniable, tmp_path, no_plot):
     (tmp_path / "p.json").write_text("[0.4, 0.3, 0.2, 0.1]")
 

@@ -155,8 +155,6 @@ def _list_methods() -> None:
             defaults.append(f"--pair-floor {floor}")
         if defaults:
             line += f" Defaults: {', '.join(defaults)}."
-        if "order" in spec.takes:
-            line += " Takes --order."
         lines.append(line)
     for command in _WITH_METHODS:
         app[command].help_epilogue = "\n\n".join(lines)

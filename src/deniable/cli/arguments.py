@@ -95,7 +95,6 @@ class TotalOptions:
         broad: Whether answers to attributes of many categories name a set of them: auto, where it
             makes the variance of their shares at least 2 % smaller, or never (method forms; default
             auto).
-        order: Order in which attributes are taken one by one.
         allow_changed_levels: Accept a law that misses requested levels; they are listed.
     """
 
@@ -106,7 +105,6 @@ class TotalOptions:
     pairs: Annotated[float | None, DESIGNED] = None
     asked: Annotated[int | None, DESIGNED] = None
     broad: Annotated[Literal["auto", "never"] | None, DESIGNED] = None
-    order: Annotated[Literal["given", "descending"], DESIGNED] = "given"
     allow_changed_levels: Annotated[bool, DESIGNED] = False
 
 
