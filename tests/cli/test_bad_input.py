@@ -69,7 +69,7 @@ def test_the_heuristic_divides_any_total_where_no_level_was_requested(deniable, 
 
 def test_the_heuristic_changes_no_level_without_leave(deniable):
     words = ["design", "--categories", "5,5,5,5", "--attribute-epsilon", "1,4,2,1"]
-    refused(deniable(*words, "--method", "heuristic"), "cannot keep", "allow changed levels")
+    refused(deniable(*words, "--method", "heuristic"), "cannot keep", "set --allow-changed-levels")
     allowed = deniable(*words, "--method", "heuristic", "--allow-changed-levels", "--json")
     assert allowed.status == 0
     assert allowed.json["changed_levels"]

@@ -11,6 +11,20 @@ from cli.test_bad_input import refused
 SECRET = "0b-secret"
 
 
+def test_the_heuristic_misses_levels_of_a_share_only_if_allowed(deniable, people):
+    words = ["share", "people.csv", "--schema", "people.toml", "--method", "heuristic"]
+    words += ["--attribute-epsilon", "0.5,2,1", "--output", "r", "--json"]
+    refused(deniable(*words), "--allow-changed-levels")
+    done = deniable(*words, "--allow-changed-levels")
+    assert done.json["mechanism"]["changed_levels"], done.err
+
+
+def test_a_plan_takes_the_heuristic_with_changed_levels(deniable):
+    words = ["plan", "--categories", "5,5,3", "--rows", "10000", "--epsilon", "4", "--json"]
+    done = deniable(*words, "--method", "heuristic", "--allow-changed-levels")
+    assert done.json["method"] == "heuristic", done.err
+
+
 def test_settings_of_the_search_reach_it(deniable, tmp_path, no_plot):
     (tmp_path / "p.json").write_text("[0.4, 0.3, 0.2, 0.1]")
 
@@ -152,7 +166,7 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
         ("plan --rows 9 --tables age", "give two of --rows, --within"),
         ("plan --rows 9 --error 2pt --assume uniform", "--assume says what is true"),
         ("plan --rows 9 --error 2pt --pairs 0.5 --method optimal", "balanced and forms"),
-        ("plan --rows 9 --error 2pt --broad never", "method forms"),
+        ("plan --rows 9 --error 2pt --asked 3", "method forms"),
         ("plan --rows 9 --error 2pt --importance nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --at-most nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --pair-floor few", "'few' is not a number"),

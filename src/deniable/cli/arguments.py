@@ -92,9 +92,6 @@ class TotalOptions:
             balanced with --epsilon; default 0.2).
         asked: Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but any
             number of those that are alike).
-        broad: Whether answers to attributes of many categories name a set of them: auto, where it
-            makes the variance of their shares at least 2 % smaller, or never (method forms; default
-            auto).
         allow_changed_levels: Accept a law that misses requested levels; they are listed.
     """
 
@@ -104,7 +101,6 @@ class TotalOptions:
     at_most: Annotated[str | None, DESIGNED] = None
     pairs: Annotated[float | None, DESIGNED] = None
     asked: Annotated[int | None, DESIGNED] = None
-    broad: Annotated[Literal["auto", "never"] | None, DESIGNED] = None
     allow_changed_levels: Annotated[bool, DESIGNED] = False
 
 

@@ -340,7 +340,6 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
         pairs=request.pairs,
         asked=request.asked,
         form_column=request.form_column,
-        broad=request.broad,
     )
 
 

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
-from deniable.design.form_request import Broad, FormRequest
+from deniable.design.form_request import FormRequest
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import FUNCTIONS, Functions
 from deniable.design.solving import Task
@@ -93,7 +93,6 @@ def design(
     pairs: float | None = None,
     asked: int | None = None,
     form_column: str | None = None,
-    broad: Broad | None = None,
 ) -> Design:
     """Return a mechanism for a schema; no data are needed.
 
@@ -127,9 +126,6 @@ def design(
             but any number of those that are alike.
         form_column: for ``"forms"``, the column of the release with the number of the form;
             ``"form"`` if not given and not taken.
-        broad: for ``"forms"``, whether answers to attributes of many categories name a set of them:
-            ``"auto"``, where that makes the variance of their shares at least 2 % smaller, or
-            ``"never"``; ``"auto"`` if not given.
 
     Returns:
         The mechanism with its claim, and the bound that limits its distance from the optimum.
@@ -153,12 +149,11 @@ def design(
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
     functions = FUNCTIONS[spec.name]
     form_request = FormRequest(
-        importance or {}, at_most or {}, pairs, asked, form_column, given_rest, broad
+        importance or {}, at_most or {}, pairs, asked, form_column, given_rest
     )
     if form_request and functions.forms is None:
         raise InputError(
-            "asked, form_column and broad are for method "
-            f"{methods_taking('forms')}, not {spec.name}"
+            f"asked and form_column are for method {methods_taking('forms')}, not {spec.name}"
         )
     if pairs is not None and "pairs" not in spec.takes:
         raise InputError(
@@ -391,7 +386,7 @@ def _changed_sentence(result: Design) -> str:
         f"the {result.method} method cannot keep the requested level of "
         f"{count_text(len(changed), 'attribute')} ({listed}; {raised} of them would be less "
         f"protected than requested); use method "
-        f"{DEFAULT_METHOD}, or allow changed levels"
+        f"{DEFAULT_METHOD}, or set `allow_changed_levels`"
     )
 
 
