@@ -127,7 +127,7 @@ def test_a_stopped_run_leaves_nothing(people, kill):
         assert process.stderr is not None
         said = process.stderr.read().decode()
         assert said.count("\n") == 1
-        assert "nothing was left half-written" in said
+        assert "no incomplete output remains" in said
     assert names(people) == ["many.csv", "people.csv", "people.toml"]
 
 

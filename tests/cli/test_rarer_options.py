@@ -225,7 +225,7 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     (people / "f.csv").write_text("\n".join([rows[0], *nobody]) + "\n")
     words = (*by_mean, "--scores", "middle", "--mechanism", "r/record.json", "--anyway")
     said = deniable("estimate", "compare", "f.csv", *words)
-    assert "no answer: the estimated size of a group is not positive" in said.out, said.err
+    assert "no answer: the estimated size of a group, the denominator, is not" in said.out, said.err
     assert "holds 0" not in said.out
 
 
