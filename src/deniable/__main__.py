@@ -50,7 +50,7 @@ def main() -> None:
         # Of what meets a class as it is made, Python up to 3.11 makes the cause of another error.
         if not isinstance(error.__cause__ or error, KeyboardInterrupt):
             raise
-        sys.stderr.write("deniable: interrupted; nothing was left half-written\n")
+        sys.stderr.write("deniable: interrupted; no incomplete output remains\n")
         sys.exit(130)
 
 

@@ -38,7 +38,7 @@ def test_what_cannot_be_audited_is_one_sentence(deniable, people):
     deniable("design", "--schema", "people.toml", "--epsilon", "3", "--output", "m.json")
     for words, said in [
         (["--draws", "10"], "draw at least 1000"),
-        (["--error", "2"], "the error is a probability"),
+        (["--error", "2"], "--error: expected a probability"),
         (["--command", " "], "name a program"),
         (["--command", "no-such-program"], "cannot be run"),
     ]:

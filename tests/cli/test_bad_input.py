@@ -69,7 +69,7 @@ def test_the_heuristic_divides_any_total_where_no_level_was_requested(deniable, 
 
 def test_the_heuristic_changes_no_level_without_leave(deniable):
     words = ["design", "--categories", "5,5,5,5", "--attribute-epsilon", "1,4,2,1"]
-    refused(deniable(*words, "--method", "heuristic"), "cannot keep", "allow changed levels")
+    refused(deniable(*words, "--method", "heuristic"), "cannot keep", "set --allow-changed-levels")
     allowed = deniable(*words, "--method", "heuristic", "--allow-changed-levels", "--json")
     assert allowed.status == 0
     assert allowed.json["changed_levels"]
@@ -127,7 +127,7 @@ def test_a_stopped_run_leaves_nothing(people, kill):
         assert process.stderr is not None
         said = process.stderr.read().decode()
         assert said.count("\n") == 1
-        assert "nothing was left half-written" in said
+        assert "no incomplete output remains" in said
     assert names(people) == ["many.csv", "people.csv", "people.toml"]
 
 

@@ -327,7 +327,6 @@ def test_help_lists_the_methods_that_can_be_chosen_with_their_defaults(
         assert (f" {spec.name}: {spec.help}." in shown) == spec.offered
     assert "Defaults: --given-rest 2x, --pair-floor 0.5. optimal:" in shown
     assert "Defaults: --given-rest none, --pair-floor none. kronecker:" in shown
-    assert "Takes --order. lambda:" in shown
 
 
 def test_an_unknown_command_is_answered_with_a_whole_sentence(deniable):

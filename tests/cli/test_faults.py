@@ -425,7 +425,7 @@ def test_a_reader_that_goes_is_one_sentence(prepared):
     os.close(read)
     assert ended(child, said) == (
         141,
-        "deniable: nobody reads the output any more, so it ends here\n",
+        "deniable: standard output was closed by its reader\n",
     )
 
 

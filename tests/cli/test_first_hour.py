@@ -168,7 +168,7 @@ def test_a_stop_during_the_first_look_leaves_nothing(deniable, people, monkeypat
     monkeypatch.setattr("deniable.tables.encode.ColumnEncoder.look", stopped)
     result = deniable(*SHARE)
     assert result.status == 130
-    assert "interrupted; nothing was left half-written" in result.err
+    assert "interrupted; no incomplete output remains" in result.err
     assert sorted(path.name for path in people.iterdir()) == before
 
 

@@ -11,28 +11,18 @@ from cli.test_bad_input import refused
 SECRET = "0b-secret"
 
 
-@pytest.mark.parametrize(
-    "command", [["design", "--json"], ["share", "people.csv", "--output", "r", "--json"]]
-)
-def test_the_heuristic_takes_attributes_in_the_order_that_is_asked_for(deniable, people, command):
-    name, *rest = command
-    words = [name, *rest, "--schema", "people.toml", "--method", "heuristic"]
-    levels = ["--attribute-epsilon", "0.5,2,1"]
-    given = deniable(*words, *levels, "--order", "given", "--allow-changed-levels")
-    assert given.status == 0, given.err
-    again = ["--force"] if name == "share" else []
-    descending = deniable(
-        *words, *levels, "--order", "descending", "--allow-changed-levels", *again
-    )
-    assert descending.status == 0, descending.err
+def test_the_heuristic_misses_levels_of_a_share_only_if_allowed(deniable, people):
+    words = ["share", "people.csv", "--schema", "people.toml", "--method", "heuristic"]
+    words += ["--attribute-epsilon", "0.5,2,1", "--output", "r", "--json"]
+    refused(deniable(*words), "--allow-changed-levels")
+    done = deniable(*words, "--allow-changed-levels")
+    assert done.json["mechanism"]["changed_levels"], done.err
 
-    def reached(done):
-        plain = done.json
-        rows = plain["mechanism"]["attributes"] if name == "share" else plain["attributes"]
-        return [one["epsilon"] for one in rows]
 
-    assert reached(given) != reached(descending)
-    refused(deniable(*words, *levels, "--order", "ascending", *again), "order")
+def test_a_plan_takes_the_heuristic_with_changed_levels(deniable):
+    words = ["plan", "--categories", "5,5,3", "--rows", "10000", "--epsilon", "4", "--json"]
+    done = deniable(*words, "--method", "heuristic", "--allow-changed-levels")
+    assert done.json["method"] == "heuristic", done.err
 
 
 def test_settings_of_the_search_reach_it(deniable, tmp_path, no_plot):
@@ -176,7 +166,7 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
         ("plan --rows 9 --tables age", "give two of --rows, --within"),
         ("plan --rows 9 --error 2pt --assume uniform", "--assume says what is true"),
         ("plan --rows 9 --error 2pt --pairs 0.5 --method optimal", "balanced and forms"),
-        ("plan --rows 9 --error 2pt --broad never", "method forms"),
+        ("plan --rows 9 --error 2pt --asked 3", "method forms"),
         ("plan --rows 9 --error 2pt --importance nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --at-most nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --pair-floor few", "'few' is not a number"),
@@ -235,7 +225,7 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     (people / "f.csv").write_text("\n".join([rows[0], *nobody]) + "\n")
     words = (*by_mean, "--scores", "middle", "--mechanism", "r/record.json", "--anyway")
     said = deniable("estimate", "compare", "f.csv", *words)
-    assert "no answer: the estimated size of a group is not positive" in said.out, said.err
+    assert "no answer: the estimated size of a group, the denominator, is not" in said.out, said.err
     assert "holds 0" not in said.out
 
 

@@ -141,7 +141,7 @@ def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing_or_all(
                 continue
         # A shell says 130 of both: where Ctrl-C met a class being made, Python ends by the signal.
         assert screen.status in (130, -signal.SIGINT), (moment, screen.lines)
-        said = "deniable: interrupted; nothing was left half-written"
+        said = "deniable: interrupted; no incomplete output remains"
         assert screen.lines[-1] == said, (moment, screen.written[-6:])
         assert sum("deniable:" in line for line in screen.lines) == 1
         assert not any("Traceback" in line for line in screen.lines)
@@ -236,7 +236,7 @@ def test_loading_the_program_can_be_interrupted_too(happens: str) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode == 130
-    assert ended.stderr == "deniable: interrupted; nothing was left half-written\n"
+    assert ended.stderr == "deniable: interrupted; no incomplete output remains\n"
 
 
 def test_what_is_done_is_not_interrupted_as_python_ends() -> None:

@@ -89,7 +89,7 @@ MECHANISMS = {
     "balanced-table": "design --categories 2,3,5,4,2,3,4,5,2,3,2,3 --attribute-epsilon "
     f"{TWELVE} --method balanced",
     "forms": "design --categories 5,3,2 --epsilon 2 --method forms",
-    "forms-broad": "design --categories 16,3,2 --epsilon 1 --method forms --broad auto",
+    "forms-broad": "design --categories 16,3,2 --epsilon 1 --method forms",
     "forms-counted": "design --categories 2,2,2,2,2,2,2,2,2,2,2,2,2,2 --epsilon 9 --method forms",
     "blended-votes": f"design --categories {MANY} --attribute-epsilon {SPREAD} --method optimal",
 }
@@ -107,8 +107,7 @@ RELEASES = {
     "parts-share": "share people.csv more.csv --schema schema.toml --attribute-epsilon "
     "sex=1,age=1,blood=1 --method kronecker",
     "merged-share": "share people.csv --schema merged.toml --epsilon 5 --drop-other-columns",
-    "forms-broad-share": "share people.csv --schema schema.toml --epsilon 0.5 --method forms "
-    "--broad auto",
+    "forms-broad-share": "share people.csv --schema schema.toml --epsilon 0.5 --method forms",
 }
 
 FRONTIERS = {

@@ -494,7 +494,7 @@ def _response_with_forms(
     kept = others = 0.0
     if sets is not None and outputs * size > _MOST_CELLS_OF_SETS:
         raise InputError(
-            f"the sets of '{name}' are too many for an audit; use a design with broad = never"
+            f"an audit of the sets that answers to '{name}' name is too large; use another method"
         )
     matrix = np.zeros((len(law.forms), answers[place] + 1, size))
     for share, form, rows in zip(law.probabilities, law.forms, matrix, strict=True):

@@ -1,4 +1,4 @@
-"""The command line. It parses arguments and calls what the Python interface calls."""
+"""Command line: parses arguments and calls the functions of the Python interface."""
 
 from deniable.cli import (
     auditing,

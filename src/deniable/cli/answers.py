@@ -1,4 +1,4 @@
-"""Estimates and tests as a terminal shows them: a caption, a table, and what to know about them."""
+"""Terminal output of estimates and tests: caption, table, remarks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,8 +27,8 @@ from deniable.tables.answers import Columns
 
 
 def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
-    """Print answers under their captions: means, quantiles and differences, which are a row each,
-    in one table; of everything else, whatever it is, a table each."""
+    """Print results under captions: means, quantiles and differences as rows of one table, each
+    other result as a table of its own. ``said``: remarks already printed."""
     said = set() if said is None else said
     tables: list[list[Tabular]] = [[a] for a in answers if not isinstance(a, Summary | Difference)]
     if single := [a for a in answers if isinstance(a, Summary | Difference)]:
@@ -62,12 +62,12 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
                 text_columns=len(names),
             )
         if hidden:
-            what = "more"
+            others = "more"
             if "p_value" in table.names:
-                what = "with larger p-values"
+                others = "with larger p-values"
             elif not np.isnan(table.numbers("estimate")).all():
-                what = "smaller"
-            say(f"… {hidden} {what} (--json or --output has all).")
+                others = "smaller"
+            say(f"… {hidden} {others} (--json or --output has all).")
         for remark in _remarks(first, table):
             if remark not in said:
                 say(remark)
@@ -75,8 +75,8 @@ def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None
 
 
 def _listed(table: Columns) -> tuple[list[dict[str, Any]], int]:
-    """Return the rows to print and the number of others: the largest of many cells that are not
-    uncertain, those with the smallest p-values of many tests."""
+    """Return the rows to print and the number of others: of many cells the largest certain ones,
+    of many tests those with the smallest p-values."""
     if len(table) <= SHOWN or not {"p_value", "estimate"} & set(table.names):
         return table.rows(), 0
     if "p_value" in table.names:
@@ -96,7 +96,7 @@ def _uncertain(table: Columns) -> NDArray[np.bool_]:
 def _columns(
     answer: Tabular, level: float, row: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[list[str], dict[str, str]]:
-    """Return which entries of a row name it, and which are its numbers, with a header each."""
+    """Return the names of a row's labels, and the headers of its numbers by name."""
     interval = {"low": f"{100 * level:g}% from", "high": "to"}
     errors = {"standard_error": "standard error"} | interval
     match answer:
@@ -149,8 +149,8 @@ _P_VALUES = {
 
 
 def _remark(answer: Tabular, row: dict[str, Any]) -> str:
-    """Return what is to be known of one line: that it is not to be used, or that it is possible for
-    no table, as an estimate without bias may be."""
+    """Return the remark on a row: unusable, or outside the possible range, as an unbiased estimate
+    may be."""
     if _has_no_answer(answer, row):
         return "no answer"
     if row.get("uncertain"):
@@ -178,7 +178,7 @@ def _in_percent(answer: Tabular) -> bool:
 
 
 def _text(key: str, value: Any, *, in_percent: bool) -> str:
-    """Return an entry of a row as people read it."""
+    """Return the text of a row's entry."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -200,10 +200,7 @@ def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
         unanswered = int(np.isnan(table.numbers("estimate")).sum())
     uncertain = int(_uncertain(table).sum()) - unanswered
     if unanswered:
-        yield (
-            "no answer: the estimated size of a group is not positive, so that nothing can be "
-            "divided by it."
-        )
+        yield ("no answer: the estimated size of a group, the denominator, is not positive.")
     match answer:
         case Estimate():
             if len(table) > SHOWN:
@@ -218,7 +215,7 @@ def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
         case Difference():
             unit = "Differences are in percentage points. " * (answer.statistic == "share")
             if unanswered < len(table):
-                yield f"{unit}An interval that holds 0 decides nothing."
+                yield f"{unit}An interval that contains 0 is inconclusive."
         case Summary() if uncertain:
             yield (
                 "uncertain: not to be used. The subgroup's share is less than two standard errors "
@@ -227,7 +224,7 @@ def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
             )
         case CovarianceEstimate():
             if uncertain:
-                yield "uncertain: the interval holds 0, so that it decides nothing."
+                yield "uncertain: the interval contains 0 and is inconclusive."
             if answer.prediction is not None and answer.prediction.warning:
                 yield f"WARNING: {answer.prediction.warning}"
         case IndependenceTest():
@@ -239,7 +236,7 @@ def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
 def _remarks_on_test(test: IndependenceTest) -> Iterator[str]:
     if test.together and (naive := test.released) is not None:
         yield (
-            "The two are randomized together: the released table as it stands gives χ² "
+            "The two are randomized together: the released table without correction gives χ² "
             f"{number_text(naive.statistic, 5)}, p-value {p_text(naive.p_value)}, and may reject "
             "independence "
             "where it holds. The test above is corrected for that."
@@ -264,14 +261,12 @@ def _remarks_on_test(test: IndependenceTest) -> Iterator[str]:
 def _power_text(detectable: float) -> str:
     if detectable > 1:
         return (
-            "With so many rows and this randomization the test would overlook even V = 1 too often "
-            f"(it finds it with less than {100 * POWER:g} % probability): a large p-value says "
-            "nothing."
+            "With this number of rows and this randomization the test detects even V = 1 with less "
+            f"than {100 * POWER:g} % probability: a large p-value is inconclusive."
         )
     return (
-        f"The test could not have seen V below {number_text(detectable, 2)}: only from there on "
-        "it finds an "
-        f"association with {100 * POWER:g} % probability, or more (p-value below {LEVEL:g})."
+        f"The smallest V that the test detects with {100 * POWER:g} % probability is "
+        f"{number_text(detectable, 2)} (p-value below {LEVEL:g})."
     )
 
 

@@ -1,4 +1,4 @@
-"""The program itself: how it starts and how it fails."""
+"""Start and exit of the program: arguments, notices, error messages, exit status."""
 
 import atexit
 import difflib
@@ -22,7 +22,7 @@ from deniable.errors import InputError, Notice
 
 
 def _version() -> str:
-    from importlib.metadata import version  # only here: every command would load it for nothing
+    from importlib.metadata import version  # slow import, needed here only
 
     return f"deniable {version('deniable')}"
 
@@ -34,7 +34,7 @@ app = App(
     help_format="plaintext",
     help_formatter=groups.Drawn(),
     group_commands=groups.HELP,
-    suppress_keyboard_interrupt=False,  # it is said here
+    suppress_keyboard_interrupt=False,  # handled in `_run`
 )
 schema_app = App(
     name="schema",
@@ -53,8 +53,8 @@ app.command(
 
 
 _NEW_OBJECTS = 50_000
-"""Made between two searches for garbage: there is little in what a command loads, and searching as
-often as Python does would take a tenth of a short one's time."""
+"""Allocations between garbage collections; Python's default takes a tenth of a short command's
+time."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console.prepare_streams()
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
-    atexit.register(gc.freeze)  # Python would look at all that was loaded once more as it ends
+    atexit.register(gc.freeze)  # saves the last collection
     _run(sys.argv[1:] if arguments is None else list(arguments))
 
 
@@ -77,39 +77,39 @@ def _run(words: Sequence[str]) -> None:
         _stop(as_typed(str(error)))
     except CycloptsError as error:
         own = _renamed(words) or _one_hyphen(words) or _too_many(error, words)
-        said = own or _parsed_wrongly(_one_line(str(error)), words)
-        _stop(f"{said} (deniable --help shows how)")
+        sentence = own or _parsed_wrongly(_one_line(str(error)), words)
+        _stop(f"{sentence} (deniable --help shows how)")
     except UnicodeEncodeError as error:
         unknown = error.object[error.start : error.end]
         _stop(
             f"a name or an argument holds '{unknown}', which is not text in this system's encoding"
         )
     except BrokenPipeError:
-        # As in "deniable … | head". What is left to write goes nowhere, so that closing is quiet.
+        # As in "deniable … | head". The rest goes to the null device, so that closing is quiet.
         with suppress(OSError, ValueError):
             out = sys.stdout.fileno()
             os.dup2(os.open(os.devnull, os.O_WRONLY), out)
-        _stop("nobody reads the output any more, so it ends here", status=141)
+        _stop("standard output was closed by its reader", status=141)
     except OSError as error:
-        # Files are read and written where this is explained; what is left is standard output.
+        # Errors of files are InputErrors; this one is of standard output.
         with suppress(OSError):
             sys.stdout.close()
         _stop(f"the output cannot be written: {error.strerror or type(error).__name__}")
     except (KeyboardInterrupt, _Terminated, RuntimeError) as error:
-        # Of what meets a class as it is made, Python up to 3.11 makes the cause of another error.
+        # Raised while a class is created, it is the cause of a RuntimeError up to Python 3.11.
         end = error.__cause__ if isinstance(error, RuntimeError) else error
         if isinstance(end, KeyboardInterrupt):
-            if sys.stderr.isatty():  # where ^C stands by now, maybe after half a line
+            if sys.stderr.isatty():  # the terminal has printed ^C
                 print(file=sys.stderr)
-            _stop("interrupted; nothing was left half-written", status=130)
+            _stop("interrupted; no incomplete output remains", status=130)
         if isinstance(end, _Terminated):
-            _stop("terminated; nothing was left half-written", status=end.code)
+            _stop("terminated; no incomplete output remains", status=end.code)
         raise
 
 
 @contextmanager
 def _notices_on_stderr() -> Iterator[None]:
-    """Print what a user should know as plain sentences beside the result."""
+    """Print notices as sentences on standard error."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", Notice)
         elsewhere = warnings.showwarning
@@ -136,10 +136,8 @@ _WITH_METHODS = ("design", "plan", "share")
 
 
 def _list_methods() -> None:
-    """Put the methods and their defaults under the help of the commands that take one.
-
-    They are loaded for that help only, since that takes as long as all of the rest.
-    """
+    """Append the methods and their defaults to the help of the commands with ``--method``; the
+    import is slow."""
     from deniable.statement.methods import DEFAULT_METHOD, METHODS, STRENGTH_METHOD
 
     lines = [f"Methods (default: {DEFAULT_METHOD}; with strengths: {STRENGTH_METHOD})"]
@@ -155,15 +153,13 @@ def _list_methods() -> None:
             defaults.append(f"--pair-floor {floor}")
         if defaults:
             line += f" Defaults: {', '.join(defaults)}."
-        if "order" in spec.takes:
-            line += " Takes --order."
         lines.append(line)
     for command in _WITH_METHODS:
         app[command].help_epilogue = "\n\n".join(lines)
 
 
 class _Terminated(SystemExit):
-    """SIGTERM as an exception, so that what was half-written is removed on the way out."""
+    """SIGTERM as an exception, so that incomplete output is removed."""
 
     code: int
 
@@ -185,8 +181,7 @@ _CLOSE = 0.75
 
 
 def _one_hyphen(words: Sequence[str]) -> str | None:
-    """Return what to say of words that were refused where an option lacks a hyphen; None where none
-    does."""
+    """Return the message on an option that lacks a hyphen; None without one."""
     _, apps, rest = app.parse_commands(words)
     arguments = apps[-1].assemble_argument_collection() if apps[-1].default_command else ()
     known = {"--help", "--version", *(name for argument in arguments for name in argument.names)}
@@ -198,14 +193,14 @@ def _one_hyphen(words: Sequence[str]) -> str | None:
 
 
 def _renamed(words: Sequence[str]) -> str | None:
-    """Return the sentence on an option that has another name now; None if there is none."""
+    """Return the message on a renamed option; None without one."""
     if any(word.partition("=")[0] == "--lambda" for word in words):
         return "--lambda has another name: write --attenuation, as in Python"
     return None
 
 
 def _too_many(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Return the message on arguments that a command does not take; None of another mistake."""
+    """Return the message on surplus arguments; None for another error."""
     if not isinstance(error, UnusedCliTokensError):
         return None
     if words[0] == "estimate" and error.command_chain == ("estimate",):
@@ -221,7 +216,7 @@ def _too_many(error: CycloptsError, words: Sequence[str]) -> str | None:
 
 
 def _parsed_wrongly(text: str, words: Sequence[str]) -> str:
-    """Return a parser's message, and in other words where ``-`` was meant as a stream.
+    """Return the message of the parser, reworded for ``-`` in place of a file.
 
     >>> text = 'Command "share" parameter --output requires an argument'
     >>> _parsed_wrongly(text, ["share", "t.csv", "--output", "-"])
@@ -240,7 +235,8 @@ def _parsed_wrongly(text: str, words: Sequence[str]) -> str:
 
 
 def _without_wild_guess(text: str) -> str:
-    """Return a parser's message without a proposal that has little to do with what was typed.
+    """Return the message of the parser without a suggestion that is too different from the typed
+    word.
 
     >>> _without_wild_guess('Unknown command "frobnicate". Did you mean "frontier"? Available: …')
     'Unknown command "frobnicate". Available: …'
@@ -258,6 +254,6 @@ def _without_wild_guess(text: str) -> str:
 
 
 def _stop(sentence: str, status: int = 2) -> None:
-    lines = f"deniable: {sentence}".split("\n  ")  # a list of what is wrong has a line each
+    lines = f"deniable: {sentence}".split("\n  ")  # one line for each error
     print("\n  ".join(map(console.visible, lines)), file=sys.stderr)
     sys.exit(status)

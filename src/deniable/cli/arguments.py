@@ -1,4 +1,4 @@
-"""Options of several commands, singly and in groups that go together."""
+"""Options that several commands have, and classes of related options."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from deniable.schema import FileFormat
     from deniable.statement.account import Design
 
-# What an option is about, which is where the help lists it. What it does stands under Args in the
-# docstring of its command or of its group of options, or here if several commands have it.
+# Groups of options in the help. The text of an option is under Args of its command or class of
+# options, or here if several commands have it.
 SHARED = Parameter(group=groups.SHARED, negative=())
 ASKED = Parameter(group=groups.ASKED, negative=())
 SHOWN = Parameter(group=groups.SHOWN, negative=())
@@ -45,14 +45,14 @@ SchemaPath = Annotated[Path | None, SHARED, Parameter(help="Schema file (TOML)."
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class StrengthOptions:
-    """How strongly to randomize, in terms other than ε.
+    """Strength of the randomization in terms other than ε.
 
     Args:
-        attenuation: λ, what is left of an attribute: 0.5 for all, or 0.9,0.5,0.4 or
+        attenuation: λ, attenuation of an attribute: 0.5 for all, or 0.9,0.5,0.4 or
             name=0.9,other=0.5 or @file.
         strength: Least entropy of the response over its maximum, 0 to 1, written like
             --attenuation.
-        preserve: Least fraction of a covariance that has to survive, a:b=0.4; may be repeated.
+        preserve: Least fraction of a covariance to preserve, a:b=0.4; may be repeated.
         matrix: Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows
             (bistochastic unless there are levels); a,b=file.json merges attributes; may be
             repeated.
@@ -79,23 +79,19 @@ class StrengthOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class TotalOptions:
-    """How a total is spent.
+    """Division of a total among attributes.
 
     Args:
-        given_rest: Cap on ε against someone who knows the rest of the record: 2x its own ε (method
-            forms: 0.75e, a part of the record's), nats, per attribute, or none (defaults: below).
-        pair_floor: Least attenuation of a pair over the product of its two, 0 to 1, or none; so
+        given_rest: Cap on ε given the rest of the record: 2x its own ε (method forms: 0.75e, a part
+            of the record's), nats, per attribute, or none (defaults: below).
+        pair_floor: Least attenuation of a pair over the product of its two, 0 to 1, or none, so
             that pairs can be estimated (defaults: below).
-        importance: How much accuracy matters, name=3,…; 1 if not named (with --epsilon).
-        at_most: Largest level of single attributes, name=1.0,… (--epsilon).
-        pairs: How much tables of two attributes count against shares, 0 to 1 (method forms, and
+        importance: Weight of the accuracy of an attribute, name=3,…; default 1 (with --epsilon).
+        at_most: Largest ε of single attributes, name=1.0,… (with --epsilon).
+        pairs: Weight of tables of two attributes against shares, 0 to 1 (method forms, and
             balanced with --epsilon; default 0.2).
-        asked: Most attributes that a form may ask, 1 to 12 (method forms; by default 9, but any
-            number of those that are alike).
-        broad: Whether answers to attributes of many categories name a set of them: auto, where it
-            makes the variance of their shares at least 2 % smaller, or never (method forms; default
-            auto).
-        order: Order in which attributes are taken one by one.
+        asked: Largest number of attributes in a form, 1 to 12 (method forms; default 9, or any
+            number of exchangeable attributes).
         allow_changed_levels: Accept a law that misses requested levels; they are listed.
     """
 
@@ -105,20 +101,18 @@ class TotalOptions:
     at_most: Annotated[str | None, DESIGNED] = None
     pairs: Annotated[float | None, DESIGNED] = None
     asked: Annotated[int | None, DESIGNED] = None
-    broad: Annotated[Literal["auto", "never"] | None, DESIGNED] = None
-    order: Annotated[Literal["given", "descending"], DESIGNED] = "given"
     allow_changed_levels: Annotated[bool, DESIGNED] = False
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(StrengthOptions, TotalOptions):
-    """Everything that ``design`` and ``share`` can be told about the law.
+    """Options of a design.
 
     Args:
         epsilon: Total for the whole record, in nats, divided among attributes.
         attribute_epsilon: Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.
-        method: How the law is found: one of those below.
+        method: Method that finds the law, listed below.
         form_column: Column of the release with the number of the form (method forms).
     """
 
@@ -131,36 +125,35 @@ class DesignOptions(StrengthOptions, TotalOptions):
 Curve = Annotated[
     bool,
     DESIGNED,
-    Parameter(help="Also find out what other caps on ε given the rest would cost: seconds."),
+    Parameter(help="Also the cost of other caps on ε given the rest (takes seconds)."),
 ]
 Assume = Annotated[
     str | None,
     SHOWN,
     Parameter(
-        help="What is true, for --tables: uniform (default), worst, or shares a=0.2:0.8,… or "
-        "@file; never read off the data."
+        help="Assumed shares for --tables: uniform (default), worst, a=0.2:0.8,… or @file; "
+        "never computed from the data."
     ),
 ]
 TargetOption = Annotated[
     Literal["table", "population"],
     SHOWN,
     Parameter(
-        help="What is estimated: the shares of these rows (table), or of the population that they "
-        "are a sample of: then sampling error is included."
+        help="Estimand: the shares of these rows (table), or of the population that they are a "
+        "sample of (adds sampling error)."
     ),
 ]
 Check = Annotated[
     bool,
     SHOWN,
     Parameter(
-        help="Check everything, the rows too, and print what would be made and all reasons against "
-        "it; nothing is drawn or written."
+        help="Only check the request and the rows, and print the planned output and all errors."
     ),
 ]
 AsJson = Annotated[bool, SHOWN, Parameter(name="--json", help="Print JSON for scripts.")]
 
 
-Level = Annotated[float, ESTIMATED, Parameter(help="Probability that an interval holds.")]
+Level = Annotated[float, ESTIMATED, Parameter(help="Confidence level of intervals.")]
 Weights = Annotated[str | None, ESTIMATED, Parameter(help="Kept column with a weight per row.")]
 AnswerFile = Annotated[
     Path | None, SHOWN, Parameter(help="Also write the answer: a .csv, .parquet or .xlsx file.")
@@ -180,11 +173,10 @@ FileOrStream = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_ch
 
 
 def refuse_two_outputs(output: str | None, as_json: bool) -> None:
-    """Refuse the mechanism and what ``--json`` says of it on one standard output."""
+    """Raise if both the mechanism and JSON would go to standard output."""
     if output == "-" and as_json:
         raise InputError(
-            "standard output takes either the mechanism (--output -) or what --json says of it; "
-            "write the mechanism to a file"
+            "--output - and --json both write to standard output; write the mechanism to a file"
         )
 
 
@@ -204,8 +196,8 @@ Force = Annotated[
     bool,
     LEFT_OUT,
     Parameter(
-        help="Replace an existing output. Releases of the same people add up: an old copy that "
-        "someone has still counts."
+        help="Replace an existing output. Copies of the old one still count: releases of the same "
+        "people add up."
     ),
 ]
 NO_OPTION = "there is no option"
@@ -252,17 +244,17 @@ ShowValues = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
-    """How a text file holds the table, where that cannot be found out.
+    """Format of the table's file, where it is not detected.
 
     Args:
-        separator: What stands between fields: , ; | tab or another character.
-        decimal: Decimal point of numbers: . or a comma.
-        encoding: Encoding of the text if it is not UTF-8: latin-1, utf-16-le, …
-        header: Whether the first row holds the columns' names; --no-header: it is a person's.
-        columns: The columns' names, a,b,…, of a file without a row that holds them.
-        dates: How dates are written, by the example of the last day of 2025: 31.12.2025 or
+        separator: Field separator: , ; | tab or another character (default: detected).
+        decimal: Decimal separator of numbers: . or a comma.
+        encoding: Encoding of the text (default: UTF-8): latin-1, utf-16-le, …
+        header: Whether the first row has the columns' names; --no-header: it is data.
+        columns: Names of the columns, a,b,…, of a file without a header.
+        dates: Format of dates, by the example of the last day of 2025: 31.12.2025 or
             12/31/2025.
-        sheet: Of a workbook, the sheet with the table.
+        sheet: Sheet of a workbook with the table.
     """
 
     separator: Annotated[str | None, FILE] = None
@@ -274,7 +266,7 @@ class FileOptions:
     sheet: Annotated[str | None, FILE] = None
 
     def file_format(self) -> "FileFormat":
-        """Return what was said."""
+        """Return the format."""
         from deniable.schema import FileFormat
         from deniable.schema.names import split_names
 
@@ -299,7 +291,7 @@ ReleaseSource = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RowOptions:
-    """Which released rows a question is about, and what randomized them.
+    """Selection of released rows, and their mechanism.
 
     Args:
         mechanism: The mechanism, if RELEASE is a table or there are counts.
@@ -308,8 +300,7 @@ class RowOptions:
             columns.
         where: Only rows with column=value, or !=, <, <=, >, >=; several values a|b; kept columns
             only; may be repeated.
-        randomized: The mechanism randomized RELEASE, a table that nothing identifies as a release:
-            no warning.
+        randomized: Suppress the warning about a RELEASE without a mark: --mechanism randomized it.
     """
 
     mechanism: Annotated[Path | None, READ] = None
@@ -351,7 +342,7 @@ def is_study(folder: Path) -> bool:
 
 
 def collected(study: Path) -> "Release":
-    """Return what a study has collected so far."""
+    """Return the collected records of a study as a release."""
     from deniable.collect import check_installed
 
     check_installed()
@@ -364,8 +355,8 @@ NewPopulation = Annotated[
     bool,
     COUNTED,
     Parameter(
-        help="The population is not in the ledger yet: other people than all that are in it. "
-        "Asked for where the ledger has budgets."
+        help="Add the population, people who are not in the ledger; required where the ledger has "
+        "budgets."
     ),
 ]
 
@@ -373,15 +364,15 @@ NewPopulation = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LedgerOptions:
-    """Where the releases of a population are remembered.
+    """Ledger of the releases of a population.
 
     Args:
-        ledger: Count this release in a ledger, a file beside the data; made if it is not there
-            (default: the one that DENIABLE_LEDGER names, which has to be there).
-        population: Whose data these are, for the ledger: releases of one population add up. Without
-            it, all releases of a ledger do.
-        new_ledger: Begin the ledger if it does not exist, also the one of DENIABLE_LEDGER;
-            --no-new-ledger: refuse one that does not exist, such as a mistyped name.
+        ledger: Ledger in which this release counts, created if missing (default: the existing
+            ledger in DENIABLE_LEDGER).
+        population: Population of the data: its releases add up (default: all releases of the
+            ledger).
+        new_ledger: Create a missing ledger, also that of DENIABLE_LEDGER; --no-new-ledger: refuse a
+            missing one, such as a mistyped name.
     """
 
     ledger: Annotated[Path | None, COUNTED] = None
@@ -390,7 +381,7 @@ class LedgerOptions:
     new_ledger: Annotated[bool | None, COUNTED, Parameter(negative="--no-new-ledger")] = None
 
     def remember(self, *, seeded: bool) -> "Population | None":
-        """Return whose data a release is about, if there is a ledger."""
+        """Return the population in the ledger; None without a ledger."""
         from deniable.ledger.book import EVERYBODY, population_of
 
         whose = population_of(
@@ -401,8 +392,8 @@ class LedgerOptions:
         )
         if whose is not None and seeded:
             raise InputError(
-                "what is made from a seed protects nothing, so it is no release to be counted; "
-                "leave out the ledger, or the seed"
+                "output drawn from a seed is not private and cannot count as a release; leave out "
+                "the ledger, or the seed"
             )
         return whose
 
@@ -410,11 +401,11 @@ class LedgerOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SignOptions:
-    """Who vouches for a folder to publish.
+    """Signature of a folder to publish.
 
     Args:
-        sign: Private Ed25519 key (PEM or OpenSSH) to sign the release with; its pass phrase is
-            asked for, or stands in DENIABLE_SIGN_PASSPHRASE.
+        sign: Private Ed25519 key (PEM or OpenSSH) that signs the release; its pass phrase is
+            prompted for, or read from DENIABLE_SIGN_PASSPHRASE.
     """
 
     sign: Annotated[Path | None, COUNTED] = None
@@ -427,7 +418,7 @@ class SignOptions:
 
 
 def _pass_phrase() -> str | None:
-    """Return the pass phrase of a key, from the environment or from whoever sits there."""
+    """Return the pass phrase of a key, from the environment or a prompt."""
     import getpass
     import sys
 
@@ -442,13 +433,13 @@ def _pass_phrase() -> str | None:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReleaseOptions(LedgerOptions, FileOptions):
-    """How rows are read and counted that are to be released.
+    """Options of reading and counting the rows.
 
     Args:
         drop_other_columns: Leave out columns that the schema neither declares nor keeps.
-        accept_drafted: Release attributes whose categories or bin edges were read off the data: a
+        accept_drafted: Release attributes whose categories or bin edges come from the data: a
             disclosure of its own, which the report states.
-        insecure_seed: NOT PRIVATE. Repeatable randomness for tests; the record says so.
+        insecure_seed: NOT PRIVATE. Repeatable randomness for tests; the record states it.
     """
 
     drop_other_columns: Annotated[bool, LEFT_OUT] = False
@@ -458,7 +449,7 @@ class ReleaseOptions(LedgerOptions, FileOptions):
     insecure_seed: Annotated[int | None, TESTS] = None
 
     def options(self, problems: "Problems", command: str = "") -> "Options":
-        """Return what the release is told."""
+        """Return the options of a release."""
         from deniable.release.release import Options
 
         read: dict[str, Any] = {}
@@ -479,14 +470,14 @@ class ReleaseOptions(LedgerOptions, FileOptions):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class PublishOptions(ReleaseOptions, SignOptions):
-    """How a folder to publish is made, and from which rows.
+    """Options of a folder to publish.
 
     Args:
         shuffle: Release the rows in random order (in memory, if not in parts).
-        person: Column that says whose row it is: dropped, ε is per person.
-        person_epsilon: Most ε of all rows of one person; default: the ε of one row, so that several
-            rows of one person are refused.
-        also: Write the rows as this kind of file too: sav (SPSS), dta (Stata), with labels; may be
+        person: Column with the person of each row: dropped, and ε is per person.
+        person_epsilon: Largest ε of all rows of one person; default: the ε of one row, so that
+            several rows of one person are refused.
+        also: Also write the rows in this format: sav (SPSS), dta (Stata), with labels; may be
             repeated.
     """
 
@@ -498,7 +489,7 @@ class PublishOptions(ReleaseOptions, SignOptions):
     ] = None
 
     def options(self, problems: "Problems", command: str = "") -> "Options":
-        """Return what the release is told, as of all released rows and of a folder."""
+        """Return the options of a release, with those of its folder."""
         options, signer = super().options(problems, command), None
         with problems.at("sign"):
             signer = self.signer()

@@ -1,4 +1,4 @@
-"""audit: does a program do what is claimed of it? Rows in, rows out."""
+"""audit: test a program's claims on its input and output rows."""
 
 import shlex
 import sys
@@ -23,36 +23,36 @@ def audit(
     command: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw rows and refute, or fail to refute, what a mechanism claims. Proves nothing.
+    """Draw rows and test the claims of a mechanism. No refutation is not a proof.
 
-    Lower limits of ε of the record and of every attribute, and how much is left of
+    Prints lower limits of ε of the record and of every attribute, and attenuations of
     attributes and pairs, at the inputs and outputs where the law is nearest to its
-    limits. Ends with status 1 if a claim is refuted.
+    limits. Exits with status 1 if a claim is refuted.
 
     Example: deniable audit mechanism.json --draws 100000
 
     Args:
         source: mechanism.json, record.json, or its folder.
         draws: Rows to draw.
-        error: How probably an honest mechanism is refuted, at most.
-        command: Audit this program instead of deniable randomize: it reads CSV with a header on
-            standard input and writes one row for each.
+        error: Largest probability of refuting an honest mechanism.
+        command: Program to audit instead of deniable randomize: reads CSV with a header from
+            standard input and writes a row for each.
     """
     from deniable.audit import Plan, command_box
     from deniable.audit import audit as examine
     from deniable.statement.record import read_design
 
     if draws < 1000:
-        raise InputError(f"{draws} rows show nothing; draw at least 1000")
+        raise InputError(f"--draws: {draws} rows are too few; draw at least 1000")
     if not 0 < error < 1:
-        raise InputError(f"the error is a probability above 0 and below 1, not {error:g}")
+        raise InputError(f"--error: expected a probability above 0 and below 1, not {error:g}")
     words = shlex.split(command) if command is not None else []
     if command is not None and not words:
         raise InputError("--command: name a program")
     mechanism = read_design(source).mechanism
     plan = Plan(mechanism, draws, error)
     if not plan.responses:
-        raise InputError(f"{source}: no attribute is randomized, so there is nothing to audit")
+        raise InputError(f"{source}: an audit needs a randomized attribute, and there is none")
     ours = [sys.executable, "-m", "deniable", "randomize", "-", "--mechanism", str(source)]
     if not as_json:
         console.show_power(plan)

@@ -332,7 +332,6 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
         pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
         importance=options.numbers_by_name(request.importance, "--importance", names),
         at_most=options.numbers_by_name(request.at_most, "--at-most", names),
-        order=request.order,
         allow_changed_levels=request.allow_changed_levels,
         attenuation=strengths.attenuation,
         strength=strengths.strength,
@@ -341,7 +340,6 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
         pairs=request.pairs,
         asked=request.asked,
         form_column=request.form_column,
-        broad=request.broad,
     )
 
 

@@ -162,7 +162,6 @@ def frontier(
         str, SHARED, Parameter(help=f"Some of {','.join(METHODS)}.")
     ] = "warner,square,bound",
     records: Annotated[int, SHARED] = 10_000,
-    simulations: Annotated[int, SEARCH] = 0,
     search: SearchOptions | None = None,
     output: Annotated[Path, SHARED],
     force: Annotated[bool, SHARED] = False,
@@ -173,7 +172,6 @@ def frontier(
     Args:
         delta: Worst posterior: no answer may make anyone surer than that.
         records: Number of records N that errors are for.
-        simulations: Also try the iterative estimate on so many simulated tables.
         output: Folder to make.
         force: Replace an existing folder.
     """
@@ -194,7 +192,6 @@ def frontier(
         search.starts,
         search.read(),
         search.seed,
-        simulations,
     )
     with console.progress("Tracing the frontier") as advance:
         traced = trace(request, advance)

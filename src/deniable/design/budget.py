@@ -109,7 +109,7 @@ def _by_ratio(
     if result is None:
         raise InputError(
             f"the {designs.method.name} method keeps no levels in these ratios within "
-            f"ε = {budget:g}; use method {DEFAULT_METHOD}, or allow changed levels"
+            f"ε = {budget:g}; use method {DEFAULT_METHOD}, or set `allow_changed_levels`"
         )
     return result
 

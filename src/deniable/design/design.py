@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
-from deniable.design.form_request import Broad, FormRequest
+from deniable.design.form_request import FormRequest
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import FUNCTIONS, Functions
 from deniable.design.solving import Task
@@ -86,7 +85,6 @@ def design(
     pair_floor: float | None = None,
     importance: Mapping[str, float] | None = None,
     at_most: Mapping[str, float] | None = None,
-    order: Literal["given", "descending"] = "given",
     allow_changed_levels: bool = False,
     attenuation: PerAttribute = None,
     strength: PerAttribute = None,
@@ -95,7 +93,6 @@ def design(
     pairs: float | None = None,
     asked: int | None = None,
     form_column: str | None = None,
-    broad: Broad | None = None,
 ) -> Design:
     """Return a mechanism for a schema; no data are needed.
 
@@ -117,8 +114,6 @@ def design(
             given levels or ratios (by default 0.5) and ``"lp"``.
         importance: of single attributes, by name, 1 if not named; adds to the schema's.
         at_most: largest level of single attributes in nats, by name, when a total is divided.
-        order: for the heuristic, the order of the attributes: as given, or by
-            descending level, which changes fewer of them.
         allow_changed_levels: whether a law may be returned that misses requested levels.
         attenuation, strength, preserve, matrices: instead of levels, the strength
             (see :class:`~deniable.design.strength.StrengthRequest`), for ``"lambda"``
@@ -131,9 +126,6 @@ def design(
             but any number of those that are alike.
         form_column: for ``"forms"``, the column of the release with the number of the form;
             ``"form"`` if not given and not taken.
-        broad: for ``"forms"``, whether answers to attributes of many categories name a set of them:
-            ``"auto"``, where that makes the variance of their shares at least 2 % smaller, or
-            ``"never"``; ``"auto"`` if not given.
 
     Returns:
         The mechanism with its claim, and the bound that limits its distance from the optimum.
@@ -156,20 +148,12 @@ def design(
     request = StrengthRequest(attenuation, strength, preserve or {}, matrices or {})
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
     functions = FUNCTIONS[spec.name]
-    if order not in ("given", "descending"):
-        raise InputError(f"order: must be given or descending, not {order!r}")
-    if order != "given" and "order" not in spec.takes:
-        raise InputError(
-            f"an order of attributes is for method {methods_taking('order')}, not "
-            f"{spec.name}, whose law does not depend on it"
-        )
     form_request = FormRequest(
-        importance or {}, at_most or {}, pairs, asked, form_column, given_rest, broad
+        importance or {}, at_most or {}, pairs, asked, form_column, given_rest
     )
     if form_request and functions.forms is None:
         raise InputError(
-            "asked, form_column and broad are for method "
-            f"{methods_taking('forms')}, not {spec.name}"
+            f"asked and form_column are for method {methods_taking('forms')}, not {spec.name}"
         )
     if pairs is not None and "pairs" not in spec.takes:
         raise InputError(
@@ -210,7 +194,7 @@ def design(
         raise InputError(f"`pairs` is the weight of pairs, 0 to 1, not {pairs:g}")
     if not by_error:
         pair_floor = spec.pair_floor if pair_floor is None else pair_floor
-    designs = LevelDesigns(schema, spec, Task(n_categories, given_rest, pair_floor or None, order))
+    designs = LevelDesigns(schema, spec, Task(n_categories, given_rest, pair_floor or None))
     if epsilon is None:
         if importance or at_most:
             raise InputError("importance and at_most divide a total; give epsilon with them")
@@ -398,12 +382,11 @@ def _changed_sentence(result: Design) -> str:
         )
     )
     listed = ", ".join(result.changed[:5]) + (", …" if len(changed) > 5 else "")
-    order = ", order descending" if "order" in method_named(result.method).takes else ""
     return (
         f"the {result.method} method cannot keep the requested level of "
         f"{count_text(len(changed), 'attribute')} ({listed}; {raised} of them would be less "
         f"protected than requested); use method "
-        f"{DEFAULT_METHOD}{order}, or allow changed levels"
+        f"{DEFAULT_METHOD}, or set `allow_changed_levels`"
     )
 
 

@@ -2,14 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from deniable.statement.caps import GivenRest
-
-Broad = Literal["auto", "never"]
-"""Whether answers under forms name sets of categories: where that gains, or never."""
-
-DEFAULT_BROAD: Broad = "auto"
 
 
 @dataclass(frozen=True)
@@ -23,7 +17,6 @@ class FormRequest:
         asked: largest number of attributes in a form; None for the default limit.
         column: the column of the release that holds the number of the form.
         given_rest: cap on ``epsilon_given_rest``.
-        broad: whether answers may name sets of categories; `DEFAULT_BROAD` if not given.
     """
 
     importance: Mapping[str, float] = field(default_factory=dict)
@@ -32,8 +25,7 @@ class FormRequest:
     asked: int | None = None
     column: str | None = None
     given_rest: GivenRest = None
-    broad: Broad | None = None
 
     def __bool__(self) -> bool:
         """Whether an option for forms only is given."""
-        return any(each is not None for each in (self.asked, self.column, self.broad))
+        return self.asked is not None or self.column is not None

@@ -6,7 +6,7 @@ Nothing here knows what a method is called; :mod:`deniable.statement.methods` ha
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,6 @@ class Task:
     n_categories: tuple[int, ...]
     given_rest: GivenRest = None
     pair_floor: float | None = None
-    order: Literal["given", "descending"] = "given"
 
 
 @dataclass(frozen=True)
@@ -303,13 +302,10 @@ def solve_heuristic(task: Task, levels: Sequence[float]) -> Solution:
     """Return the law of Algorithm 3."""
     from deniable.solvers.patterns import heuristic
 
-    aim = np.asarray(aimed_below(levels))
-    places = np.argsort(-aim, kind="stable") if task.order == "descending" else np.arange(len(aim))
-    n = np.asarray(task.n_categories)
-    solution = heuristic.solve(n[places].tolist(), aim[places].tolist())
-    change_excess = np.empty(len(aim))
-    change_excess[places] = solution.change_excess
-    law = SingleChangeMixture.from_excesses(task.n_categories, solution.keep_excess, change_excess)
+    solution = heuristic.solve(list(task.n_categories), aimed_below(levels))
+    law = SingleChangeMixture.from_excesses(
+        task.n_categories, solution.keep_excess, solution.change_excess
+    )
     return Solution.one(law)
 
 

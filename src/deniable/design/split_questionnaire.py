@@ -7,12 +7,12 @@ includes some attributes and leaves the others empty.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.form_request import DEFAULT_BROAD, Broad, FormRequest
+from deniable.design.form_request import FormRequest
 from deniable.design.solving import aimed_below, importances_and_limits
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
@@ -80,14 +80,11 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         "at_most": _aimed(at_most),
         "caps": None if caps is None else _aimed(caps),
     }
-    sets: dict[int, SetAnswers] = {}
-    gains = np.ones(len(names))
-    if _auto_or_never(request.broad) == "auto":
-        levels = [
-            min([epsilon, *(each for each in limits if each is not None)])
-            for limits in zip(at_most, caps or at_most, strict=True)
-        ]
-        sets, gains = _broad(protected, levels, task)
+    levels = [
+        min([epsilon, *(each for each in limits if each is not None)])
+        for limits in zip(at_most, caps or at_most, strict=True)
+    ]
+    sets, gains = _broad(protected, levels, task)
     broad = [(sets[i].breadth,) if i in sets else () for i in range(len(n_categories))]
     pairs = forms.DEFAULT_PAIRS if request.pairs is None else request.pairs
     solution = forms.solve(**task, pairs=pairs, broad=broad)
@@ -132,13 +129,6 @@ def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
     return tuple(curve)
 
 
-def _auto_or_never(broad: str | None) -> str:
-    """Return the validated `broad`."""
-    if broad not in (None, *get_args(Broad)):
-        raise InputError(f"broad is auto or never, not '{broad}'")
-    return broad or DEFAULT_BROAD
-
-
 def _broad(
     protected: Sequence[Attribute], levels: Sequence[float], task: Mapping[str, Any]
 ) -> tuple[dict[int, SetAnswers], NDArray[np.float64]]:
@@ -175,8 +165,7 @@ def _named_sets(
     fewer = f"{float(f'{gains[best]:.2g}'):,.15g}"  # two digits without an exponent
     sentence = (
         f"Answers to these name a set of the given number of categories: {_listed(named)}. Shares "
-        f"of {names[best]} then need {fewer} times fewer rows; `broad` never has "
-        "single categories only."
+        f"of {names[best]} then need {fewer} times fewer rows."
     )
     return (sentence,)
 

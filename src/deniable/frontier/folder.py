@@ -21,7 +21,6 @@ from deniable.frontier.methods import BOUND, METHODS
 from deniable.frontier.priors import Prior
 from deniable.frontier.proofs import certificate_from_plain, certificate_to_plain
 from deniable.frontier.tracing import Frontier, Request, Row, measured
-from deniable.frontier.wrong_priors import wrong_priors
 from deniable.laws.patterns import FloatArray
 from deniable.proofs.prior import checked_prior
 from deniable.proofs.rows import MAX_EXACT_CATEGORIES, Certificate
@@ -43,7 +42,6 @@ _FILES = {
     "frontier.html",
     "frontier.png",
     "frontier.svg",
-    "sensitivity.csv",
     "matrices",
     "certificates",
 }
@@ -78,9 +76,6 @@ def write(path: Path, frontier: Frontier, *, overwrite: bool) -> None:
                     plain["certificate"] = name
         (folder / TABLE).write_bytes(to_json(rows))
         (folder / "frontier.csv").write_text(_csv(rows), encoding="utf-8", newline="")
-        (folder / "sensitivity.csv").write_text(
-            _csv(_sensitivity(frontier)), encoding="utf-8", newline=""
-        )
         (folder / ABOUT).write_bytes(to_json(_about(frontier)))
         png, svg = draw(
             _curves(frontier),
@@ -118,25 +113,6 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-def _sensitivity(frontier: Frontier) -> list[dict[str, Any]]:
-    prior = np.array(frontier.request.prior.shares)
-    return [
-        {
-            "method": row.method,
-            "level": row.level,
-            "designed_privacy": row.privacy,
-            "designed_worst_posterior": row.worst_posterior,
-            "truth": other.truth,
-            "privacy": other.privacy,
-            "misled_privacy": other.misled_privacy,
-            "worst_posterior": other.worst_posterior,
-        }
-        for row, matrix in zip(frontier.rows, frontier.matrices, strict=True)
-        if matrix is not None
-        for other in wrong_priors(matrix, prior)
-    ]
 
 
 def _about(frontier: Frontier) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from deniable.proofs.rows import (
     local_limits,
 )
 from deniable.solvers.matrices import response, search
-from deniable.solvers.matrices.iterative import simulated_mse
 from deniable.solvers.matrices.search import hypervolume, outer_hypervolume
 
 DEFAULT_POINTS = 40
@@ -60,7 +59,6 @@ class Request:
     n_starts: int = 20
     search_options: search.Options = field(default_factory=search.Options)
     seed: int = 0
-    n_simulations: int = 0
 
     def __post_init__(self) -> None:
         if not self.methods:
@@ -72,8 +70,6 @@ class Request:
                 )
         if self.n_records < 1:
             raise InputError("records: the number of records must be at least 1")
-        if self.n_simulations < 0 or self.n_simulations == 1:
-            raise InputError("simulations: there must be at least 2, or 0 for none")
         if self.seed < 0:
             raise InputError("seed: it must not be below 0")
         if self.local and self.most_posterior is not None:
@@ -124,8 +120,6 @@ class Row(msgspec.Struct, frozen=True):
     epsilon: float | None
     condition: float | None
     outputs: int | None
-    iterative_mse: float | None
-    iterative_standard_error: float | None
 
 
 def measured(
@@ -370,15 +364,6 @@ class _Tracing:
     ) -> None:
         n_records = self.request.n_records
         lower = bound / n_records
-        simulated = None
-        if matrix is not None and self.request.n_simulations:
-            simulated = simulated_mse(
-                matrix,
-                limits.prior,
-                n_records,
-                self.request.n_simulations,
-                self._generator(name, len(self.rows), 1),
-            )
         self.matrices.append(matrix)
         self.rows.append(
             Row(
@@ -386,8 +371,6 @@ class _Tracing:
                 level=level,
                 lower_bound=lower,
                 bound="exact" if self.exact else "proven",
-                iterative_mse=None if simulated is None else simulated.mse,
-                iterative_standard_error=None if simulated is None else simulated.standard_error,
                 **measured(matrix, limits.prior, n_records, lower),
             )
         )

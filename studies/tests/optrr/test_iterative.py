@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from deniable.solvers.matrices.iterative import iterative_estimate
 from deniable.solvers.matrices.response import left_inverse
 from deniable.solvers.matrices.schemes import warner
 from deniable_studies.optrr import distributions, iterative
 from deniable_studies.optrr.fronts import at_level, warner_front
+from deniable_studies.optrr.iterative_estimate import iterative_estimate
 from deniable_studies.study import Setting, Verdict
 
 

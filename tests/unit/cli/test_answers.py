@@ -109,11 +109,11 @@ def test_a_difference_of_shares_is_marked_where_it_tells_nothing(
     show_answers([weak], 0.95)
     shown = capsys.readouterr().out
     assert "uncertain" in shown
-    assert "An interval that holds 0 decides nothing." in shown
+    assert "An interval that contains 0 is inconclusive." in shown
 
 
 def test_the_test_says_what_it_could_not_have_seen(capsys: pytest.CaptureFixture[str]) -> None:
-    for rows, said in ((300, "would overlook even V = 1"), (800, "not have seen V below 0.87:")):
+    for rows, said in ((300, "detects even V = 1 with less"), (800, "probability is 0.87 (")):
         counts = only([[rows, rows * 3 // 4], [rows * 3 // 4, rows]], 0.5)
         found = independence(counts, ("a1", "a2"))
         assert found.cramers_v is not None

@@ -36,8 +36,8 @@ def ending(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int | str |
     ("error", "status", "sentence"),
     [
         (InputError("the table is empty"), 2, "deniable: the table is empty\n"),
-        (KeyboardInterrupt(), 130, "deniable: interrupted; nothing was left half-written\n"),
-        (module._Terminated(143), 143, "deniable: terminated; nothing was left half-written\n"),
+        (KeyboardInterrupt(), 130, "deniable: interrupted; no incomplete output remains\n"),
+        (module._Terminated(143), 143, "deniable: terminated; no incomplete output remains\n"),
     ],
 )
 def test_a_failure_is_one_sentence_and_a_status(
@@ -75,7 +75,7 @@ def test_an_end_that_meets_a_class_as_it_is_made_is_one_sentence_too(
     with pytest.raises(SystemExit) as stopped:
         module.main([])
     assert stopped.value.code in (130, 143)
-    assert capsys.readouterr().err.endswith("; nothing was left half-written\n")
+    assert capsys.readouterr().err.endswith("; no incomplete output remains\n")
 
 
 def test_an_error_of_ours_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,9 +100,7 @@ def test_a_reader_that_has_gone_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ending(monkeypatch, BrokenPipeError()) == 141
-    assert capsys.readouterr().err == (
-        "deniable: nobody reads the output any more, so it ends here\n"
-    )
+    assert capsys.readouterr().err == ("deniable: standard output was closed by its reader\n")
 
 
 def test_a_wrong_option_is_one_line_that_says_how_to_get_help(

@@ -62,7 +62,8 @@ def test_what_is_marked_is_there_in_python_and_on_the_command_line() -> None:
         if inspect.isfunction(function := getattr(deniable, name))
         for argument in inspect.signature(function).parameters
     }
-    for kind in (deniable.Shares, deniable.Comparison, deniable.Trend, deniable.ModelQuery):
+    queries = (deniable.Shares, deniable.Comparison, deniable.Trend, deniable.ModelQuery)
+    for kind in (*queries, deniable.Publication, deniable.StrengthRequest):
         arguments |= {field.name for field in dataclasses.fields(kind)}
     arguments |= {f"schema.file.{field.name}" for field in dataclasses.fields(FileFormat)}
     in_python = {name.split(" ")[0] for name in marked if not name.startswith("deniable ")}

@@ -115,26 +115,6 @@ def test_caps_on_epsilon_given_rest_are_kept_and_cost_something():
     assert tight.epsilon == pytest.approx(5.5, abs=1e-6)  # only the product law is left
 
 
-def test_the_heuristic_in_descending_order_changes_fewer_levels():
-    levels = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-    given_order = five(*levels, method="heuristic", allow_changed_levels=True)
-    descending = five(*levels, method="heuristic", order="descending", allow_changed_levels=True)
-    assert len(descending.changed) < len(given_order.changed)
-
-
-@pytest.mark.parametrize(
-    ("method", "order", "sentence"),
-    [
-        ("heuristic", "ascending", "must be given or descending, not 'ascending'"),
-        ("balanced", "descending", "is for method heuristic, not balanced"),
-        ("kronecker", "descending", "is for method heuristic, not kronecker"),
-    ],
-)
-def test_an_order_that_changes_nothing_is_refused(method, order, sentence):
-    with pytest.raises(InputError, match=sentence):
-        five(1.0, 2.0, method=method, order=order)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

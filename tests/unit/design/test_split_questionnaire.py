@@ -11,7 +11,6 @@ import pyarrow
 import pytest
 
 import deniable
-from deniable.cli.arguments import DesignOptions
 from deniable.design.design import cap_curve, design
 from deniable.design.split_questionnaire import WORTH_SETS
 from deniable.errors import InputError
@@ -270,7 +269,7 @@ def pupils(n: int = 400) -> pandas.DataFrame:
     )
 
 
-def test_sets_are_named_where_they_gain_and_never_if_so_wished() -> None:
+def test_sets_are_named_only_where_they_gain() -> None:
     law = released_laws(BROAD)
     assert {i: sets.breadth for i, sets in law.sets.items()} == {1: 4, 2: 5}
     plain = json.loads(json.dumps(mechanism_to_plain(BROAD)))
@@ -279,13 +278,9 @@ def test_sets_are_named_where_they_gain_and_never_if_so_wished() -> None:
     first["lists"][0] = f"{int(first['lists'][0], 16) ^ 0b11:x}"
     with pytest.raises(InputError, match=r"steps|sets|more often"):
         mechanism_from_plain(plain)
-    never = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.0, broad="never")
-    assert not released_laws(never).sets
     assert not released_laws(design(BROAD_SCHEMA, epsilon=5, method="forms", pairs=0.0)).sets
-    with pytest.raises(InputError, match="auto or never, not 'always'"):
-        design(BROAD_SCHEMA, epsilon=1, method="forms", broad="always")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="form_column and broad are for method forms"):
-        design(BROAD_SCHEMA, epsilon=1, broad="never")
+    with pytest.raises(InputError, match="asked and form_column are for method forms"):
+        design(BROAD_SCHEMA, epsilon=1, asked=2)
 
 
 def test_merged_attributes_and_what_is_capped_low_name_no_sets() -> None:
@@ -327,8 +322,7 @@ def test_a_category_where_a_set_is_named_is_refused() -> None:
         deniable.open(wrong, BROAD).shares("grade")[0]
 
 
-def test_help_and_docstring_say_from_what_gain_on_answers_name_sets() -> None:
-    options = "".join(each.__doc__ or "" for each in DesignOptions.__mro__)
-    said = f"shares at least {WORTH_SETS - 1:.0%}".replace("%", " %")
-    for text in (options, design.__doc__ or ""):
-        assert said in " ".join(text.split())
+def test_the_page_on_forms_states_the_gain_that_set_answers_need() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "forms.md").read_text(encoding="utf-8")
+    stated = f"gains at least {WORTH_SETS - 1:.0%}".replace("%", " %")
+    assert stated in " ".join(page.split())

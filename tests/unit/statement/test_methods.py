@@ -55,7 +55,6 @@ def test_a_name_that_cannot_be_asked_for_is_refused_with_those_that_can(name: st
     ("inputs", "expected"),
     [
         (("caps", "floor"), "balanced or lp"),
-        (("order",), "heuristic"),
         (("strength",), "lambda or joint"),
         (("levels",), "balanced, optimal, lp, kronecker, closed-form or heuristic"),
     ],

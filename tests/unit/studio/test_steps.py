@@ -350,7 +350,7 @@ def test_processes_are_stopped_as_by_control_and_c(
             assert 'id="stop-release"' in (await browser.ask("/release")).text
             await asyncio.sleep(0.01)
         stopped = await browser.do("stop release", view="release")
-        assert "interrupted; nothing was left half-written" in stopped.text
+        assert "interrupted; no incomplete output remains" in stopped.text
         assert not list(tmp_path.glob("*release*"))
         assert made.jobs["release"].doing == "Randomizing"
 

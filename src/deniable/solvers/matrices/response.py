@@ -6,8 +6,6 @@ sum to 1 and there may be more outputs than categories. Every measure takes a ba
 category x and output y is q_y(x) = M[y, x] p(x), and r_y = Σ_x q_y(x) is the probability of y.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -186,36 +184,6 @@ def _scores(matrix: FloatArray, prior: FloatArray, score: FloatArray | None) -> 
     if table.shape != (n, n) or not np.isfinite(table).all():
         raise InputError(f"score: it must be a table of {n} x {n} finite numbers")
     return np.asarray(joint @ table.T)
-
-
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
-    """Average privacy if people's distribution differs from the design's prior.
-
-    Attributes:
-        privacy: against an observer with knowledge of the true distribution, shape (t,).
-        misled_privacy: against an observer who assumes the design's prior, shape (t,); at least
-            `privacy`.
-        worst_posterior: for an observer with knowledge of the true distribution, shape (t,).
-    """
-
-    privacy: FloatArray
-    misled_privacy: FloatArray
-    worst_posterior: FloatArray
-
-
-def sensitivity(matrix: FloatArray, prior: FloatArray, truths: FloatArray) -> Sensitivity:
-    """Measure one matrix under other true distributions.
-
-    ``matrix``: shape (m, n). ``prior``: the prior of the design, shape (n,). ``truths``:
-    distributions to try, shape (t, n).
-    """
-    joint = matrix * truths[:, None, :]
-    guess = bayes_estimate(matrix, prior)
-    hits = np.take_along_axis(joint, guess[None, :, None], axis=-1)[..., 0].sum(axis=-1)
-    return Sensitivity(
-        privacy(matrix, truths), np.asarray(1.0 - hits), worst_posterior(matrix, truths)
-    )
 
 
 def blend_to_bound(matrix: FloatArray, prior: FloatArray, bound: float) -> FloatArray:

@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 from deniable.frontier.tracing import Request, trace
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.matrices.iterative import simulated_mse
 from deniable.solvers.matrices.search import Matrices
 from deniable_studies.drawing import grid, legend, letter, plot_method
 from deniable_studies.optrr.distributions import DELTA, effort, gamma_case, gamma_front
@@ -24,6 +23,7 @@ from deniable_studies.optrr.fronts import (
     levels_of,
     warner_front,
 )
+from deniable_studies.optrr.iterative_estimate import simulated_mse
 from deniable_studies.study import Judged, Rows, Setting, Study
 from deniable_studies.text import read_text
 

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from deniable.errors import InputError
-from deniable.solvers.matrices import iterative, response, schemes
+from deniable.solvers.matrices import response, schemes
+from deniable_studies.optrr import iterative_estimate as iterative
 from unit.solvers.matrices.priors import SKEWED, random_mechanism
 
 
