@@ -76,6 +76,7 @@ MECHANISMS = {
     "product": "design --categories 5,3,2 --attribute-epsilon 1,2,0.5 --method kronecker",
     "pattern-table": "design --categories 5,3,2 --attribute-epsilon 1,2,0.5 --method lp "
     "--given-rest 1.5x --pair-floor 0.5",
+    "score-table": "design --categories 16,7,5,3,2 --epsilon 3",
     "single-change-mixture": "design --categories 5,3,4 --attribute-epsilon 2,1,0.5 "
     "--method heuristic",
     "joint": "design --categories 5,3,2 --method joint --epsilon 3",
