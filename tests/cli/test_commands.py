@@ -473,8 +473,8 @@ def test_a_level_given_the_rest_that_is_only_a_bound_is_shown_as_one(deniable, t
     assert inspected[1]["epsilon_given_rest"] > 20
     page = (tmp_path / "r" / "report.html").read_text()
     assert page.count("at most 25.") >= 2
-    assert "where only a bound is known" in page
-    assert "upper bounds: it may be less" in page
+    assert "“at most”: an upper bound" in page
+    assert "(upper bounds)" in page
     exact = deniable("design", "--categories", "2,3", "--epsilon", "2").out
     assert "≤" not in exact
 
