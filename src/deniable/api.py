@@ -130,9 +130,8 @@ def randomize(frame: Any, plan: Plan, publication: Publication | None = None) ->
         publication: options of the release, other than those of a folder.
 
     Returns:
-        A frame of the same kind, its columns in the same order; kept columns are untouched. What
-        is fetched by record batches comes back as a pyarrow table, a lazy Polars frame as one that
-        is not lazy.
+        A frame of the same kind with its columns in the same order, kept columns unchanged; a
+        pyarrow table for a source of record batches, an eager Polars frame for a lazy one.
 
     Raises:
         InputError: if the frame does not fit the schema; the sentence names row and column.
@@ -177,18 +176,18 @@ def share(
     """Randomize a table and write a folder to publish.
 
     Several tables, or a Parquet file of several units (docs/scale.md), are released in parts by
-    several processes. What is interrupted is continued by ``deniable share --resume``.
+    several processes; ``deniable share --resume`` resumes them after an interruption.
 
     Args:
-        table: a path; several, as a list, a folder or a pattern; a dataframe, or what else
-            :func:`randomize` takes.
+        table: a path; several, as a list, a folder or a pattern; a dataframe or another argument
+            of :func:`randomize`.
         plan: a design, or the file or folder that has it.
         output: the folder to make.
         publication: options of the release.
         jobs: processes that work on parts; by default one for every core.
 
     Returns:
-        All that is told of the release: the record as in ``record.json``, and sentences.
+        The record as in ``record.json``, and sentences.
 
     Raises:
         InputError: if the table does not fit the schema, or the folder cannot be made.
@@ -233,18 +232,18 @@ def pram(
 
     Args:
         table: a path or a dataframe; it is held in memory.
-        schema: the attributes, and the columns released as they are.
+        schema: the attributes and the kept columns.
         publication: options of the release.
         request: how strongly to randomize, by λ, strength, covariances or matrices.
         by: a kept column whose values form strata.
         per_stratum: how strongly to randomize single strata, instead of ``request``.
         invariant: keep the table's frequencies in expectation; no differential privacy.
-        alpha: with ``invariant``, a value is left as it is with probability 1 − alpha.
+        alpha: with ``invariant``, a value is unchanged with probability 1 − alpha.
         numeric: λ by column of numbers to pull towards its mean; no differential privacy.
 
     Returns:
-        All that is told of the release: the record as in ``record.json``, and sentences; its
-        guarantee says what holds instead where ε does not.
+        The record as in ``record.json``, and sentences; its guarantee states the protection of
+        columns without ε.
 
     Raises:
         InputError: if the table does not fit the schema, a stratum has no rows or no strength,

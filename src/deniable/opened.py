@@ -34,7 +34,7 @@ from deniable.statement.record import read_design
 from deniable.tables.frames import mark_of
 
 Plan = Design | Mechanism | str | Path
-"""What randomized a table: a design, its mechanism, or the file or folder that has it."""
+"""A design, its mechanism, or the file or folder that has it."""
 
 
 def mechanism_of(plan: Plan) -> Mechanism:
@@ -47,10 +47,9 @@ def mechanism_of(plan: Plan) -> Mechanism:
         return plan
     if isinstance(plan, Schema):
         raise InputError(
-            "a schema says what a table contains, not how to randomize it; make a design of it: "
-            "deniable.design(schema, epsilon=…)"
+            "plan: a schema has no mechanism; make a design with deniable.design(schema, epsilon=…)"
         )
-    raise InputError(f"plan is what deniable.design returns, or a path, not {type(plan).__name__}")
+    raise InputError(f"plan: expected a design or a path, not {type(plan).__name__}")
 
 
 _Answer_co = TypeVar("_Answer_co", bound=Tabular, covariant=True)

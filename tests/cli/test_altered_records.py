@@ -180,7 +180,7 @@ def test_the_name_of_a_method_is_not_shown_as_verified(deniable: Any) -> None:
     Path("m.json").write_text(json.dumps(record | {"method": "optimal"}))
     shown = deniable("inspect", "m.json")
     assert shown.status == 0
-    assert "Method optimal, as the file says: " in shown.out
+    assert "Method optimal, according to the file: " in shown.out
     assert "Not checked: " in shown.out
     assert "method" in deniable("inspect", "m.json", "--json").json["unchecked"]
 
@@ -309,7 +309,7 @@ def test_no_verdict_on_a_release_with_a_column_that_nothing_declares(
         refused = deniable(*words)
         assert (refused.status, refused.err.count("\n"), refused.out) == (2, 1, ""), words
     with pytest.raises(InputError):
-        package.estimate("r", of="sex")
+        package.open("r").shares("sex")
 
 
 def test_copies_of_the_rows_are_compared_with_them_cell_by_cell(

@@ -124,7 +124,7 @@ def test_a_picked_mechanism_can_go_to_standard_output(deniable, place, traced):
     piped = deniable(*pick, "-")
     assert piped.out == (place / "m.json").read_text()
     assert "Method bound at privacy 0.3" in piped.err
-    refused(deniable(*pick, "-", "--json"), "takes either the mechanism")
+    refused(deniable(*pick, "-", "--json"), "both write to standard output")
 
 
 def test_a_matrix_stands_next_to_levels_for_the_others(deniable, place, traced):
@@ -300,7 +300,7 @@ BAD = [
     (["--prior", "p.json", "--distribution", "normal,3"], "give one prior"),
     ([], "give one prior"),
     (["--prior", "p.json", "--schema", "s.toml"], "categories of --column"),
-    (["--prior", "p.json", "--separator", ";"], "asked of --column"),
+    (["--prior", "p.json", "--separator", ";"], "give --column too"),
 ]
 
 
@@ -333,7 +333,7 @@ def test_share_takes_a_schema_or_a_mechanism(deniable, place, traced):
     share = ["share", "t.csv", "--output", "release"]
     assert "there is no schema" in deniable(*share).err
     refused(deniable(*share, "--schema", "s.toml", "--mechanism", "m.json"), "either --schema")
-    refused(deniable(*share, "--mechanism", "m.json", "--epsilon", "1"), "nothing left to design")
+    refused(deniable(*share, "--mechanism", "m.json", "--epsilon", "1"), "is a finished design")
     assert not (place / "release").exists()
     # Each of the two by itself, with what it needs, is enough.
     assert deniable(*share, "--mechanism", "m.json", "--drop-other-columns").status == 0

@@ -67,7 +67,7 @@ def test_a_batch_system_begins_works_and_finishes(deniable, parts):
     words = ["share", "people", "--mechanism", "m.json", "--shuffle", "--output", "release"]
     begun = deniable(*words, "--only-begin")
     assert begun.status == 0, begun.err
-    assert "Begun: 3 units with 15 rows" in begun.out
+    assert "Prepared: 3 units with 15 rows" in begun.out
     early = deniable("finish", ".release.job")
     assert early.status == 2
     assert "3 of 3 parts are missing" in early.err
@@ -76,7 +76,7 @@ def test_a_batch_system_begins_works_and_finishes(deniable, parts):
     assert "2 pieces of work done; 1 of 3 are left" in first.out
     second = deniable("work", "release", "--part", "2/2", "--json")
     assert second.json == {"done": 1, "left": 1}  # the one bucket is the first worker's
-    assert "nothing is left" in deniable("work", ".release.job", "--part", "1/2").out
+    assert "all units are drawn" in deniable("work", ".release.job", "--part", "1/2").out
     finished = deniable("finish", ".release.job", "--json")
     assert finished.json["release"]["rows"] == 15
     assert not (parts / ".release.job").exists()

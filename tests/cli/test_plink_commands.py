@@ -29,5 +29,5 @@ def test_a_fileset_from_draft_to_estimates(deniable, tmp_path):
     (tmp_path / "named.toml").write_text(named)
     words = ("cohort.bed", "--schema", "named.toml", "--epsilon", 6)
     shared = deniable("share", *words, "--output", "named")
-    assert "The .fam file says of people what the schema names: IID" in shared.out
+    assert "Columns on people in the .fam file: IID" in shared.out
     assert (tmp_path / "named" / "data.fam").read_text().startswith("p0 p0 0 0 0 -9\n")

@@ -158,13 +158,13 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
     ("words", "problem"),
     [
         ("design --epsilon 3 --tables age", "--tables needs --rows"),
-        ("design --epsilon 3 --assume worst", "--assume says what is true of --tables"),
+        ("design --epsilon 3 --assume worst", "--assume is for --tables"),
         ("design --rows 9 --tables age --assume even", "expected uniform, worst or name=share"),
         ("design --rows 9 --tables age --assume a=1:0,a=0:1", "'a' is given twice"),
         ("design --rows 9 --tables age --assume a=b:0", "'b' is not a number"),
         ("design --epsilon 3 --within 2pt", "give --tables too"),
         ("plan --rows 9 --tables age", "give two of --rows, --within"),
-        ("plan --rows 9 --error 2pt --assume uniform", "--assume says what is true"),
+        ("plan --rows 9 --error 2pt --assume uniform", "--assume is for --tables"),
         ("plan --rows 9 --error 2pt --pairs 0.5 --method optimal", "balanced and forms"),
         ("plan --rows 9 --error 2pt --asked 3", "method forms"),
         ("plan --rows 9 --error 2pt --importance nobody=2", "no protected attribute 'nobody'"),
@@ -241,7 +241,7 @@ def test_what_caps_cost_under_forms_is_printed_and_drawn(deniable, people):
     assert "times as many rows as without a cap" in page
     said = deniable("inspect", "r", "--covariance", "sex,blood").out
     assert "people asked" in said
-    assert re.search(r"is left in the \d+\.\d\d % of rows that are asked both", said)
+    assert re.search(r"is left in the \d+\.\d\d % of rows with both", said)
 
 
 def test_forms_ask_what_is_said_and_name_their_column(deniable, people):

@@ -1,4 +1,4 @@
-"""collect: studies in which every respondent's own browser randomizes the whole record."""
+"""collect: studies in which every respondent's browser randomizes the record."""
 
 import shlex
 import sys
@@ -48,8 +48,8 @@ def _folder(path: Path) -> "StudyFolder":
 @collect_app.command(name="open")
 def open_study(
     *,
-    mechanism: Annotated[Path, Parameter(help="The law: what deniable design wrote.")],
-    questionnaire: Annotated[Path, Parameter(help="What respondents read (TOML).")],
+    mechanism: Annotated[Path, Parameter(help="Mechanism file, written by deniable design.")],
+    questionnaire: Annotated[Path, Parameter(help="Questionnaire file (TOML).")],
     output: Annotated[Path, Parameter(help="Folder to make.")],
     store: Annotated[
         str | None,
@@ -123,15 +123,15 @@ def open_study(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Listening:
-    """Where a study is served, and how.
+    """Addresses, TLS and limits of a served study.
 
     Args:
         port: Port of the page; 0 for any that is free.
         host: Address to listen at.
         certificate: TLS certificate (PEM).
         key: The certificate's key (PEM).
-        behind_proxy: How many proxies of yours stand in front; the first has TLS.
-        per_minute: Most requests of one address a minute; schools share one.
+        behind_proxy: Number of your reverse proxies; the first has TLS.
+        per_minute: Largest number of requests of an address per minute; a school may share one.
         steward_port: Port of the steward's page, on this machine; 0 for any that is free.
         listen: Serve respondents, the steward, or both.
     """
@@ -154,10 +154,10 @@ def serve(
     listening: Listening | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Serve the page and take what browsers send. Logs nothing about anyone.
+    """Serve the page and store the randomized records. Keeps no log of respondents.
 
-    Prints two addresses: the respondents', and that of the steward's page, which this machine alone
-    can open and which lets in whoever has it.
+    Prints two addresses: the respondents', and the steward's, which works on this machine only and
+    gives access without a password.
 
     Example: deniable collect serve study --port 8000
     """
@@ -167,7 +167,7 @@ def serve(
     at = listening or Listening()
     check_listening(at.host, at.certificate, at.key, at.behind_proxy)
     if at.per_minute < 1:
-        raise InputError("--per-minute: an address may ask at least once a minute")
+        raise InputError("--per-minute: expected a number of at least 1")
     _serve(_folder(study), at, as_json=as_json)
 
 
@@ -199,7 +199,7 @@ def _serve(
         addresses["study"] = folder.study.identity
 
         def ready() -> None:
-            lines = (f"{_ADDRESSES[what]}: {where}" for what, where in addresses.items())
+            lines = (f"{_ADDRESSES[name]}: {address}" for name, address in addresses.items())
             console.answer(addresses, *lines, as_json=as_json)
             sys.stdout.flush()
             if browse:
@@ -215,13 +215,13 @@ def invite(
     study: _Study,
     /,
     *,
-    count: Annotated[int, Parameter(help="How many people.")],
-    url: Annotated[str, Parameter(help="Where the study is served.")] = "http://127.0.0.1:8000/",
+    count: Annotated[int, Parameter(help="Number of links.")],
+    url: Annotated[str, Parameter(help="Address of the served study.")] = "http://127.0.0.1:8000/",
     output: Annotated[Path, Parameter(help="Links, one a line (CSV).")],
     qr: Annotated[Path | None, Parameter(help="Folder for a QR image (SVG) of each link.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a link for each person who is invited. Only hashes of the links are kept.
+    """Make an invitation link for each person. The study stores only hashes of the links.
 
     Example: deniable collect invite study --count 500 --url https://study.example/ \\
     --output links.csv
@@ -246,7 +246,7 @@ def page(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the page, byte for byte as it is served; opened from disk it works without a network.
+    """Write the page with the bytes that are served; it also works offline from a file.
 
     Example: deniable collect page study --output page.html
     """
@@ -271,12 +271,12 @@ def verify(
     where: Annotated[str, Parameter(name="URL-OR-FILE", help="A served or saved page.")],
     /,
     *,
-    study: Annotated[Path, Parameter(help="study.json, as it was published.")],
+    study: Annotated[Path, Parameter(help="The published study.json.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check from outside that a page is the study's own, and that what it promises holds.
+    """Check that a page is a study's own, and recompute the study's ε.
 
-    Ends with status 0 if it does, with 1 if the page is another.
+    Exits with status 0 if it is, with 1 otherwise.
 
     Example: deniable collect verify http://127.0.0.1:8000/ --study study.json
     """
@@ -305,8 +305,8 @@ def verify(
         )
     else:
         console.note(
-            f"ANOTHER PAGE: what is at {where.split('#')[0]} is not the page that this version of "
-            f"deniable makes of study {frozen.identity}; do not answer there"
+            f"ANOTHER PAGE: {where.split('#')[0]} differs from the page of study "
+            f"{frozen.identity} in this version of deniable; do not answer there"
         )
     if not same:
         sys.exit(1)
@@ -317,10 +317,10 @@ def answer(
     url: Annotated[str, Parameter(name="URL", help="The study's address, or an invitation.")],
     /,
     *,
-    answers: Annotated[Path, Parameter(help="A JSON object: an answer by question.")],
+    answers: Annotated[Path, Parameter(help="JSON object of answers by question.")],
     as_json: AsJson = False,
 ) -> None:
-    """Answer a study without a browser: draw here, send the draw, print the receipt.
+    """Answer a study without a browser: randomize here, send the record, print the receipt.
 
     Example: deniable collect answer http://127.0.0.1:8000/ --answers answers.json
     """
@@ -331,10 +331,10 @@ def answer(
     sent = client.answer(url, read_json(answers))
     console.answer(
         {"receipt": sent.receipt, "sent": sent.answers},
-        "This was sent. Some are as you answered, some were swapped; nobody can tell which:",
+        "Sent record, in which some answers are yours and some are random:",
         *(f"  {name}: {value}" for name, value in sent.called.items()),
         f"Receipt: {sent.receipt}",
-        "Keep it if you may want to take the record back",
+        "With the receipt you can withdraw the record",
         as_json=as_json,
     )
 
@@ -347,7 +347,7 @@ def add(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Take records that were saved to files where there was no network.
+    """Add records that respondents saved to files without a network.
 
     Example: deniable collect add study record.json
     """
@@ -356,7 +356,7 @@ def add(
     from deniable.collect.releasing import add as add_files
 
     counts = add_files(folder, files, today())
-    lines = (f"{count}: {what}" for what, count in counts.items())
+    lines = (f"{count}: {outcome}" for outcome, count in counts.items())
     console.answer(counts, *lines, as_json=as_json)
 
 
@@ -371,7 +371,7 @@ def export(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write what was collected as a release, like share: rows in random order, record, report.
+    """Write the collected records as a release, as share does: shuffled rows, record, report.
 
     Example: deniable collect export study --output release
     """
@@ -401,7 +401,7 @@ def export(
 
 @collect_app.command
 def close(study: _Study, /, *, as_json: AsJson = False) -> None:
-    """End a study: nothing more is taken. Records can still be taken back.
+    """Close a study to new records. Records can still be withdrawn.
 
     Example: deniable collect close study
     """
@@ -412,7 +412,7 @@ def close(study: _Study, /, *, as_json: AsJson = False) -> None:
 
 @collect_app.command
 def status(study: _Study, /, *, as_json: AsJson = False) -> None:
-    """Say how many records a study has.
+    """Print the number of records of a study.
 
     Example: deniable collect status study --json
     """
@@ -433,7 +433,7 @@ def _show_totals(totals: Any, as_json: bool) -> None:
 
 @collect_app.command
 def upgrade(study: _Study, /, *, as_json: AsJson = False) -> None:
-    """Bring the store of a study that an earlier version opened up to date.
+    """Upgrade the store of a study made by an earlier version.
 
     Example: deniable collect upgrade study
     """
@@ -488,5 +488,5 @@ def demo(
         Path(place, "mechanism.json").write_bytes(to_json(mechanism_to_plain(plan)))
         study = new_study(Path(place, "mechanism.json"), Path(place, names[1]), date.today())
         folder = StudyFolder.make(Path(place, "study"), study)
-        console.note("Ctrl-C ends the example; what was collected is deleted then")
+        console.note("Ctrl-C stops the example and deletes the collected records")
         _serve(folder, Listening(port=port), browse=browser, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What people see in a terminal: tables, notes and progress. No colour and no bars in pipes."""
+"""Terminal output: tables, notes, progress. Pipes get no colour and no bars."""
 
 import io
 import json
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from deniable.mechanism.prediction import CovariancePrediction
 
 _PIPE_WIDTH = 120
-"""Characters of a line of a table where there is no terminal, whose width would be known."""
+"""Width of a table in characters without a terminal."""
 
 _SHOWN_ROWS = 40
-"""Attributes or strata that are listed: about a screenful."""
+"""Largest number of attributes or strata listed: about a screen."""
 
 _QUIET_SECONDS = 1.0
-"""Work that ends before this shows no bar: nobody would have read it."""
+"""Delay before a progress bar appears."""
 
 _CLOSE = 1e-4
 """Largest gap in nats above the lower bound at which ε is called the smallest possible."""
@@ -43,25 +43,25 @@ _CLOSE = 1e-4
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-"""Characters that command a terminal, hide or reorder text, or break lines."""
+"""Control characters, and characters that hide or reorder text or break lines."""
 
 _NOT_ASCII = re.compile("[^\n -~]")
 
 ADVERSARIES = (
-    "ε alone: against someone who sees that column only.",
-    "ε given rest: against someone who sees the whole released record and knows all the other "
+    "ε alone: against an observer of that column only.",
+    "ε given rest: against an observer of the whole released record with knowledge of all other "
     "true values. Both in nats.",
-    "Strength: how uncertain the released value is on average, entropy over its maximum; λ: what "
-    "is left of a difference of shares. Neither bounds what is learned of one person: ε does.",
+    "Strength: average entropy of the released value over its maximum; λ: attenuation of a "
+    "difference of shares. Neither bounds the information on one person: ε does.",
 )
 
 
-AT_MOST = "≤: at most; it may be less, since what this law reveals there is only known by a bound."
+AT_MOST = "≤: an upper bound; the exact level of this law is not known."
 
 
 def prepare_streams() -> None:
-    """Let standard output and error show a replacement for what their encoding does not have, and
-    use the null device for a stream that is closed."""
+    """Make standard output and error replace characters outside their encoding, and use the null
+    device for a closed stream."""
     for name in ("stdin", "stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -72,7 +72,7 @@ def prepare_streams() -> None:
 
 
 def visible(text: str) -> str:
-    r"""Return a line with escapes in place of what would command the terminal or hide something.
+    r"""Return a line with escapes for control characters and for characters that hide text.
 
     >>> visible("red \x1b[31m and \u202e, line\nfeed")
     'red \\x1b[31m and \\u202e, line\\nfeed'
@@ -81,13 +81,13 @@ def visible(text: str) -> str:
 
 
 def write_data(content: bytes) -> None:
-    """Write a file's content, UTF-8 text, to standard output, whatever its encoding is."""
+    """Write UTF-8 content to standard output, without conversion."""
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
 
 
 def stdout() -> "Console":
-    """Return the console for results: a name is printed as it is, [b] and :x: in it too."""
+    """Return the console for results, without markup, so that names with [b] or :x: are intact."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
@@ -95,12 +95,12 @@ def stdout() -> "Console":
 
 
 def note(text: str) -> None:
-    """Print a remark on stderr, beside the result, as plain text."""
+    """Print a remark on standard error as plain text."""
     print(visible(as_typed(text)), file=sys.stderr)
 
 
 def print_json(plain: Any) -> None:
-    """Print a result for scripts: strict JSON on stdout, with escapes for what cannot be shown."""
+    """Print a result as strict JSON, with escapes for characters outside the encoding."""
     from deniable.statement.record import to_json
 
     try:
@@ -115,7 +115,7 @@ def print_json(plain: Any) -> None:
 
 
 def answer(plain: Any, *lines: str, as_json: bool) -> None:
-    """Print a result in one way or the other: for scripts, or for people."""
+    """Print a result as JSON or as lines."""
     if as_json:
         print_json(plain)
     else:
@@ -123,15 +123,15 @@ def answer(plain: Any, *lines: str, as_json: bool) -> None:
 
 
 class Advance(Protocol):
-    """Takes the fraction of the work that is done, from 0 to 1; None if it is not known."""
+    """Takes the completed fraction of the work, 0 to 1, or None if unknown."""
 
     def __call__(self, fraction: float | None, /) -> None: ...
 
 
 @contextmanager
 def _shown(display: "Progress | Status") -> Iterator[None]:
-    """Show work that takes longer than a moment; from another thread, since the first step may
-    take long, and since a display that Ctrl-C stops on its way would leave the cursor hidden."""
+    """Start a display after `_QUIET_SECONDS`, from another thread: the first step may take long,
+    and Ctrl-C during the start would leave the cursor hidden."""
     shown = []
 
     def show() -> None:
@@ -153,8 +153,8 @@ def _shown(display: "Progress | Status") -> Iterator[None]:
 
 @contextmanager
 def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
-    """Show a bar on a terminal while the work runs, if it takes over a second; with its rate, if
-    it is known how many rows there are."""
+    """Show a progress bar on a terminal after `_QUIET_SECONDS`, with a rate if ``rows`` is
+    given."""
     if os.environ.get("DENIABLE_PROGRESS") == "lines":  # for a program that shows it
         with _labelled(label):
             yield _line_by_line(label)
@@ -175,7 +175,7 @@ def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(label, total=None, rate="")
     began = monotonic()
-    first: float | None = None  # of work that goes on, not 0
+    first: float | None = None  # above 0 for resumed work
 
     def advance(fraction: float | None) -> None:
         nonlocal first
@@ -192,8 +192,8 @@ def progress(label: str, rows: int | None = None) -> Iterator[Advance]:
 
 
 def _line_by_line(label: str) -> Advance:
-    """Return a function that prints each new percentage once, below 100 until the work has ended,
-    and no number while the fraction is not known."""
+    """Return a function that prints each new percentage below 100 once, and no number for an
+    unknown fraction."""
     printed: int | None = None
 
     def advance(fraction: float | None) -> None:
@@ -208,7 +208,7 @@ def _line_by_line(label: str) -> Advance:
 
 @contextmanager
 def _labelled(label: str) -> Iterator[None]:
-    """Print a line when work starts, and one without label and number when it has ended."""
+    """Print a line at the start of the work, and one without label and number at the end."""
     _print_progress(label)
     yield
     _print_progress("")
@@ -220,7 +220,7 @@ def _print_progress(label: str, percent: int | None = None) -> None:
 
 @contextmanager
 def working(label: str) -> Iterator[None]:
-    """Show that work runs whose progress is not measured."""
+    """Show work without a measured fraction."""
     if os.environ.get("DENIABLE_PROGRESS") == "lines":
         with _labelled(label):
             yield
@@ -255,10 +255,10 @@ def show_design(
             + ", ".join(changed[:10])
             + (", …" if len(changed) > 10 else "")
         )
-    # A column that is released as it is has no row here, or one that says it is always kept.
+    # An unchanged column has no row here, or one with keep probability 1.
     randomized = [row["name"] for row in rows if row["keep_probability"] != 1.0]
     if kept := [name for name in statements["unprotected"] if name not in randomized]:
-        say("NOT PROTECTED, released as they are: " + ", ".join(kept))
+        say("NOT PROTECTED, released unchanged: " + ", ".join(kept))
     if unbounded := [name for name in statements["unprotected"] if name in randomized]:
         say("NO ε-DIFFERENTIAL PRIVACY holds for " + ", ".join(unbounded))
     for row in rows:
@@ -269,7 +269,7 @@ def show_design(
 
 
 def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> None:
-    """Print what is true of the whole record, and a row an attribute."""
+    """Print the statements on the record, and a table of the attributes."""
     say(_headline(statements, method_known=method_known))
     changed = statements["changed_levels"]  # only then do the two levels differ
     rows = statements["attributes"]
@@ -295,7 +295,7 @@ def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> No
     if any(map(_at_most, rows)):
         say(AT_MOST)
     if any(row.get("asked") is not None for row in rows):
-        say("Of people whose form does not ask an attribute, nothing of it is released.")
+        say("An attribute is released only of people whose form includes it.")
 
 
 def _show_best_guesses(rows: Sequence[Mapping[str, Any]], *, of_release: bool) -> None:
@@ -318,7 +318,7 @@ def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
 
     bound = statements["epsilon_lower_bound"]
     method = f"Method {statements['method']}"
-    text = f"{method}: " if method_known else f"{method}, as the file says: "
+    text = f"{method}: " if method_known else f"{method}, according to the file: "
     if statements["epsilon"] is None:
         text += "no ε-differential privacy for the whole record"
     else:
@@ -335,7 +335,7 @@ def _headline(statements: Mapping[str, Any], *, method_known: bool) -> str:
         verb = "cost" if len(demands) > 1 else "costs"
         # A difference of two results of a solver can be below 0 in its last digits.
         price = number_text(cost, 3) if cost > _CLOSE else "nothing"
-        text += f"; {' and '.join(demands) or 'nothing'} beside the levels {verb} {price}"
+        text += f"; {' and '.join(demands) or 'no demand'} next to the levels {verb} {price}"
     if (accuracy := statements.get("accuracy")) is not None:
         from deniable.report.wording import accuracy_text
 
@@ -356,17 +356,15 @@ def _level(value: float | None, unbounded: str = "unbounded") -> str:
 
 
 def six_digits(value: float, rounding: str = ROUND_CEILING) -> str:
-    """Return ε to six significant digits; rounded up, so that no level is shown below the true one,
-    unless it is a lower bound."""
+    """Return ε to six significant digits, rounded up unless it is a lower bound."""
     from deniable.numerals import significant
 
     return significant(value, 6, rounding).replace(",", "")
 
 
 def show_release(record: Mapping[str, Any], *, briefly: bool = False) -> None:
-    """Print what a release states: its mechanism or its strata's, the guarantee, and what holds
-    instead for columns without one."""
-    in_sentence: list[str] = []  # columns of which the guarantee's own sentence says what holds
+    """Print a record: mechanism or strata, guarantee, and statements on columns without ε."""
+    in_sentence: list[str] = []  # columns in the sentence of the guarantee
     if "mechanism" in record:
         show_design(record["mechanism"], of_release=True, briefly=briefly)
         rows = record["mechanism"]["attributes"]
@@ -389,7 +387,7 @@ def show_release(record: Mapping[str, Any], *, briefly: bool = False) -> None:
 
 
 def show_standing(record: Mapping[str, Any], population: "Population | None") -> None:
-    """Print what a release comes to together with those before it, if there is a ledger."""
+    """Print the sum of ε with earlier releases in the ledger, if there is one."""
     from deniable.mechanism.privacy import nats_text
 
     if population is None:
@@ -401,19 +399,19 @@ def show_standing(record: Mapping[str, Any], population: "Population | None") ->
 
 
 def show_check(plain: Mapping[str, Any]) -> None:
-    """Print what a release would be (:meth:`deniable.release.checking.Check.to_plain`)."""
-    say("Checked only: nothing was drawn or written.")
+    """Print the result of a check (:meth:`deniable.release.checking.Check.to_plain`)."""
+    say("Checked only; no output was written.")
     if plain.get("rows") is not None:
         say(f"{plain['output']} would have {count_text(plain['rows'], 'row')}.")
     if plain.get("replaces"):
         say(f"It would replace {plain['output']}.")
-    for name, what in (
-        ("drafted", "Categories or edges read off the data"),
-        ("dropped", "Columns that are left out"),
-        ("kept", "NOT PROTECTED, released as they are"),
+    for name, label in (
+        ("drafted", "Categories or edges from the data"),
+        ("dropped", "Columns left out"),
+        ("kept", "NOT PROTECTED, released unchanged"),
     ):
         if plain.get(name):
-            say(f"{what}: {', '.join(plain[name])}")
+            say(f"{label}: {', '.join(plain[name])}")
     if (ledger := plain["ledger"]) is not None:
         say(f"Ledger {ledger['file']}{', a new one' if ledger['new'] else ''}, before and after:")
         show_ledger([ledger["before"] | {"attributes": []}, ledger["after"] | {"attributes": []}])
@@ -422,7 +420,7 @@ def show_check(plain: Mapping[str, Any]) -> None:
 
 
 def show_power(plan: "Plan") -> None:
-    """Print what an audit can see, before a row is drawn."""
+    """Print the power of an audit, before a row is drawn."""
     from deniable.mechanism.privacy import nats_text
 
     say(
@@ -436,11 +434,11 @@ def show_power(plan: "Plan") -> None:
     if plan.several:
         bound, claimed = plan.record_event[1], plan.mechanism.epsilon
         of = "without a bound" if claimed == float("inf") else nats_text(number_text(claimed))
-        say(f"Of the record's ε, {of}, about {number_text(bound)} can be shown.")
+        say(f"Largest lower bound possible on the record's ε, {of}: about {number_text(bound)}.")
 
 
 def show_audit(audit: "Audit") -> None:
-    """Print what an audit found."""
+    """Print the result of an audit."""
     show_table(
         ["attribute", "ε alone", "shown", "ε given rest", "shown", "λ or kept", "found", "to"],
         [
@@ -492,7 +490,7 @@ def show_ledger(plain: Sequence[Mapping[str, Any]]) -> None:
     )
     for one in plain:
         if one["attributes"]:
-            say(f"Columns of {one['population']}, over the releases that each was in:")
+            say(f"Columns of {one['population']}, each over the releases that contain it:")
             show_table(
                 ["column", "ε alone", "ε given rest"],
                 [
@@ -507,7 +505,7 @@ def show_readable(
     epsilon: float | None,
     person: Mapping[str, Any] | None = None,
 ) -> None:
-    """Print what can be read from a release, loudly if that, or what is protected, is nothing.
+    """Print the verdict on readability, and warnings if no table is readable or none protected.
 
     ``epsilon``: of the record, in nats; None if unbounded.
     """
@@ -525,7 +523,7 @@ def show_readable(
 def show_expected_tables(
     tables: Sequence[Mapping[str, Any]], independent: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
-    """Print what to expect of tables, and under independent responses of the same ε, if known."""
+    """Print expected half-widths of tables, and those of independent responses of equal ε."""
     from deniable.readable import RULE
     from deniable.report.verdict import headline, sampling_text
 
@@ -541,7 +539,7 @@ def show_expected_tables(
         rows = table.get("rows_needed", "")
         return "none are enough" if rows is None else f"{rows:,}" if rows else ""
 
-    beside = [points(table) for table in independent or ()] or [""] * len(tables)
+    others = [points(table) for table in independent or ()] or [""] * len(tables)
     show_table(
         ["table", "cells", "half-width", "readable", "independent", "rows needed"],
         [
@@ -549,7 +547,7 @@ def show_expected_tables(
                 *(", ".join(t["attributes"]), str(t["cells"]), points(t), str(t["readable"])),
                 *(other, needed(t)),
             ]
-            for t, other in zip(tables, beside, strict=True)
+            for t, other in zip(tables, others, strict=True)
         ],
         most=_SHOWN_ROWS,
         framed=False,
@@ -557,12 +555,12 @@ def show_expected_tables(
     say(
         f"Half-width: of an interval of 95 % of a cell, in points, "
         f"{sampling_text(tables[0]['target'])}. {RULE}."
-        + (" Independent: the half-width by method kronecker at the same ε." if any(beside) else "")
+        + (" Independent: the half-width by method kronecker at the same ε." if any(others) else "")
     )
 
 
 def show_saving(record: Mapping[str, Any]) -> None:
-    """Print how many rows are saved by randomizing together, if the record says so."""
+    """Print the rows saved by joint randomization, if the record states them."""
     from deniable.numerals import significant
 
     saving = (record.get("comparison") or {}).get("saving")
@@ -578,7 +576,7 @@ def show_saving(record: Mapping[str, Any]) -> None:
 
 
 def show_outlook(outlook: Mapping[str, Any]) -> None:
-    """Print what one row will tell of shares and of pairs, and what it could at most."""
+    """Print the expected variances of shares and pairs for one row, and their limit."""
     expected, limit = outlook["expected"], outlook["limit"]
     if expected["shares"] is None:
         return
@@ -596,7 +594,7 @@ def show_outlook(outlook: Mapping[str, Any]) -> None:
 
 
 def show_curve(record: Mapping[str, Any]) -> None:
-    """Print what other caps would cost, if the record says so."""
+    """Print the cost of other caps, if the record states it."""
     for point in (record.get("comparison") or {}).get("curve") or []:
         cap = "no cap" if point["cap"] == "none" else f"a cap of {point['cap']}"
         if "shares" in point:
@@ -630,7 +628,7 @@ def show_table(
     elsewhere: str = "--json",
     framed: bool = True,
 ) -> None:
-    """Print rows of texts; a column in which every row is empty is left out."""
+    """Print a table without its empty columns."""
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -660,10 +658,10 @@ def say(*lines: str) -> None:
 
 
 def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
-    """Print what a mechanism leaves of a covariance, and a warning if it adds one of its own."""
+    """Print the attenuation of a covariance, and a warning if the mechanism adds to it."""
     first, second = prediction.attributes
     asked = prediction.asked
-    rows = "" if asked is None else f" in the {100 * asked:.2f} % of rows that are asked both"
+    rows = "" if asked is None else f" in the {100 * asked:.2f} % of rows with both"
     if prediction.share is not None:
         say(
             f"Of the covariance of {first} and {second}, {number_text(prediction.share, 6)} is "
@@ -674,11 +672,10 @@ def show_covariance_prediction(prediction: "CovariancePrediction") -> None:
             f"Of the covariance of {first} and {second}, between "
             f"{number_text(prediction.least_share, 6)} and "
             f"{number_text(prediction.most_share, 6)} is left{rows}, depending on "
-            + ("which categories go together." if asked is None else "the form.")
+            + ("the associated categories." if asked is None else "the form.")
         )
     if prediction.warning:
         say(
-            f"WARNING: {prediction.warning} (What is added: "
-            f"{number_text(prediction.spurious, 6)} times the "
-            "product of how far their means are from those of even shares.)"
+            f"WARNING: {prediction.warning} (Added: {number_text(prediction.spurious, 6)} times "
+            "the product of the distances of their means from those of even shares.)"
         )

@@ -1,4 +1,4 @@
-"""design, inspect, schema init: what needs no table, or makes none."""
+"""design, plan, inspect, schema init: commands that release no table."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -61,11 +61,12 @@ def design(
     Example: deniable design --categories 5,5,3 --epsilon 4 --output mechanism.json
 
     Args:
-        categories: Numbers of categories, 5,5,3, when there is no schema yet.
-        rows: Also what can be read from a release of so many rows.
-        tables: Also what to expect of this table, a or a,b or a,b,c, with --rows; may be repeated.
-        within: Also how many rows give --tables intervals of this half-width: 2pt.
-        output: Where to write the mechanism; with -, nothing else is on standard output.
+        categories: Numbers of categories, 5,5,3, in place of a schema.
+        rows: Number of rows: also print the tables readable from a release of them.
+        tables: Also print the expected error of this table, a or a,b or a,b,c, with --rows; may be
+            repeated.
+        within: Half-width of --tables, 2pt: also print the rows that it takes.
+        output: Mechanism file to write; - for standard output, without other output.
     """
     from deniable.cli import options
     from deniable.design.statements import design_statements
@@ -73,15 +74,15 @@ def design(
 
     refuse_two_outputs(output, as_json)
     if tables and rows is None:
-        raise InputError("--tables needs --rows, which errors depend on")
+        raise InputError("--tables needs --rows, on which errors depend")
     if within is not None and not tables:
-        raise InputError("--within says how exact --tables are to be; give --tables too")
+        raise InputError("--within is the half-width of --tables; give --tables too")
     assumed = options.assumed(assume, tables)
     result = find_design(_schema(schema, categories), request)
     if output == "-":
         write_mechanism(result, output, force=force)
         return
-    label = "Designing with other caps" if curve else "Working out what can be read"
+    label = "Designing with other caps" if curve else "Computing expected errors"
     with console.working(label):
         stated = design_statements(
             result,
@@ -125,14 +126,14 @@ def _schema(schema: Path | None, categories: str | None) -> Any:
 @Parameter(name="*", group=groups.TREND)
 @dataclass(frozen=True, kw_only=True)
 class GenotypeOptions:
-    """The study of genotypes that ``plan --trend`` is about.
+    """Study of genotypes for ``plan --trend``.
 
     Args:
-        people: How many people.
-        snps: SNPs of each person.
+        people: Number of people.
+        snps: Number of SNPs of a person.
         allele: Share of the allele among controls.
-        cases: Part of the people that are cases.
-        coding: Whether a person carries the allele, or how often.
+        cases: Share of cases among the people.
+        coding: Presence of the allele in a person (carrier), or its number (additive).
     """
 
     people: int | None = None
@@ -160,22 +161,22 @@ def plan(
     genotypes: GenotypeOptions | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what a purpose takes: of rows, error and ε give two, and get the third.
+    """Compute rows, error or ε from the other two.
 
-    Of all attributes, or of --tables. The smallest ε is found to three digits.
-    With --trend: what a study of genotypes finds, from people, SNPs and ε.
+    For all attributes, or for --tables. The smallest ε is found to three digits.
+    With --trend: power of a study of genotypes, from people, SNPs and ε.
 
     Example: deniable plan --categories 5,5,3 --rows 10000 --within 3pt
 
     Args:
-        categories: Numbers of categories, 5,5,3, when there is no schema yet.
-        rows: How many rows there will be.
+        categories: Numbers of categories, 5,5,3, in place of a schema.
+        rows: Number of rows.
         error: Largest standard error of a share instead of --within: 2pt, which is 2% or 0.02.
-        tables: A table that is to be this exact, a or a,b or a,b,c; may be repeated.
+        tables: Table with this error, a or a,b or a,b,c; may be repeated.
         within: Largest half-width of an interval of 95 %: 4pt.
         epsilon: Total for the whole record, in nats.
-        method: How the law is found: one of those below.
-        trend: Instead the smallest odds ratio per allele that a study of genotypes finds.
+        method: Method that finds the law, listed below.
+        trend: Compute the smallest odds ratio per allele detectable in a study of genotypes.
     """
     from deniable.cli import options
     from deniable.planning import sample_size
@@ -192,9 +193,7 @@ def plan(
         _plan_trend(genotypes or GenotypeOptions(), epsilon, method, as_json=as_json)
         return
     if genotypes is not None and genotypes != GenotypeOptions():
-        raise InputError(
-            "--people, --snps, --allele, --cases and --coding are for a trend; say --trend"
-        )
+        raise InputError("--people, --snps, --allele, --cases and --coding need --trend")
     declared = _schema(schema, categories)
 
     def make(total: float) -> "Design":
@@ -236,7 +235,7 @@ def plan(
     console.show_readable(None, planned.design.epsilon)
     if target == "table":
         console.say(
-            "For shares of a larger population that these rows are a sample of (a survey), say "
+            "For shares of a larger population that these rows are a sample of (a survey), use "
             "--target population."
         )
 
@@ -273,8 +272,7 @@ def _plan_trend(
         f"the whole record (method {found.method}, coding {found.coding}), Bonferroni at "
         f"{100 * found.level:g} %; the allele's share among controls is {found.allele:g}."
     )
-    worth = f"{found.worth:,.0f} people whose genotypes are seen as they are"
-    console.say(f"For one SNP they are worth {worth}.")
+    console.say(f"For one SNP they equal {found.worth:,.0f} people without randomization.")
     console.say(SENTENCE)
 
 
@@ -290,7 +288,7 @@ def account_of(result: Any, *, curve: bool) -> Any:
 
 
 def find_design(schema: Any, request: DesignOptions | None) -> "Design":
-    """Return the design that the options of ``design`` and ``share`` ask for, with remarks."""
+    """Return the design of the options, and print its notes."""
     with console.working("Finding the law"):
         result = requested_design(schema, request or DesignOptions())
     for sentence in result.notes:
@@ -299,7 +297,7 @@ def find_design(schema: Any, request: DesignOptions | None) -> "Design":
 
 
 def requested_design(schema: Any, request: DesignOptions) -> "Design":
-    """Return the design that options ask for."""
+    """Return the design of the options."""
     from deniable.cli import options
     from deniable.design.design import design as find
 
@@ -310,8 +308,7 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
         rest = without(schema, responses)
         if rest is None and request != DesignOptions():
             raise InputError(
-                "every attribute has a matrix of its own, so there is no level, total or method "
-                "to choose; leave them out"
+                "every attribute has a matrix of its own; leave out levels, totals and methods"
             )
         return with_responses(
             schema, None if rest is None else requested_design(rest, request), responses
@@ -354,18 +351,18 @@ def inspect(
     anyway: Anyway = False,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute every number from the law, and check what the file states.
+    """Recompute every number from the law, and compare it with the file.
 
-    Of a release's folder also whether its table can have come from the mechanism, and, with
-    --signed-by, who signed it. Of a study's, what was collected.
+    Of a release's folder also check that the mechanism can have released its table, and, with
+    --signed-by, its signature. Of a study's folder check its records.
 
     Example: deniable inspect mechanism.json --subset a1,a2
 
     Args:
         source: mechanism.json, record.json, or its folder.
-        subset: Also ε against someone who sees only these columns: a,b.
-        covariance: Also what is left of the covariance of two attributes: a,b.
-        signed_by: Public key that the release is to be signed with, all its files as then.
+        subset: Also print ε against an observer of only these columns: a,b.
+        covariance: Also print the attenuation of the covariance of two attributes: a,b.
+        signed_by: Public key: raise unless it signed the release with all files unchanged.
     """
     from deniable.estimate.consistency import check_origin
     from deniable.estimate.source import open_release
@@ -391,7 +388,7 @@ def inspect(
         origin = check_origin(open_release(folder), anyway=anyway)
     if source.is_dir() and study is not None:
         origin = check_origin(collected(source), anyway=anyway)
-    with console.working("Comparing what would be drawn"):
+    with console.working("Checking the samplers"):
         for one in designs.designs.values():
             one.mechanism.check_samplers()
     names = None if subset is None else split_names(subset)
@@ -429,7 +426,7 @@ def inspect(
         if names is not None:
             epsilon = part["subset_epsilon"]
             level = "no bound" if epsilon is None else console.six_digits(epsilon)
-            console.say(f"ε against someone who sees only {', '.join(names)}: {level}")
+            console.say(f"ε against an observer of only {', '.join(names)}: {level}")
     if signature is not None:
         console.say(f"Signed, and not altered since, by the key {signature}.")
     console.say(f"Not checked: {', '.join(unchecked.values())}.")
@@ -437,7 +434,7 @@ def inspect(
 
 
 def _study(source: Path) -> "Study | None":
-    """Return the study in a file or a study's folder, checked in full; None if it is none."""
+    """Return the verified study in a file or folder; None for another file."""
     from deniable.collect.study import FORMAT, read_study
     from deniable.statement.stored import read_json
 
@@ -448,7 +445,7 @@ def _study(source: Path) -> "Study | None":
 
 
 def _signature(source: Path, signed_by: Path | None) -> str | None:
-    """Return the key that a release was signed with, if one was named."""
+    """Return the key of a release's signature; None without ``signed_by``."""
     from deniable.release.signing import check_signature
 
     if signed_by is None:
@@ -484,7 +481,7 @@ def init(
     """Draft a schema from a table, to be replaced by the public codebook.
 
     Categories, labels and question texts are taken from the labels of a survey file, or from a
-    codebook; only what neither says is read off the data.
+    codebook; only the rest is computed from the data.
 
     Example: deniable schema init insurance.csv --output draft.toml
 
@@ -492,11 +489,11 @@ def init(
         source: A .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods table, or a
             PLINK .bed: a file, which is read twice.
         output: Schema file to write, or - for the screen.
-        codebook: What the values are called: CSV with columns name, value, label (and question,
-            missing), or DDI-Codebook 2.5 XML.
+        codebook: Codebook: CSV with columns name, value, label (and question, missing), or
+            DDI-Codebook 2.5 XML.
         force: Replace an existing file.
-        coding: Of genotypes: how often a person has the allele (additive), or whether (carrier),
-            which tells a test of trend more.
+        coding: Of genotypes: number of the allele in a person (additive), or its presence
+            (carrier), which gives a test of trend more power.
     """
     from deniable.atomic_files import write_file
     from deniable.tables import is_fileset

@@ -11,7 +11,7 @@ from deniable.cli.app import app
 from deniable.cli.arguments import AsJson
 
 NAMES = ("README.md", "example.ipynb", "insurance.csv", "insurance.toml")
-"""What is copied; pyproject.toml puts these files of ``examples`` into the wheel."""
+"""Copied files; pyproject.toml includes these files of ``examples`` in the wheel."""
 
 
 @app.command(group=groups.START)

@@ -1,4 +1,4 @@
-"""frontier, frontier pick: how private and how accurate one attribute's matrix can be."""
+"""frontier, frontier pick: privacy against accuracy of response matrices of one attribute."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ frontier_app = App(
     name="frontier",
     group_commands=groups.COMMANDS,
     group=groups.BEFORE,
-    help="Trade privacy against accuracy for one attribute, beside what is possible.\n\n"
+    help="Compare privacy and accuracy for one attribute with a proven bound.\n\n"
     "Example: deniable frontier --distribution normal,10 \\\n--delta 0.75 --output frontier",
 )
 app.command(frontier_app)
@@ -43,7 +43,7 @@ _SHOWN_LEVELS = 10
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class PriorOptions(FileOptions):
-    """Where the shares of the categories come from.
+    """Prior: shares of the categories.
 
     Args:
         prior: JSON list of shares, or object of shares by category; several files merge attributes
@@ -74,9 +74,9 @@ class PriorOptions(FileOptions):
             schema = None if self.schema is None else Schema.from_toml(self.schema)
             return priors.from_column(self.column, schema, file_format)
         if self.schema is not None:
-            raise InputError("--schema declares the categories of --column, and there is none")
+            raise InputError("--schema declares the categories of --column; give --column too")
         if file_format != FileFormat():
-            raise InputError("how a file holds its table is asked of --column, and there is none")
+            raise InputError("CSV options describe the file of --column; give --column too")
         if self.distribution is not None:
             return priors.from_distribution(self.distribution)
         return priors.outer([priors.from_file(file) for file in self.prior or []])
@@ -85,7 +85,7 @@ class PriorOptions(FileOptions):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LevelOptions:
-    """The levels of privacy at which matrices are sought.
+    """Levels of privacy of the matrices.
 
     Args:
         privacy: Levels of privacy, 0.3,0.4: how often the best guess of an answer is wrong.
@@ -96,7 +96,7 @@ class LevelOptions:
     epsilon_ldp: Annotated[str | None, SHARED, Parameter(name="--epsilon-ldp")] = None
 
     def read(self) -> tuple[float, ...] | None:
-        """Return the levels; None to have them chosen."""
+        """Return the levels; None for the default ones."""
         from deniable.cli import options
 
         if self.privacy is not None and self.epsilon_ldp is not None:
@@ -113,15 +113,15 @@ class LevelOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How long and how widely the search for matrices goes on.
+    """Parameters of the searches for matrices.
 
     Args:
         starts: Starts of the search for square matrices.
         generations: Generations of the search, at most.
-        stall: Stop the search after so many generations without a gain.
+        stall: Stop the search after this number of generations without a gain.
         population: Population of the search.
         archive: Archive of the search.
-        optimal_set: Levels of privacy that the search tells apart.
+        optimal_set: Number of levels of privacy that the search distinguishes.
         crossover: Rate of crossover of the search.
         mutation: Rate of mutation of the search.
         seed: Of the searches; same seed, same frontier.
@@ -138,7 +138,7 @@ class SearchOptions:
     seed: Annotated[int, SEARCH] = 0
 
     def read(self) -> "Options":
-        """Return what the search is told, less the starts and the seed."""
+        """Return the options of the evolutionary search."""
         from deniable.solvers.matrices.search import Options
 
         return Options(
@@ -170,7 +170,7 @@ def frontier(
     """Compare methods for one attribute, and draw the bound that no mechanism can cross.
 
     Args:
-        delta: Worst posterior: no answer may make anyone surer than that.
+        delta: Largest posterior probability of a category given an answer.
         records: Number of records N that errors are for.
         output: Folder to make.
         force: Replace an existing folder.
@@ -262,8 +262,8 @@ def pick(
         privacy: Least privacy of the mechanism.
         epsilon_ldp: Largest ε, if the levels are ε.
         method: Only matrices of this method.
-        name: The column that it is for; of merged columns all, as in a,b.
-        output: Where to write the mechanism; with -, nothing else is on standard output.
+        name: Column of the mechanism; of merged columns all, as in a,b.
+        output: Mechanism file to write; - for standard output, without other output.
     """
     from deniable.frontier.picking import pick as picked
     from deniable.schema import Schema

@@ -1,7 +1,6 @@
-"""The groups in which a command's help lists its options, and how a group is drawn.
+"""Groups of options in the help, and their rendering.
 
-What nine users in ten need is in the first group and fits the first screen, 24 lines of 80
-characters; everything else is in groups that say what it is about.
+The first group has the most frequent options and fits a screen of 24 lines of 80 characters.
 """
 
 from typing import TYPE_CHECKING
@@ -13,37 +12,37 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 _NAMES = 24
-"""Characters of the names of options, which leaves 52 for what they are."""
+"""Width of the names of options in characters, which leaves 52 for their texts."""
 
-START = Group("To start with", sort_key=1)
-BEFORE = Group("Before the data", sort_key=2)
-RELEASE = Group("Other ways to release", sort_key=3)
-READING = Group("Other questions to a release", sort_key=4)
-CHECKING = Group("To check and to count", sort_key=5)
+START = Group("First steps", sort_key=1)
+BEFORE = Group("Planning", sort_key=2)
+RELEASE = Group("Other releases", sort_key=3)
+READING = Group("Analysis of a release", sort_key=4)
+CHECKING = Group("Checks and accounting", sort_key=5)
 HELP = Group("Help", sort_key=6)
 COMMANDS = Group("Commands", sort_key=2)
 
-SHARED = Group("What is shared", sort_key=1)
-ASKED = Group("What is asked", sort_key=1)
-SHOWN = Group("What is shown", sort_key=2)
-LEFT_OUT = Group("What is left out, replaced or accepted", sort_key=3)
-DESIGNED = Group("How it is designed", sort_key=4)
-STRENGTH = Group("How it is designed, in terms other than ε", sort_key=5)
-ESTIMATED = Group("How it is estimated", sort_key=5)
-READ = Group("What it is read from", sort_key=6)
-FILE = Group("How the file is written", sort_key=7)
-COUNTED = Group("Keeping count", sort_key=8)
+SHARED = Group("Main options", sort_key=1)
+ASKED = Group("Query", sort_key=1)
+SHOWN = Group("Output", sort_key=2)
+LEFT_OUT = Group("Exclusions and overrides", sort_key=3)
+DESIGNED = Group("Design", sort_key=4)
+STRENGTH = Group("Strength in terms other than ε", sort_key=5)
+ESTIMATED = Group("Estimation", sort_key=5)
+READ = Group("Input", sort_key=6)
+FILE = Group("File format", sort_key=7)
+COUNTED = Group("Ledger and signature", sort_key=8)
 LARGE = Group("Large tables", sort_key=9)
-SEARCH = Group("The search", sort_key=9)
-TREND = Group("A study of genotypes", sort_key=9)
-TESTS = Group("For tests", sort_key=10)
+SEARCH = Group("Search", sort_key=9)
+TREND = Group("Genotype study", sort_key=9)
+TESTS = Group("Tests", sort_key=10)
 
 
 class Drawn:
     """Help in which a group is its title and a line or two an option, without frames."""
 
     def render_usage(self, console: "Console", _options: "ConsoleOptions", usage: object) -> None:
-        """Print the line that says in which order words come."""
+        """Print the usage line."""
         console.print(f"Usage: {usage}", style="bold", highlight=False)
 
     def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
@@ -60,11 +59,11 @@ class Drawn:
         table.add_column(min_width=0 if panel.format == "command" else _NAMES)
         table.add_column()
         for name, entry in zip(names, panel.entries, strict=True):
-            # That a flag is not set is its default everywhere.
+            # Every flag is off by default.
             default = None if entry.default == "False" else entry.default
             # Lines of a docstring end where the source's do, not the terminal's.
-            said = " ".join(str(getattr(entry.description, "primary_renderable", "")).split())
-            told = entry.copy(default=default, description=Text(said))
-            table.add_row(name, DescriptionRenderer()(told))
+            text = " ".join(str(getattr(entry.description, "primary_renderable", "")).split())
+            shown = entry.copy(default=default, description=Text(text))
+            table.add_row(name, DescriptionRenderer()(shown))
         console.print(panel.title, style="bold")
         console.print(Padding(table, (0, 0, 1, 2), expand=False), width=options.max_width)

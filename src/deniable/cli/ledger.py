@@ -1,4 +1,4 @@
-"""ledger show, check, export, budget: what all releases of a population come to."""
+"""ledger show, check, export, budget: sums of ε over the releases of a population."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ ledger_app = App(
     name="ledger",
     group_commands=groups.COMMANDS,
     group=groups.CHECKING,
-    help="What all releases of a population come to together.",
+    help="Sum of ε over all releases of a population, and its budget.",
 )
 app.command(ledger_app)
 
@@ -40,8 +40,8 @@ def _opened(source: Path | None) -> "Ledger":
 
 @ledger_app.command
 def show(source: Source = None, /, *, as_json: AsJson = False) -> None:
-    """Add up the releases of every population: ε of a person in all of them, by column, and what
-    is left of a budget.
+    """Print for every population ε of a person in all releases, by column, and the rest of its
+    budget.
 
     Example: deniable ledger show people.ledger
     """
@@ -53,8 +53,7 @@ def show(source: Source = None, /, *, as_json: AsJson = False) -> None:
         return
     console.show_ledger(plain)
     console.say(
-        "ε in nats, of the releases that this ledger knows of; of others it knows nothing. "
-        "Given the rest, they are upper bounds."
+        "ε in nats, of the releases in this ledger only. Given the rest, they are upper bounds."
     )
 
 
@@ -71,7 +70,7 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that no event was altered or is missing, and name what should be looked at.
+    """Check that no event was altered or is missing, and list irregular releases.
 
     Example: deniable ledger check people.ledger --release release
     """
@@ -97,7 +96,7 @@ def check(
         if r.counted
         and not r.withdrawn
         and r.published is None
-        # These are seen as they are drawn; a study's rows are published when it is exported.
+        # Rows of randomize are printed as drawn; those of a study are published by its export.
         and r.what != "randomize"
         and not r.what.startswith("collect ")
     ]
@@ -119,7 +118,7 @@ def check(
         console.say(remark)
     console.say(
         f"{last.number} events, none altered and none missing up to {last.time}. Note this digest "
-        "elsewhere: with it a ledger that was cut short or replaced can be told from this one."
+        "elsewhere: it reveals a truncated or replaced ledger."
     )
     console.say(last.digest)
 
@@ -135,7 +134,7 @@ def export(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write one line per release: when, of whom, by which command, with which levels.
+    """Write a row per release: time, population, command, levels.
 
     Example: deniable ledger export people.ledger --output releases.csv
     """
@@ -172,14 +171,15 @@ def budget(
     source: Source = None,
     /,
     *,
-    epsilon: Annotated[
-        float, Parameter(help="The most that all releases together may come to, in nats.")
-    ],
-    population: Annotated[str | None, Parameter(help="Whose; by default everybody's.")] = None,
+    epsilon: Annotated[float, Parameter(help="Largest ε of all releases together, in nats.")],
+    population: Annotated[
+        str | None, Parameter(help="Population (default: the one without a name).")
+    ] = None,
     new_population: NewPopulation = False,
 ) -> None:
-    """Set the budget of a population: a release that would pass it is refused, before a row is
-    read. The last word counts, and all of them stay in the ledger.
+    """Set the budget of a population: a release beyond it is refused before a row is read.
+
+    The last budget is valid; earlier ones remain in the ledger.
 
     Example: deniable ledger budget people.ledger --epsilon 10
     """

@@ -1,9 +1,8 @@
-"""Values as they are typed on a command line.
+"""Readers of option values.
 
 Every option that takes one value per attribute accepts a list in the schema's order
 (``1,2,1.5``), pairs (``age=1,sex=0.5``), or ``@file`` with either of them, commas or line breaks
-between the values, or JSON (a list or an object). ``option`` is everywhere the option's name, for
-the error message.
+between the values, or JSON (a list or an object). ``option``: name of the option in messages.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ Numbers = list[float] | dict[str, float]
 
 
 def listed(text: str, option: str, names: Sequence[str] | None = None) -> Numbers:
-    """Return numbers in the order they are typed in, or by name if each has one."""
+    """Return numbers in the typed order, or by name if all have names."""
     parts = entries(text, option)
     named = [part for part in parts if isinstance(part, tuple)]
     if not named:
@@ -88,11 +87,10 @@ def numbers_by_name(
 
 
 def assumed(text: str | None, tables: Sequence[str] | None) -> Assumed:
-    """Return what ``--assume`` takes to be true of ``--tables``: "uniform" or "worst" as written,
-    or shares by attribute, ``a=0.2:0.8``."""
+    """Return the value of ``--assume``: "uniform", "worst", or shares by attribute."""
     option = "--assume"
     if text is not None and not tables:
-        raise InputError(f"{option} says what is true of --tables; name them")
+        raise InputError(f"{option} is for --tables; give --tables too")
     if text is None or text == "uniform":
         return "uniform"
     if text == "worst":
@@ -153,7 +151,7 @@ def whole_numbers(text: str, option: str) -> list[int]:
 
 
 def entries(text: str, option: str) -> list[str | tuple[str, str]]:
-    """Return the parts of a list as typed, or of ``@file``: texts, or (name, value) pairs."""
+    """Return the parts of a list or of ``@file``: texts, or (name, value) pairs."""
     if text.startswith("@"):
         path = Path(text[1:])
         try:
@@ -184,7 +182,7 @@ def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
 
 
 def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
-    """Return what ``--given-rest`` means: a multiple or "none" as written, one number, or one per
+    """Return the value of ``--given-rest``: a multiple or "none" as text, one number, or one per
     attribute."""
     option = "--given-rest"
     if text == "none" or (text.endswith(("x", "e")) and "," not in text and "@" not in text):
@@ -195,12 +193,12 @@ def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
 
 
 def floor(text: str) -> float:
-    """Return what ``--pair-floor`` means: a number, or 0 for "none"."""
+    """Return the value of ``--pair-floor``, 0 for "none"."""
     return 0.0 if text == "none" else number(text, "--pair-floor")
 
 
 def pairs(texts: Sequence[str] | None, option: str, form: str = "column=value") -> dict[str, str]:
-    """Return name=value pairs, one a text; the value may contain anything."""
+    """Return name=value pairs, one per text; a value may contain any character."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
@@ -215,7 +213,7 @@ def pairs(texts: Sequence[str] | None, option: str, form: str = "column=value") 
 def preserved(
     texts: Sequence[str] | None, names: Sequence[str], option: str = "--preserve"
 ) -> dict[tuple[str, str], float]:
-    """Return by pair of attributes what fraction of its covariance has to survive."""
+    """Return the fractions of covariances to preserve, by pair of attributes."""
     fractions: dict[tuple[str, str], float] = {}
     for text in texts or ():
         if any(isinstance(entry, str) for entry in entries(text, option)):
@@ -280,7 +278,7 @@ def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
 
 
 def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
-    """Return how strongly to randomize each stratum, from a JSON file."""
+    """Return the strength of each stratum from a JSON file."""
     content = _content(path, f"{path}: the file with strengths per stratum")
     try:
         written = from_json(content, dict[str, _Written])
@@ -304,7 +302,7 @@ def per_stratum(path: Path, names: Sequence[str]) -> dict[str, StrengthRequest]:
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):
-    """How strongly to randomize one stratum, as written."""
+    """Strength of a stratum in the JSON file."""
 
     attenuation: float | dict[str, float] | None = None
     strength: float | dict[str, float] | None = None

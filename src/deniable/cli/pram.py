@@ -1,4 +1,4 @@
-"""pram: the curator's mode, a whole table in and a folder to publish out."""
+"""pram: post-randomization of a whole table into a folder to publish."""
 
 import shlex
 from pathlib import Path
@@ -43,7 +43,7 @@ def pram(
         output: Folder to make.
         invariant: Keep the table's frequencies in expectation. Uses the data: no differential
             privacy.
-        alpha: With --invariant: a value is left as it is with probability 1 - alpha.
+        alpha: With --invariant: a value is unchanged with probability 1 - alpha.
         by: Kept column whose values form strata with matrices of their own.
         per_stratum: JSON file with strengths of single strata: {"south": {"attenuation": 0.5},
             ...}.
@@ -93,7 +93,7 @@ def pram(
 
 
 def _without_factors(command: str) -> str:
-    """Return the command without the λ of numbers: with them every number could be computed."""
+    """Return the command without the λ of numeric columns, which would reveal their numbers."""
     words = shlex.split(command)
     shown = []
     for before, word in zip(["", *words], words, strict=False):

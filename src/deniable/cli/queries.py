@@ -73,17 +73,17 @@ QUERIES: dict[str, tuple[type[Any], str, str]] = {
     ),
     "independence": (
         Independence,
-        "Test whether two attributes are independent (χ²), and how strongly they go together (V).",
+        "Test of independence of two attributes (χ²), and their association (Cramér's V).",
         "release --of race,hhi",
     ),
     "trend": (
         Trend,
-        "Test whether scores go with a status of two values (Cochran–Armitage).",
+        "Test of trend of a status of two values in scores (Cochran–Armitage).",
         "release --of rs1 --status PHENO1",
     ),
     "agreement": (
         Agreement,
-        "Test whether all forms fit one population.",
+        "Test of whether all forms fit one population.",
         "release",
     ),
     "leverage": (
@@ -127,8 +127,8 @@ estimate_app = App(name="estimate", group_commands=groups.COMMANDS)
 
 
 def _fields(kind: type[Any]) -> list[Any]:
-    """Return the fields that are options: without ``where``, which RowOptions has, and without
-    what the query refuses."""
+    """Return the fields that are options: without ``where``, which RowOptions has, and those that
+    the query refuses."""
     left_out = {"where"}
     left_out |= set() if getattr(kind, "takes_answered", True) else {"answered"}
     left_out |= set() if getattr(kind, "takes_weights", True) else {"weights"}
@@ -231,20 +231,20 @@ def _run(
     """
     rows, kind = rows or RowOptions(), QUERIES[name][0]
     hints = get_type_hints(kind)
-    told = {
+    values = {
         key: _READ[hints[key]][1](value, f"--{key.replace('_', '-')}")
         if hints[key] in _READ and not isinstance(value, bool)
         else value
         for key, value in given.items()
         if value is not None and key != "of"
     }
-    level = told.get("level", 0.95)
+    level = values.get("level", 0.95)
 
     def query(of: Any) -> Any:
-        return kind(of, where=rows.where, **told)
+        return kind(of, where=rows.where, **values)
 
     if wide and output is None:
-        raise InputError("--wide is about the file to write; name it with --output")
+        raise InputError("--wide is the form of the output file; give --output too")
     if source is None and name != "shares" and Path(name).is_dir():
         raise InputError(f"{name} is a query here; the release in that folder is ./{name}")
     if name == "model":
@@ -256,11 +256,11 @@ def _run(
             raise InputError('name a release and a formula: estimate model release "y ~ x"')
         if odds_ratios and predict:
             raise InputError("--odds-ratios and --predict print one table each; give one of them")
-        asked = query(formula)
-        _ = asked.formulas  # checked before any file is opened
+        model = query(formula)
+        _ = model.formulas  # checked before a file is opened
         with rows.open(source, show_values=show_values) as release:
             run_model(
-                asked,
+                model,
                 release,
                 odds_ratios=odds_ratios,
                 predict=predict,
@@ -348,7 +348,7 @@ def write_answers(
 
 
 def _note_readable(answers: Sequence[Any]) -> None:
-    """Print on standard error how much can be read of the tables among some answers."""
+    """Print the readability of the tables among results on standard error."""
     from deniable.estimate.shares import Estimate
     from deniable.report.verdict import estimated
 

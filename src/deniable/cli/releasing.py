@@ -1,4 +1,4 @@
-"""share and randomize: a table in, a table out."""
+"""share, work, finish, randomize: release of a randomized table."""
 
 import os
 import shlex
@@ -66,12 +66,13 @@ def share(
 
     Args:
         output: Folder to make.
-        mechanism: A mechanism that is there, instead of a schema.
-        jobs: Processes that work on the parts; default: one for every core.
-        resume: Continue a release in parts that was begun: parts that are made stay as they are.
-            Say it again with --resume, or name nothing but --output.
-        only_begin: Compare the tables with the schema and prepare the parts, for deniable work.
-        verbose: Also the table of attributes and what other methods cost; the report has them.
+        mechanism: Existing mechanism, in place of a schema.
+        jobs: Number of processes for the parts (default: one per core).
+        resume: Resume an interrupted release in parts: finished parts are used. Repeat the command
+            with --resume, or give --output only.
+        only_begin: Check the tables and prepare the parts, for deniable work.
+        verbose: Also print the table of attributes and the cost of other methods, as in the
+            report.
     """
     from deniable.engines import processes
     from deniable.ledger import Spending
@@ -82,7 +83,7 @@ def share(
 
     publish = publish or PublishOptions()
     if resume and check:
-        raise InputError("--check is for a release that was not begun; leave out --resume")
+        raise InputError("--check is for a new release; leave out --resume")
     if resume:
         _resume(sources, schema, mechanism, output, request, publish, jobs, as_json=as_json)
         return
@@ -137,12 +138,12 @@ def share(
         account = account_of(result, curve=curve)
         processes.make(job, jobs, console.progress)
         record = finish(job, account, options.signer)
-    told = [] if as_json else _advice(result, record, request, schema)
-    _show(record, output, options.population, told, verbose=verbose, as_json=as_json)
+    advice = [] if as_json else _advice(result, record, request, schema)
+    _show(record, output, options.population, advice, verbose=verbose, as_json=as_json)
 
 
 def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
-    """Look at the rows, and print what would be made and all reasons against it."""
+    """Check the rows, and print the planned output and all errors."""
     from deniable.tables.reading import read_twice
 
     check.request()
@@ -160,14 +161,14 @@ def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
 
 
 def _show_draft(source: str, file_format: "FileFormat") -> None:
-    """Show what a schema of the table would be, if it were read off the data, and stop."""
+    """Print a draft schema of the table, and raise."""
     from deniable.schema import Schema
     from deniable.tables.drafting import draft_schema
     from deniable.tables.reading import column_names
 
     with console.progress("Reading") as advance:
         plain = tomllib.loads(draft_schema(source, file_format, advance))
-    if "attribute" not in plain:  # nothing but identifiers and texts
+    if "attribute" not in plain:  # only identifiers and texts
         return
     draft = Schema.from_plain(plain)
     rows = [
@@ -184,20 +185,19 @@ def _show_draft(source: str, file_format: "FileFormat") -> None:
     headers = ["column", "number", "categories", "read off the data"]
     console.show_table(headers, rows, text_columns=3, most=40, elsewhere="the draft", framed=False)
     raise InputError(
-        "there is no schema, so nothing was released. Above is what a draft would hold, and what "
-        "of it was read off the data, which tells about the people in them. Either confirm a "
-        f"draft: deniable schema init {shlex.quote(source)} --output draft.toml, put the public "
-        "codebook's categories and bins in place of what was found, and share with --schema "
-        "draft.toml; or give that command the codebook, with --codebook codebook.csv "
-        "(docs/howto/survey.md), and nothing of it is read off the data"
+        "there is no schema, so nothing was released. Above is a draft; categories from the data "
+        "disclose information on the people in them. Either write it with deniable schema init "
+        f"{shlex.quote(source)} --output draft.toml, replace them by those of the public codebook, "
+        "and share with --schema draft.toml; or add --codebook codebook.csv to that command "
+        "(docs/howto/survey.md)"
     )
 
 
 def _note_replacing(output: Path, *, force: bool) -> None:
     if force and output.exists():
         console.note(
-            f"Replacing {output}: releases of the same people add up, and a copy of the old "
-            "one that someone has still counts"
+            f"Replacing {output}: releases of the same people add up, and copies of the old one "
+            "still count"
         )
 
 
@@ -217,8 +217,8 @@ def _tables(sources: list[str] | None) -> tuple[Any, list[Path] | None]:
 def _advice(
     result: "Design", record: dict[str, Any], request: DesignOptions | None, schema: Path | None
 ) -> list[str]:
-    """Return what would make more of a release readable: forms, where nothing but a total and
-    importances were asked for, and the command that finds an ε."""
+    """Return advice on an unreadable release: forms, if the request has only a total and
+    importances, and the command that finds an ε."""
     from deniable.cli import options
     from deniable.design.design import design
     from deniable.planning.alternatives import forms_instead
@@ -250,12 +250,12 @@ def _show(
     record: Any,
     output: Path,
     population: Any,
-    told: Sequence[str] = (),
+    advice: Sequence[str] = (),
     *,
     verbose: bool = False,
     as_json: bool,
 ) -> None:
-    """Print what is told of a release."""
+    """Print the statements on a release, and advice."""
     if as_json:
         console.print_json(record)
         return
@@ -271,7 +271,7 @@ def _show(
         console.show_saving(record)
         console.show_curve(record)
     console.show_standing(record, population)
-    for sentence in told:
+    for sentence in advice:
         console.say(as_typed(sentence))
     if record["release"]["file"] == "data.bed":
         console.say(_people(record["release"]["columns"]))
@@ -279,12 +279,12 @@ def _show(
 
 
 def _people(columns: list[str]) -> str:
-    """Return what a released .fam file says of people."""
+    """Return the sentence on people in a released .fam file."""
     from deniable.tables.plink import PEOPLE
 
     named = [name for name in PEOPLE if name in columns]
     if {"FID", "IID"} & set(named):
-        return f"The .fam file says of people what the schema names: {', '.join(named)}"
+        return f"Columns on people in the .fam file: {', '.join(named)}"
     return (
         'People are numbered in the .fam file; keep = ["IID"] in the schema would name them there'
     )
@@ -295,8 +295,8 @@ def _say_begun(job: Any, *, as_json: bool) -> None:
         console.print_json({"job": str(job.folder), "units": len(job.units), "rows": sum(job.rows)})
         return
     console.say(
-        f"Begun: {count_text(len(job.units), 'unit')} with {count_text(sum(job.rows), 'row')}. "
-        "Let any number of processes "
+        f"Prepared: {count_text(len(job.units), 'unit')} with {count_text(sum(job.rows), 'row')}. "
+        "In any number of processes "
         f"run deniable work {job.folder} --part 1/{len(job.units)} and so on, then "
         f"deniable finish {job.folder}"
     )
@@ -313,15 +313,15 @@ def _resume(
     *,
     as_json: bool,
 ) -> None:
-    """Go on with a release in parts."""
+    """Resume a release in parts."""
     from deniable.engines import processes
     from deniable.release.job import refuse_other_request
     from deniable.release.parts import finish
     from deniable.statement.record import read_design
 
     job = processes.resumed(output)
-    asked = replace(publish, sign=None) != PublishOptions()
-    anything = sources or schema or mechanism or request or asked
+    published = replace(publish, sign=None) != PublishOptions()
+    anything = sources or schema or mechanism or request or published
     files = None
     if sources:
         source, files = _tables(sources)
@@ -342,7 +342,7 @@ JobPath = Annotated[
     Parameter(
         group=groups.LARGE,
         name="JOB",
-        help="What deniable share --only-begin has named, or the output's name.",
+        help="Job folder printed by deniable share --only-begin, or the output's name.",
     ),
 ]
 
@@ -355,12 +355,12 @@ def work(
     part: Annotated[str, LARGE] = "1/1",
     as_json: AsJson = False,
 ) -> None:
-    """Work on a release in parts that was begun: for batch systems. May be run again, and at once.
+    """Work on a release in parts, in batch systems; repeated and concurrent runs are safe.
 
     Example: deniable work .release.job --part 1/2
 
     Args:
-        part: Which share of the units: 3/40 is the third of 40, for array jobs.
+        part: Part of the units: 3/40 is the third of 40, for array jobs.
     """
     from deniable.engines.processes import resumed
     from deniable.release import parts
@@ -390,7 +390,7 @@ def work(
     if as_json:
         console.print_json({"done": done, "left": len(left)})
         return
-    rest = f"{len(left):,} of {job.size(stage):,} are left" if left else "nothing is left to draw"
+    rest = f"{len(left):,} of {job.size(stage):,} are left" if left else "all units are drawn"
     console.say(f"{done:,} pieces of work done; {rest}")
 
 
@@ -403,7 +403,7 @@ def _share_of(text: str) -> tuple[int, int]:
 
 @app.command(name="finish", group=groups.RELEASE)
 def finish_(path: JobPath, /, *, key: SignOptions | None = None, as_json: AsJson = False) -> None:
-    """Give a release in parts its name, when all its parts are made.
+    """Complete a release in parts, once all its parts are drawn.
 
     Example: deniable finish .release.job
     """
@@ -434,16 +434,15 @@ def _given(
     assert mechanism is not None
     if request is not None and request != DesignOptions():
         raise InputError(
-            "the mechanism is given, so there is nothing left to design; leave out levels, "
-            "strengths and the method"
+            "--mechanism is a finished design; leave out levels, strengths and the method"
         )
     design = read_design(mechanism)
     return design.mechanism.schema, design
 
 
 def repeatable(sources: Sequence[str], schema: Path, output: Path) -> str:
-    """Return the command line as typed, with the names of files instead of their paths, and
-    without what only says who works on it."""
+    """Return the command line with file names in place of paths, without options of ledger and
+    processes."""
     names = {str(path): path.name for path in (*map(Path, sources), schema, output)}
     names |= {source: Path(source).name for source in sources}
 
@@ -467,8 +466,7 @@ _ASIDES = (
 
 
 def _without_asides(words: list[str]) -> list[str]:
-    """Return the command without what is about the ledger, which stays with the data, and about
-    who works on it."""
+    """Return the command without options of the ledger, which is private, and of processes."""
     shown = []
     for before, word in zip(["", *words], words, strict=False):
         if word in _ASIDES:
@@ -510,7 +508,7 @@ def randomize(
 
 
 def bits_from(insecure_seed: int | None) -> Any:
-    """Return where random bits come from, after a warning if that is a seed."""
+    """Return the source of random bits; warn of a seed."""
     from deniable.randomness import SeededRandomness, SystemRandomness
 
     if insecure_seed is None:
@@ -521,6 +519,4 @@ def bits_from(insecure_seed: int | None) -> Any:
 
 def _warn_of_seed(insecure_seed: int | None) -> None:
     if insecure_seed is not None:
-        console.note(
-            "NOT PRIVATE: the randomness comes from a seed; whoever knows it can undo the release"
-        )
+        console.note("NOT PRIVATE: the randomness comes from a seed, which reveals the true values")

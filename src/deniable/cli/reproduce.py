@@ -1,4 +1,4 @@
-"""reproduce: the papers' tables and figures, and those that go beyond them, made again."""
+"""reproduce: studies that repeat tables and figures of papers, and further ones."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from deniable.errors import InputError
 
 
 def _studies() -> Any:
-    """Return the module in which the studies are found; they are a distribution of their own."""
+    """Return the module of the studies, a separate distribution."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group="deniable.studies"):
@@ -35,7 +35,7 @@ def reproduce(
     force: Annotated[bool, Parameter(negative=())] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make the tables and figures of the papers again, with a verdict for every claim.
+    """Repeat tables and figures of the papers, with a verdict on every claim.
 
     Example: deniable reproduce lambda --quick --output lambda-study
 
@@ -57,7 +57,7 @@ def reproduce(
     if output is None:
         raise InputError("give --output, the folder to make")
     if seed < 0:
-        raise InputError("--seed: a whole number from 0 on is needed")
+        raise InputError("--seed: expected a whole number of at least 0")
     if adult is not None and not adult.exists():
         raise InputError(f"--adult: there is no file or folder {adult}")
     if chosen is None:
@@ -81,7 +81,7 @@ def _list(studies: Any, as_json: bool) -> None:
         )
         return
     console.show_table(
-        ["study", "in full", "what it makes again"],
+        ["study", "in full", "content"],
         [[t.name, _duration(t.seconds), f"{t.title} ({t.source})"] for t in texts],
         text_columns=3,
     )
@@ -145,4 +145,4 @@ def _show(done: list[dict[str, Any]], output: Path) -> None:
         [[run["study"], c["verdict"], c["statement"]] for run in done for c in run["claims"]],
         text_columns=3,
     )
-    console.say(f"{output / 'index.html'} is the page")
+    console.say(f"The page is {output / 'index.html'}")

@@ -1,4 +1,4 @@
-"""--matrix with response matrices of some attributes, beside a law for the others."""
+"""--matrix: response matrices of some attributes, and a law for the others."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""studio: a page on this machine, for who never writes a command."""
+"""studio: a local web page for users who do not use the command line."""
 
 import sys
 from contextlib import ExitStack
@@ -23,18 +23,18 @@ def studio(
     keep: Annotated[bool, Parameter(negative=())] = False,
     as_json: AsJson = False,
 ) -> None:
-    """See in a page what a mechanism promises and costs, and make the release (docs/studio.md).
+    """Open a local web page that designs mechanisms and makes releases (docs/studio.md).
 
-    It listens on this machine alone, for whoever has the address that it prints, and ends after an
-    hour without a page.
+    It accepts connections from this machine with the printed address only, and stops an hour after
+    the page was closed.
 
     Example: deniable studio insurance.toml
 
     Args:
-        source: A schema, mechanism.json, a table, or a draft.studio.toml to go on with.
+        source: A schema, mechanism.json, a table, or a draft.studio.toml.
         port: Port of the page; 0 for any that is free.
-        browser: Open the page; --no-browser: only print its address.
-        keep: Go on without a page.
+        browser: Open the page in a browser; --no-browser: only print its address.
+        keep: Do not stop when the page is closed.
     """
     from deniable.studio import check_installed
 
@@ -48,7 +48,7 @@ def studio(
             keeper, place = begun(source)
         if (lock := place.claim()) is None:
             raise InputError(
-                f"{keeper.path} is open already, at {place.address}; continue there, or end that "
+                f"{keeper.path} is already open at {place.address}; continue there, or stop that "
                 "studio first"
             )
         open_until_the_end.callback(lock.release)

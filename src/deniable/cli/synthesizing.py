@@ -1,4 +1,4 @@
-"""synthesize, combine: tables drawn from a model of a release, and what analyses of them say."""
+"""synthesize, combine: tables drawn from a model of a release, and combined analyses of them."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -45,8 +45,8 @@ def synthesize(
 ) -> None:
     """Draw tables that any tool can read from a model of a release.
 
-    No row of them is a person's. Analyse every copy and put the results together
-    with combine: one copy by itself gives intervals that are far too narrow.
+    No row belongs to a person. Analyse every copy and combine the results with
+    deniable combine: a single copy gives intervals that are far too narrow.
 
     Example: deniable synthesize release --copies 20 --output synthetic
 
@@ -54,10 +54,9 @@ def synthesize(
         output: Folder to make.
         of: Attributes; by default all that are randomized.
         tables: The model: all pairs (default up to 100,000 cells), or a tree of associations.
-        rows: New rows, or true values of the released rows as they may have been; kept columns
-            travel with the latter.
-        copies: How many, at least 5, all to be analysed.
-        file_format: Kind of the files; by default the release's.
+        rows: New rows, or imputed true values of the released rows, with their kept columns.
+        copies: Number of copies, at least 5; analyse all.
+        file_format: Format of the files (default: the release's).
         seed: Draw the same on every run.
     """
     from deniable.randomness import SeededRandomness, SystemRandomness
@@ -91,7 +90,9 @@ def _show(about: dict[str, Any], output: Path) -> None:
     console.say(
         f"{off} of {len(cells):,} shares of one and two attributes disagree with the release."
     )
-    console.say("No row is a person's. Analyse every copy, and combine: one alone is wrong.")
+    console.say(
+        "No row belongs to a person. Analyse every copy, and combine: a single one is wrong."
+    )
     console.say(f"Read {output / 'about.html'} first.")
 
 
@@ -106,13 +107,13 @@ def combine(
     force: ForceFiles = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put together what one analysis gave on every synthetic copy.
+    """Combine the results of an analysis of every synthetic copy.
 
     Example: deniable combine synthetic/results.csv
 
     Args:
         results: CSV: copy, term, estimate, std_error.
-        rows: What the copies are, if no about.json beside it says so.
+        rows: Kind of the copies, if the folder has no about.json.
     """
     from deniable.synthesis.combining import combine_file
 

@@ -1,9 +1,9 @@
-"""What messages of the package call arguments, said as options of a command."""
+"""Conversion of argument names in messages into options of a command."""
 
 import re
 
 _MARKED = re.compile(
-    r"(?<!\w)'[^'\n]*'(?!\w)|"  # what a user wrote, such as a formula
+    r"(?<!\w)'[^'\n]*'(?!\w)|"  # a user's text, such as a formula
     r"`(?:deniable [a-z ]+ (--[a-z-]+)|(?:schema\.file\.)?([a-z_]+(?: = [A-Z][a-z]+)?))`"
 )
 
@@ -16,16 +16,16 @@ _OTHER_NAMES = {
     "header = True": "--header",
     "header = False": "--no-header",
 }
-"""Options that have another name than the argument of the Python interface."""
+"""Options whose names differ from the arguments of the Python interface."""
 
 
 def as_typed(message: str) -> str:
-    """Return a message with the options that are meant in place of what is between backticks.
+    """Return a message with options in place of argument names in backticks.
 
-    >>> as_typed("it exists; replace it with `overwrite`, or go on by `deniable share --resume`")
-    'it exists; replace it with --force, or go on by --resume'
-    >>> as_typed("say with `schema.file.separator` which, or `schema.file.header = False`")
-    'say with --separator which, or --no-header'
+    >>> as_typed("it exists; replace it with `overwrite`, or use `deniable share --resume`")
+    'it exists; replace it with --force, or use --resume'
+    >>> as_typed("set `schema.file.separator`, or `schema.file.header = False`")
+    'set --separator, or --no-header'
     >>> as_typed("formula 'y ~ `sex`' needs a release's `prior`")
     "formula 'y ~ `sex`' needs a release's --prior"
     """

@@ -12,6 +12,7 @@ import pytest
 import deniable
 from deniable import errors
 from deniable.cli.app import app
+from deniable.cli.queries import QUERIES
 from deniable.cli.typed import as_typed
 from deniable.schema import FileFormat
 
@@ -62,7 +63,7 @@ def test_what_is_marked_is_there_in_python_and_on_the_command_line() -> None:
         if inspect.isfunction(function := getattr(deniable, name))
         for argument in inspect.signature(function).parameters
     }
-    queries = (deniable.Shares, deniable.Comparison, deniable.Trend, deniable.ModelQuery)
+    queries = [kind for kind, *_ in QUERIES.values()]
     for kind in (*queries, deniable.Publication, deniable.StrengthRequest):
         arguments |= {field.name for field in dataclasses.fields(kind)}
     arguments |= {f"schema.file.{field.name}" for field in dataclasses.fields(FileFormat)}

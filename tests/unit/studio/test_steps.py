@@ -142,7 +142,7 @@ FEW = {"table": "people.csv", "output": "release", "drop_other_columns": "yes"}
 def test_a_release_is_what_share_makes(made: Studio, folder: Path) -> None:
     names = {file.name for file in (folder / "release").iterdir()}
     assert {"data.csv", "record.json", "report.html", "SHA256SUMS.sig"} <= names
-    assert b"NOT PROTECTED, released as they are: region" in made.jobs["release"].printed
+    assert b"NOT PROTECTED, released unchanged: region" in made.jobs["release"].printed
     assert (folder / "people.ledger").exists()
     page = asked(made, "/release").text
     for typed in ('value="people.ledger"', 'name="shuffle" value="yes" checked'):
