@@ -34,6 +34,9 @@ above the exact one."""
 _BITS = 80
 """Multipliers are rounded to this many bits below the largest; e^ε and e^cap to as many."""
 
+_MOST_EXPONENT = 700.0
+"""Nats below which e^x is a double."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -205,18 +208,17 @@ def least_errors(
     total = total * (1 << _BITS)
     for t, value in enumerate(multipliers.levels):
         most = max(request.at_most[i] for i in range(len(of.place)) if of.place[i] == t)
-        if whole(value) and math.isfinite(most):
+        if whole(value) and most < _MOST_EXPONENT:
             lift = math.expm1(most)
             attenuation = _ratio(lift / (lift + scores.n_categories[t]))
             total = total + whole(value) * (
                 attenuation * scores.measure - (1 << _BITS) * scores.single[t]
             )
-    ratios = [
-        _ratio(math.exp(max(request.caps[i] for i in range(len(of.place)) if of.place[i] == t)))
-        if all(math.isfinite(request.caps[i]) for i in range(len(of.place)) if of.place[i] == t)
-        else None
-        for t in range(m)
+    caps = [
+        max(request.caps[i] for i in range(len(of.place)) if of.place[i] == t) for t in range(m)
     ]
+    # A cap above the exponent of doubles is left out: the bound stays one.
+    ratios = [_ratio(math.exp(cap)) if cap < _MOST_EXPONENT else None for cap in caps]
     for t, other, score, value in multipliers.caps:
         ratio, mu = ratios[t], whole(value) * scores.scale
         x, y = scores.place[score], scores.place[score + scores.costs[t]]
