@@ -193,6 +193,10 @@ def test_two_starts_end_at_the_same_error() -> None:
         assert program.value(other) == pytest.approx(solution.objective, abs=5e-4)
 
 
+def test_a_first_round_that_goes_too_far_is_repeated() -> None:
+    assert found((6, 3, 9, 5, 33, 4), 0.5).objective <= 6.2121
+
+
 def test_a_thousand_alike() -> None:
     solution = found((5,) * 1000, 4.0)
     assert len(set(solution.costs)) == 1
