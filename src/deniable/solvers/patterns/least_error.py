@@ -257,9 +257,9 @@ def independent_levels(task: Task, epsilon: float) -> FloatArray:
         )
         gain = (1 - task.theta) * counted * square / (counted @ square)
         gain = gain + task.theta * pairs / pairs.sum()
-        # The derivative of J by a level, of one attribute; the exponent damps the iteration.
+        # The derivative of J by a level, of one attribute: about level^−3, and e^−level beyond.
         slope = gain / n * a * (lift + 1) / (lift * (lift + a))
-        level = np.minimum(level * (slope / slope.mean()) ** 0.3, most)
+        level = np.minimum(level * (slope / slope.mean()) ** (1 / (3 + level)), most)
         free = level < most
         rest = epsilon - n[~free] @ level[~free]
         level[free] *= max(rest, 0.0) / max(n[free] @ level[free], 1e-300)
