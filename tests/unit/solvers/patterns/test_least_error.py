@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import NonlinearConstraint, minimize
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.least_error import LeastError, independent, solve
+from deniable.solvers.patterns.least_error import LeastError, Program, independent, solve
 
 NINE = (7, 16, 7, 14, 6, 5, 2, 41, 2)
 ONE_LARGE = (18, 2, 430, 13)
@@ -213,7 +213,8 @@ def test_levels_of_independent_responses_are_near_the_least_error(
 
     def divided(logs: FloatArray) -> FloatArray:
         parts = np.exp(logs - logs.max())
-        return parts / parts.sum() * epsilon
+        levels: FloatArray = parts / parts.sum() * epsilon
+        return levels
 
     levels = independent(n_categories, epsilon, 0.2, [1.0] * k, None, None)
     least = minimize(  # type: ignore[call-overload]
@@ -253,7 +254,8 @@ def check_that_more_never_errs_more(n_categories: tuple[int, ...], totals: Float
         most = math.exp(total)
         part = (f.max() - most * f.min()) / (f.max() - most * f.min() + most - 1)
         mixed = (1 - part) * f + part
-        if solution.program.holds(mixed * (1 + 1e-12)):
+        program = Program(solution.program.task, following.program.scores)
+        if program.holds(mixed * (1 + 1e-12)):
             assert solution.objective <= following.objective - 2 * math.log1p(-part) + 1e-4
 
 
