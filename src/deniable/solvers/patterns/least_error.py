@@ -61,6 +61,9 @@ _REACH, _NEAR = 0.3, 0.5
 """Part of ε by which a log density may move in a round, and part of a limit within which a limit is
 a row of the program."""
 
+_RISE = 0.01
+"""Of J from a law that keeps its limits, beyond which a round is repeated in half the region."""
+
 _PENALTY = 30.0
 """Price of a slack in units of the objective."""
 
@@ -254,9 +257,9 @@ def independent_levels(task: Task, epsilon: float) -> FloatArray:
         )
         gain = (1 - task.theta) * counted * square / (counted @ square)
         gain = gain + task.theta * pairs / pairs.sum()
-        # The derivative of J by a level, of one attribute; the exponent damps the iteration.
+        # The derivative of J by a level, of one attribute: about level^−3, and e^−level beyond.
         slope = gain / n * a * (lift + 1) / (lift * (lift + a))
-        level = np.minimum(level * (slope / slope.mean()) ** 0.3, most)
+        level = np.minimum(level * (slope / slope.mean()) ** (1 / (3 + level)), most)
         free = level < most
         rest = epsilon - n[~free] @ level[~free]
         level[free] *= max(rest, 0.0) / max(n[free] @ level[free], 1e-300)
@@ -482,10 +485,11 @@ class Program:
     def solve(self, start: FloatArray) -> FloatArray | None:
         """Return the best density found that keeps all limits; None if there is none."""
         f, reach, last = start, _REACH, self.value(start)
-        best, least = (f, last) if self.holds(f) else (None, math.inf)
+        held = self.holds(f)
+        best, least = (f, last) if held else (None, math.inf)
         for done in range(_ROUNDS):
             new = self.step(f, reach)
-            if new is None or not self.positive(new):
+            if new is None or not self.positive(new) or (held and self.value(new) > last + _RISE):
                 reach /= 2
                 continue
             value, holds = self.value(new), self.holds(new)
@@ -493,7 +497,7 @@ class Program:
                 best, least = new, value
             if holds and abs(last - value) < _SETTLED:
                 break
-            f, last = new, value
+            f, last, held = new, value, holds
             if done > 8:
                 reach *= 0.8
         return best

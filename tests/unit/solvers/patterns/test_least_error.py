@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import NonlinearConstraint, minimize
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.least_error import LeastError, solve
+from deniable.solvers.patterns.least_error import LeastError, Program, independent, solve
 
 NINE = (7, 16, 7, 14, 6, 5, 2, 41, 2)
 ONE_LARGE = (18, 2, 430, 13)
@@ -193,6 +193,37 @@ def test_two_starts_end_at_the_same_error() -> None:
         assert program.value(other) == pytest.approx(solution.objective, abs=5e-4)
 
 
+def test_a_first_round_that_goes_too_far_is_repeated() -> None:
+    assert found((6, 3, 9, 5, 33, 4), 0.5).objective <= 6.2121
+
+
+@pytest.mark.parametrize("n_categories", [(6, 3, 9, 5, 33, 4), ONE_LARGE])
+@pytest.mark.parametrize("epsilon", [1.0, 12.0, 40.0])
+def test_levels_of_independent_responses_are_near_the_least_error(
+    n_categories: tuple[int, ...], epsilon: float
+) -> None:
+    a, k = np.array(n_categories, dtype=float), len(n_categories)
+    off = ~np.eye(k, dtype=bool)
+
+    def value(levels: FloatArray) -> float:
+        lift = np.expm1(levels)
+        square = (a - 1) / a**2 / (lift / (lift + a)) ** 2
+        sums = np.outer(square + 1 / a**2, square + 1 / a**2) - np.outer(1 / a**2, 1 / a**2)
+        return float(0.8 * np.log(square.mean()) + 0.2 * np.log(sums[off].mean()))
+
+    def divided(logs: FloatArray) -> FloatArray:
+        parts = np.exp(logs - logs.max())
+        levels: FloatArray = parts / parts.sum() * epsilon
+        return levels
+
+    levels = independent(n_categories, epsilon, 0.2, [1.0] * k, None, None)
+    least = minimize(  # type: ignore[call-overload]
+        lambda logs: value(divided(logs)), np.log(levels).tolist(), method="L-BFGS-B"
+    ).fun
+    assert levels.sum() == pytest.approx(epsilon, rel=1e-9)
+    assert value(levels) <= least + 0.006
+
+
 def test_a_thousand_alike() -> None:
     solution = found((5,) * 1000, 4.0)
     assert len(set(solution.costs)) == 1
@@ -223,7 +254,8 @@ def check_that_more_never_errs_more(n_categories: tuple[int, ...], totals: Float
         most = math.exp(total)
         part = (f.max() - most * f.min()) / (f.max() - most * f.min() + most - 1)
         mixed = (1 - part) * f + part
-        if solution.program.holds(mixed * (1 + 1e-12)):
+        program = Program(solution.program.task, following.program.scores)
+        if program.holds(mixed * (1 + 1e-12)):
             assert solution.objective <= following.objective - 2 * math.log1p(-part) + 1e-4
 
 
