@@ -41,7 +41,7 @@ from deniable.release.checking import Check, Problems
 from deniable.release.curator import Treatment
 from deniable.release.curator import check_budget as check_budget_of_treatment
 from deniable.release.curator import pram as write_treated
-from deniable.release.publication import Publication
+from deniable.release.publication import Publication, refuse_folder
 from deniable.release.release import (
     Layout,
     check_budget,
@@ -148,7 +148,7 @@ def randomize(frame: Any, plan: Plan, publication: Publication | None = None) ->
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
     publication = publication or Publication()
-    publication.refuse_folder()
+    refuse_folder(publication)
     options = publication.options("deniable.randomize(…)")
     refuse_drafted(schema, options)
     check_budget(mechanism, options.population)

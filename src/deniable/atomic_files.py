@@ -32,7 +32,7 @@ _SETTLED = 60.0
 
 
 def as_text(name: str) -> str:
-    """Return a file's name, or text with such names, with ? for bytes that are not text.
+    r"""Return a file's name, or text with such names, with ? for bytes that are not text.
 
     >>> as_text("tab\udce9.csv")
     'tab?.csv'

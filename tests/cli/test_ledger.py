@@ -250,7 +250,7 @@ def test_pram_reserves_the_worst_stratum_and_counts_what_was_drawn(deniable, peo
     [
         ([*SHARE[:-1], "out/l", "--output", "out"], "folder of the ledger does not exist"),
         ([*SHARE[:-1], "r/l", "--force", "--output", "r"], "lies in the folder of a release"),
-        ([*SHARE, "--insecure-seed", "1", "--output", "x"], "no release to be counted"),
+        ([*SHARE, "--insecure-seed", "1", "--output", "x"], "cannot count as a release"),
         ([*SHARE[:-2], "--population", "p", "--output", "x"], "--population needs a ledger"),
         (["ledger", "show", "none"], "no such ledger"),
         (["ledger", "budget", "l", "--epsilon", "0"], "positive number"),
@@ -328,7 +328,7 @@ def test_a_release_is_checked_without_being_made(deniable, people):
     assert checked.json["problems"] == []
     assert checked.json["ledger"]["after"]["left"] == 4.5
     shown = deniable(*ready, "--check").out
-    assert "nothing was drawn or written" in shown
+    assert "neither draws nor output were made" in shown
     assert "new would have 5 rows" in shown
     assert (people / "l").read_bytes() == before
     assert sorted(path.name for path in people.iterdir()) == [

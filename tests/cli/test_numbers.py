@@ -77,15 +77,15 @@ inspect weak
 inspect one
 estimate weak --of sex
 estimate weak --of sex,age
-estimate strong --of age --mean --scores middle
+estimate mean strong --of age --scores middle
 estimate strong --of sex,age
-estimate strong --of age --compare sex=f,m
+estimate compare strong --of age --column sex --values f,m
 estimate one --of sex
 estimate weak --of age,blood --method em
-test strong --of sex,age
-test weak --of sex,age
-test weak --of sex,blood
-model strong sex~age
+estimate independence strong --of sex,age
+estimate independence weak --of sex,age
+estimate independence weak --of sex,blood
+estimate model strong sex~age
 ledger show l
 ledger check l
 frontier --distribution uniform,3 --delta 0.9 --methods warner,bound --records 1 --output front

@@ -167,7 +167,7 @@ def test_a_release_in_parts_is_written_in_one_kind(deniable, study):
     words = ("a.csv", "b.csv", "--schema", "s.toml", "--epsilon", 2, "--output", "r")
     refused = deniable("share", *words, "--as", "sav")
     assert refused.status == 2
-    assert "--as is for a release of one table" in refused.err
+    assert "--as needs a release of one table" in refused.err
     assert not Path("r").exists()
 
 

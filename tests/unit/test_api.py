@@ -209,7 +209,7 @@ def test_messages_speak_of_arguments_and_wrong_plans_are_told_apart(tmp_path: Pa
         deniable.open(table).shares("smokes")[0]
     assert "--" not in str(raised.value)
     assert "plan" in str(raised.value)
-    with pytest.raises(deniable.InputError, match=r"make a design of it: deniable.design"):
+    with pytest.raises(deniable.InputError, match=r"make a design with deniable.design"):
         deniable.open(table, PLAN.mechanism.schema).shares("smokes")[0]  # type: ignore[arg-type]
     with pytest.raises(deniable.InputError, match="not int"):
         deniable.randomize(frame(), 3)  # type: ignore[arg-type]

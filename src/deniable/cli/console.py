@@ -400,7 +400,7 @@ def show_standing(record: Mapping[str, Any], population: "Population | None") ->
 
 def show_check(plain: Mapping[str, Any]) -> None:
     """Print the result of a check (:meth:`deniable.release.checking.Check.to_plain`)."""
-    say("Checked only; no output was written.")
+    say("Checked only: neither draws nor output were made.")
     if plain.get("rows") is not None:
         say(f"{plain['output']} would have {count_text(plain['rows'], 'row')}.")
     if plain.get("replaces"):

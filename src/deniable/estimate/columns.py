@@ -180,7 +180,15 @@ class CellTable(Presented):
     group: tuple[tuple[str, str], ...]
 
     def columns(self, level: float | None = None) -> Columns:
-        """Return the rows of :meth:`table` as columns."""
+        """Return the rows of :meth:`table` as columns.
+
+        >>> import deniable, pyarrow
+        >>> plan = deniable.design(deniable.Schema.anonymous((2,)), epsilon=1)
+        >>> table = pyarrow.table({"a1": ["0", "1"] * 50})
+        >>> (found,) = deniable.open(table, plan, randomized=True).shares("a1")
+        >>> found.columns().names[:2]
+        ['a1', 'estimate']
+        """
         return self._cells(len(self.attributes), self._numbers(self._level(level)))
 
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
@@ -192,7 +200,7 @@ class CellTable(Presented):
         """
         return self.columns(level).rows()
 
-    def wide(self, level: float) -> Columns:
+    def _wide(self, level: float) -> Columns:
         """Return the estimates with the categories of the last attribute as columns."""
         *others, last = self.attributes
         estimates = self._numbers(level)["estimate"]
@@ -221,7 +229,7 @@ def columns_of(answers: Sequence[Tabular], level: float, *, wide: bool = False) 
         rows = [row | _about(answer, level) for answer in answers for row in answer.table(level)]
         return Columns.of_rows(rows)
     return Columns.joined(
-        (each.wide(level) if wide else each.columns(level)).with_constants(**_about(each, level))
+        (each._wide(level) if wide else each.columns(level)).with_constants(**_about(each, level))
         for each in cells
     )
 

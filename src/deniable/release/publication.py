@@ -79,8 +79,9 @@ class Publication:
             command=command,
         )
 
-    def refuse_folder(self) -> None:
-        """Raise if an option of a folder is given for a release without one."""
-        for one in fields(self):
-            if one.name in _OF_A_FOLDER and getattr(self, one.name) != one.default:
-                raise InputError(f"`{one.name}` is for a folder to publish; leave it out")
+
+def refuse_folder(publication: Publication) -> None:
+    """Raise if an option of a folder is given for a release without one."""
+    for one in fields(publication):
+        if one.name in _OF_A_FOLDER and getattr(publication, one.name) != one.default:
+            raise InputError(f"`{one.name}` is for a folder to publish; leave it out")

@@ -85,7 +85,7 @@ def category_lines(attribute: Plain) -> str:
     """Return the categories of a declaration as typed: one per line, with its label.
 
     >>> category_lines({"categories": [1, 2], "labels": {"1": "male"}})
-    '1 = male\n2'
+    '1 = male\\n2'
     """
     labels = attribute.get("labels", {})
     codes = map(category_text, attribute.get("categories", ()))

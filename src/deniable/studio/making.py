@@ -213,7 +213,7 @@ def _refusals(lines: Sequence[str]) -> list[str]:
     """Return the refusals in the output of a command.
 
     >>> _refusals(["a note", "deniable: refused for 2 reasons:", "  one", "    more", "  two"])
-    ['one\n    more', 'two']
+    ['one\\n    more', 'two']
     """
     text = "\n".join(lines).rpartition(_REFUSED)[2]
     first, *reasons = re.split(r"\n  (?! )", text)

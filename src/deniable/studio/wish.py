@@ -177,8 +177,8 @@ def tables_in(text: str) -> list[list[str]]:
 def tables_text(tables: Iterable[Sequence[str]]) -> str:
     """Return tables of interest as text.
 
-    >>> tables_in(tables_text([["a", "b"], ["two\nlines"]]))
-    [['a', 'b'], ['two\nlines']]
+    >>> tables_in(tables_text([["a", "b"], ["two\\nlines"]]))
+    [['a', 'b'], ['two\\nlines']]
     """
     return "\n".join("\t".join(name.translate(_WRITTEN) for name in table) for table in tables)
 

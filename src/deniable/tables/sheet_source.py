@@ -16,7 +16,7 @@ from deniable.tables.limited import MEMORY, rows_of, tried
 from deniable.tables.survey_source import need
 
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""First bytes of encrypted workbooks and of those before Excel 2007."""
+"""First bytes of encrypted workbooks and of the old binary format (.xls)."""
 
 _FIRST_ROWS = 50
 """Number of rows searched for the header."""

@@ -56,7 +56,7 @@ def test_a_latin_1_table_is_opened_and_every_column_has_a_role(tmp_path: Path) -
     async def work() -> None:
         browser, made, _ = await inside(tmp_path, draft=Draft())
         page = (await browser.do("open klinik.csv", view="start")).text
-        assert "not UTF-8 text; say with “Encoding”" in page
+        assert "not UTF-8 text; set “Encoding”" in page
         assert '<option value="windows-1252" selected>' in page
         assert "detected: semicolon" in page
         assert shown_rows(page)[:3] == ["1,50", "Köln", "P000"]

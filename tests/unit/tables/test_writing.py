@@ -73,7 +73,7 @@ def test_a_dash_writes_to_a_real_pipe_and_a_full_one_is_one_sentence(tmp_path):
         done = subprocess.run(
             [sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, check=False
         )
-    assert b"InputError: standard output cannot be written: there is no space left" in done.stderr
+    assert b"InputError: standard output cannot be written: the disk is full" in done.stderr
 
 
 def test_a_table_without_rows_has_a_header(tmp_path):

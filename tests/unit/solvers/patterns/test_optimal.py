@@ -247,7 +247,7 @@ def test_other_weights_prove_less(k: int) -> None:
 
 
 def test_a_level_of_zero_is_refused() -> None:
-    with pytest.raises(InputError, match=r"attribute_epsilon\[1\]: a level of 0"):
+    with pytest.raises(InputError, match=r"attribute_epsilon\[1\]: the level must be above 0"):
         optimal.solve([3, 3], [1.0, 0.0])
 
 
