@@ -104,6 +104,10 @@ def harmless(
     )
     if path[0] in ("blocks", "certificate") and close:
         return "a law or a proof that gives the same levels to a part in 10^12"
+    if path[0] == "accuracy" and math.isclose(
+        before.accuracy.at_least, after.accuracy.at_least, rel_tol=1e-9
+    ):
+        return "a request or a proof of accuracy that proves the same bound"
     if how == "unit" and close:
         return "the last place of a number that other machines may round otherwise"
     if path[0] not in ("blocks", "certificate") and math.isclose(

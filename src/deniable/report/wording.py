@@ -72,13 +72,12 @@ def rounded_up(share: float) -> str:
 
 
 def accuracy_text(pairs: float, at_least: float, all_patterns: bool) -> str:
-    """Return by how much other laws can err less, as part of a sentence."""
+    """Return the proven distance from the least variance, as part of a sentence."""
     laws = "pattern law" if all_patterns else "law of one score with these costs"
     most = significant(max(100 * (1 - at_least), 1e-4), 2, ROUND_CEILING)
     return (
-        f"no {laws} with this ε, these caps and attenuations above 0 is better by more than "
-        f"{most}{PERCENT} (relative variance of shares times {1 - pairs:g} plus that of "
-        f"pairs times {pairs:g})"
+        f"no {laws} with this ε, these caps and positive attenuations has a mean variance (shares "
+        f"weighted {1 - pairs:g}, pairs {pairs:g}) lower by more than {most}{PERCENT}"
     )
 
 

@@ -1,5 +1,6 @@
 """Results as Arrow columns; CSV, Parquet and Excel files and dataframes of them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from deniable.atomic_files import atomic_output
 from deniable.errors import InputError
+from deniable.tables.arrays import booleans, from_numpy, from_values, to_numpy
 
 KINDS = ("csv", "parquet", "xlsx")
 """File endings of the formats that results are written in."""
@@ -57,7 +59,8 @@ class Columns:
             along = [1] * len(shape)
             along[place] = -1
             columns[name] = pa.DictionaryArray.from_arrays(
-                np.broadcast_to(codes.reshape(along), shape).ravel(), pa.array(labels, pa.string())
+                from_numpy(np.broadcast_to(codes.reshape(along), shape).ravel()),
+                from_values(labels, pa.string()),
             )
         for name, values in numbers.items():
             columns[name] = pa.nulls(prod(shape)) if values is None else _array(values)
@@ -86,9 +89,11 @@ class Columns:
         for name, value in values.items():
             if isinstance(value, str):
                 codes = np.zeros(len(self), dtype=np.int8)
-                columns[name] = pa.DictionaryArray.from_arrays(codes, [value])
+                columns[name] = pa.DictionaryArray.from_arrays(
+                    from_numpy(codes), from_values([value], pa.string())
+                )
             else:
-                columns[name] = pa.repeat(value, len(self))
+                columns[name] = _array(np.full(len(self), value))
         return Columns(pa.table(columns))
 
     def without(self, *names: str) -> "Columns":
@@ -100,7 +105,8 @@ class Columns:
         column = self.table[name]
         if pa.types.is_dictionary(column.type):
             return np.full(len(self), np.nan)
-        return np.asarray(column.cast(pa.float64()).to_numpy())
+        floats = column.cast(pa.float64()).combine_chunks()
+        return to_numpy(floats, null=math.nan)
 
     def rows(self, places: NDArray[np.intp] | slice = slice(None)) -> list[dict[str, Any]]:
         """Return rows as dictionaries of plain values: all, a slice, or those at some places."""
@@ -140,8 +146,14 @@ class Columns:
 def _array(values: Sequence[Any] | NDArray[Any]) -> pa.Array:
     if isinstance(values, np.ndarray):
         values = values.ravel()
-        missing = ~np.isfinite(values)
-        return pa.array(values, mask=missing) if missing.any() else pa.array(values)
+        if values.dtype == np.bool_:
+            return booleans(values)
+        finite = np.isfinite(values)
+        valid = None if finite.all() else pa.py_buffer(np.packbits(finite, bitorder="little"))
+        numbers = pa.py_buffer(np.ascontiguousarray(values))
+        return pa.Array.from_buffers(
+            pa.from_numpy_dtype(values.dtype), len(values), [valid, numbers]
+        )
     column = pa.array(list(values))
     return column.dictionary_encode() if pa.types.is_string(column.type) else column
 

