@@ -77,7 +77,7 @@ class Attribute:
             the numbers in each, from a codebook or an earlier study. The score of missing values
             may be left out; they are then excluded from means.
         score_margins: largest publicly known distance of the mean of the numbers in each bin from
-        its score; one number per score. Without them scores are exact.
+            its score; one number per score. Without them scores are exact.
         epsilon: requested privacy level of this attribute alone, in nats.
         ratio: fraction of a budget, relative to the other attributes' ratios.
         importance: weight of this attribute's accuracy when a budget is divided.
