@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import shutil
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +25,7 @@ from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
+from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Schema
 from deniable.solvers.patterns import optimal
 from deniable.statement.account import Design
@@ -391,30 +391,62 @@ def total_of_two(seed: int) -> Iterator[Line]:
     yield Line(20, "", "2…50", seed, made.epsilon, made.gap, demands, seconds, 4.0, "total 2")
 
 
-CAPS = ("1.25x", "1.5x", "2x", "3x", "none")
+CAPS = {"1.25x": 1.25, "1.5x": 1.5, "2x": 2.0, "3x": 3.0, "none": math.inf}
+"""Caps on ε given the rest, as multiples of the own level."""
+
+DEFAULT_CAP = "2x"
+
+WEIGHT = 0.2
+"""θ of tables of two attributes against shares, unless another is asked for."""
+
+
+def error_of(made: Design, weight: float) -> float:
+    """Return J = (1 − θ) log(variance of shares) + θ log(variance of pairs), for one row."""
+    expected = expected_variance(made.mechanism)
+    terms = ((1.0 - weight, expected.shares), (weight, expected.pairs))
+    # A law for shares alone may tell nothing of a pair.
+    return math.fsum(part * math.log(variance or math.inf) for part, variance in terms if part)
+
+
+def against_independent(made: Design, independent: Design, weight: float) -> Demand:
+    """Demand that J is not above that of independent responses, but for the last millionth of a
+    total."""
+    rise = error_of(made, weight) - error_of(independent, weight)
+    return Demand("J over that of independent", rise, 1e-5)
+
+
+def capped(made: Design, cap: str) -> Demand:
+    """Demand that ε given the rest is within a cap for every attribute."""
+    mechanism = made.mechanism
+    levels = zip(mechanism.epsilon_given_rest, mechanism.attribute_epsilon, strict=True)
+    return Demand("given rest/own", max(rest / own for rest, own in levels), CAPS[cap])
 
 
 def tables(shape: str, epsilon: float) -> Iterator[Line]:
-    """Divide a total under every cap and floor, from the strictest on.
+    """Divide a total under every cap and weight of pairs, from the strictest on.
 
-    The mean over attributes of 1/φ², to which the variance of a share is proportional, should never
-    rise by more than a hundredth where the cap or the floor is loosened.
+    J should never rise by more than a hundredth where the cap is loosened, nor the mean variance of
+    a share where pairs count for less, nor be above that of independent responses.
     """
-    tighter = [math.inf] * len(CAPS)
-    for least in (0.5, 0.4, 0.0):
-        variances: list[float] = []
+    counts = list(SHAPES[shape])
+    independent, _ = timed(counts, epsilon=epsilon, method="kronecker")
+    heavier = [math.inf] * len(CAPS)
+    for weight in (0.5, WEIGHT, 0.0):
+        least = math.inf
         for at, cap in enumerate(CAPS):
-            made, seconds = timed(
-                list(SHAPES[shape]), epsilon=epsilon, given_rest=cap, pair_floor=least
+            made, seconds = timed(counts, epsilon=epsilon, given_rest=cap, pairs=weight)
+            error, shares = error_of(made, weight), error_of(made, 0.0)
+            least, heavier[at] = min(least, error), min(heavier[at], shares)
+            demands = (
+                met(made, epsilon),
+                capped(made, cap),
+                against_independent(made, independent, weight),
+                Demand("J", error - least, 0.01),
+                Demand("variance of shares", math.exp(shares - heavier[at]), 1.01),
             )
-            phi = np.array(made.account.strength.attenuation, dtype=float)
-            variances.append(float((phi**-2.0).mean()))
-            rise = variances[-1] / min([*variances, *tighter[: at + 1]])
-            demands = (met(made, epsilon), Demand("variance", rise, 1.01))
-            asked = f"total {epsilon:g}, floor {least:g}, cap {cap}"
-            k = len(SHAPES[shape])
+            asked = f"total {epsilon:g}, pairs {weight:g}, cap {cap}"
+            k = len(counts)
             yield Line(k, "", shape, 0, made.epsilon, made.gap, demands, seconds, 4.0, asked)
-        tighter = [min(pair) for pair in zip(tighter, variances, strict=True)]
 
 
 def example() -> Iterator[Line]:
@@ -439,26 +471,13 @@ def few(categories: str, k: int, seed: int, epsilon: float) -> Iterator[Line]:
     counts = counts_of(categories, k, np.random.default_rng(seed))
     made, seconds = timed(counts, epsilon=epsilon)
     independent, _ = timed(counts, epsilon=epsilon, method="kronecker")
-    rows = zip(median_rows(made), median_rows(independent), strict=True)
-    demands = tuple(
-        # The last millionth of a total counts for nothing.
-        Demand(f"rows for {what}", balanced_rows / independent_rows, 1.00001)
-        for what, (balanced_rows, independent_rows) in zip(("shares", "pairs"), rows, strict=True)
+    demands = (
+        met(made, epsilon),
+        capped(made, DEFAULT_CAP),
+        against_independent(made, independent, WEIGHT),
     )
     asked = f"total {epsilon:g}, against independent responses"
     yield Line(k, "", categories, seed, made.epsilon, made.gap, demands, seconds, 4.0, asked)
-
-
-def median_rows(made: Design) -> tuple[float, float]:
-    """Return the medians of 1/φ² over attributes and over pairs: rows for the same errors."""
-    account = made.account
-    assert account.pairs is not None
-    singles = [float(phi or 0.0) for phi in account.strength.attenuation]
-    shares, pairs = (
-        statistics.median(math.inf if phi == 0 else phi**-2.0 for phi in phis)
-        for phis in (singles, [phi for _, phi in account.pairs])
-    )
-    return shares, pairs
 
 
 # --- All of them ---

@@ -440,8 +440,12 @@ def lower_attribute(plain: dict[str, Any]) -> None:
 
 
 def one_bit(plain: dict[str, Any]) -> None:
-    weights = plain["mechanism"]["blocks"][0]["law"]["weights"]
-    weights[0] = f"{int(weights[0], 16) ^ 1:x}"
+    """Raise the largest density by a bit that makes ε exceed the promise, by some 1e-10."""
+    densities = plain["mechanism"]["blocks"][0]["law"]["densities"]
+    largest = max(int(density, 16) for density in densities)
+    lowest = largest.bit_length() - 34
+    bit = next(bit for bit in range(lowest, lowest + 34) if not largest >> bit & 1)
+    densities[densities.index(f"{largest:x}")] = f"{largest | 1 << bit:x}"
 
 
 def one_bit_with_its_digest(plain: dict[str, Any]) -> None:

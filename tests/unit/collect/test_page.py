@@ -76,15 +76,18 @@ def test_a_page_that_is_too_large_is_refused(study: Study, monkeypatch: pytest.M
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:respondents read the codes of categories")
-def test_the_default_law_of_sixteen_attributes_fits_the_page(tmp_path: Path) -> None:
-    """The most that is held as a table of all patterns."""
+@pytest.mark.parametrize("family", ["score-table", "pattern-table"])
+def test_the_default_law_of_sixteen_attributes_fits_the_page(tmp_path: Path, family: str) -> None:
+    """At a total; and at the same levels, the most that is held as a table of all patterns."""
     sizes = (2, 50, 20, 40) * 4
     schema = Schema(
         tuple(Attribute(f"a{i}", tuple(f"c{j}" for j in range(a))) for i, a in enumerate(sizes))
     )
     mechanism, questions = tmp_path / "mechanism.json", tmp_path / "questionnaire.toml"
     plan = design(schema, epsilon=8)
-    assert plan.mechanism.blocks[0].law.family == "pattern-table"
+    if family == "pattern-table":
+        plan = design(schema, attribute_epsilon=plan.mechanism.attribute_epsilon)
+    assert plan.mechanism.blocks[0].law.family == family
     mechanism.write_bytes(to_json(mechanism_to_plain(plan)))
     head = (
         'title = "t"\npurpose = "p"\ncontact = "c@d.example"\ncloses = 2099-12-31\n'
