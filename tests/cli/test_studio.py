@@ -66,7 +66,7 @@ def test_a_draft_is_opened_by_one_studio(
     first = deniable("studio", "people.toml", "--no-browser", "--json").json
     said = "".join(seen[0].err.split())
     assert (seen[0].status, seen[0].out) == (2, "")
-    assert "isopenalready" in said
+    assert "isalreadyopen" in said
     assert first["address"] in said
     assert "--port" not in said
     assert deniable("studio", "people.toml", "--no-browser").status == 0  # it has ended

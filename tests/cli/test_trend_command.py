@@ -132,7 +132,7 @@ def test_a_study_of_genotypes_is_planned(deniable: Any) -> None:
         (("plan", "--trend", "--people", "5"), "--people, --snps and --epsilon"),
         (("plan", "--trend", "--rows", "5"), "are for shares"),
         (("plan", "--trend", "--pairs", "0.5"), "leave the rest out"),
-        (("plan", "--categories", "2", "--snps", "5"), "say --trend"),
+        (("plan", "--categories", "2", "--snps", "5"), "need --trend"),
     ],
 )
 def test_what_does_not_go_together_is_said(
