@@ -14,7 +14,7 @@ def test_copies_are_drawn_and_combined(release: str, deniable: Any, tmp_path: Pa
         *("--copies", 5, "--output", "out", "--as", "csv", "--insecure-seed", 1),
     )
     assert done.status == 0, done.err
-    assert "No row is a person" in done.out
+    assert "No row belongs to a person" in done.out
     lines = ["copy,term,estimate,std_error", *(f"{i},b,{0.1 * i},0.1" for i in range(5))]
     (tmp_path / "out" / "results.csv").write_text("\n".join(lines))
     done = deniable("combine", "out/results.csv", "--level", 0.9, "--output", "c.csv")
