@@ -182,7 +182,9 @@ def default_design(f: Found) -> tuple[str, str]:
         for name in ("Adult", "insurance")
     ]
     what = "the default design for ε = 4: Adult's fifteen columns; the shipped example"
-    return what, "; ".join(map(shown, seconds)) + " s of CPU, proof included; the total spent to 10⁻⁶"
+    return what, "; ".join(
+        map(shown, seconds)
+    ) + " s of CPU, proof included; the total spent to 10⁻⁶"
 
 
 def optimum(f: Found) -> tuple[str, str]:
