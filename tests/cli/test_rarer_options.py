@@ -89,7 +89,7 @@ def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
         (["mean", "--of", "age,sex"], "is of one attribute"),
     ],
 )
-def test_questions_that_contradict_themselves_are_refused(deniable, people, question, problem):
+def test_queries_that_contradict_themselves_are_refused(deniable, people, question, problem):
     deniable("design", "--schema", "people.toml", "--epsilon", "6", "--output", "m.json")
     query, *words = question
     refused(deniable("estimate", query, "people.csv", "--mechanism", "m.json", *words), problem)

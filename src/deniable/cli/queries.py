@@ -135,9 +135,6 @@ def _fields(kind: type[Any]) -> list[Any]:
     return [one for one in fields(kind) if one.name not in left_out]
 
 
-_FIELD = re.compile(r"^    (\w+): (.*(?:\n {6,}.*)*)", re.MULTILINE)
-
-
 def _help(kind: type[Any]) -> dict[str, str]:
     """Return the text of each field, from Args of the class and of those that it extends."""
     texts: dict[str, str] = {}

@@ -52,6 +52,20 @@ class Request:
     caps: tuple[float, ...]
     at_most: tuple[float, ...]
 
+    @classmethod
+    def of(
+        cls,
+        n_categories: tuple[int, ...],
+        epsilon: float,
+        theta: float,
+        importance: Sequence[float],
+        caps: Sequence[float | None],
+        at_most: Sequence[float],
+    ) -> "Request":
+        """Return a request; a cap of None is infinite."""
+        limits = tuple(math.inf if cap is None else cap for cap in caps)
+        return cls(n_categories, epsilon, theta, tuple(importance), limits, tuple(at_most))
+
 
 @dataclass(frozen=True)
 class Multipliers:
@@ -116,14 +130,7 @@ def proved(
     multipliers: Multipliers,
 ) -> Accuracy:
     """Return what multipliers prove of a law; ``caps`` are in nats, None for none, shape (k,)."""
-    request = Request(
-        law.n_categories,
-        epsilon,
-        theta,
-        tuple(importance),
-        tuple(math.inf if cap is None else cap for cap in caps),
-        tuple(at_most),
-    )
+    request = Request.of(law.n_categories, epsilon, theta, importance, caps, at_most)
     of = kinds(law.n_categories, law.costs, importance)
     at_least = least_errors(request, law.costs, *own_errors(law, of), multipliers)
     return Accuracy(

@@ -5,7 +5,6 @@ At the attenuations φ_j of the best law under caps as numbers the best λ_j are
 limits, gives the multipliers of caps and of largest levels.
 """
 
-import math
 from collections.abc import Sequence
 
 import clarabel
@@ -38,14 +37,7 @@ def proof(
     """
     theta = theta if len(law.costs) > 1 else 0.0
     of = kinds(law.n_categories, law.costs, importance)
-    request = Request(
-        law.n_categories,
-        epsilon,
-        theta,
-        tuple(importance),
-        tuple(math.inf if cap is None else cap for cap in caps),
-        tuple(at_most),
-    )
+    request = Request.of(law.n_categories, epsilon, theta, importance, caps, at_most)
     if len(of.pairs) * len(of.scores.values) > MOST_NUMBERS:
         return None
     chosen = multipliers(request, law.costs, least_under_caps(found), *own_errors(law, of))
