@@ -1,6 +1,6 @@
 """From levels to laws: what each method answers, and what it is asked.
 
-Nothing here knows what a method is called; :mod:`deniable.statement.methods` has the table.
+Independent of the names of methods, which are in :mod:`deniable.statement.methods`.
 """
 
 import math

@@ -94,7 +94,7 @@ def design_to_plain(design: Design) -> dict[str, Any]:
 
 
 _STATED = ("pairs", "at_least", "all_patterns")
-"""What is printed of the accuracy; the rest is its proof."""
+"""Printed fields of the accuracy; the others are its proof."""
 
 
 def _accuracy_to_plain(design: Design, names: Sequence[str]) -> dict[str, Any]:
