@@ -150,8 +150,8 @@ def solve(
     limits: Sequence[float | None] | None = None,
     at_most: Sequence[float | None] | None = None,
 ) -> LeastError | None:
-    """Return the law of the least error found; None if independent responses are as good, or none
-    was found that keeps the limits.
+    """Return the law of the least error found; None if the limits leave room for independent
+    responses only, or no law was found that keeps them.
 
     `importance`, `limits` and `at_most` have shape (k,); see `Task`.
 
