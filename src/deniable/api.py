@@ -152,9 +152,10 @@ def randomize(frame: Any, plan: Plan, publication: Publication | None = None) ->
     options = publication.options("deniable.randomize(…)")
     refuse_drafted(schema, options)
     check_budget(mechanism, options.population)
-    with open_rows(frame, schema, options) as reader:
+    bits = SystemRandomness()
+    with open_rows(frame, schema, options, bits=bits) as reader:
         columns = Layout.of(mechanism).columns(reader)
-        draw = Randomizer(mechanism, SystemRandomness()).randomize
+        draw = Randomizer(mechanism, bits).randomize
         spending = Spending.of(Strata.one(mechanism))
         with remembered(options.population, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)

@@ -309,11 +309,18 @@ class Job:
             return SystemRandomness()
         return SeededRandomness(self.stored.seed, f"{stage} {number}")
 
-    def open(self, unit: Unit, *, read: bool = True, more: Sequence[str] = ()) -> TableReader:
-        """Open the rows of a unit."""
+    def open(
+        self,
+        unit: Unit,
+        *,
+        read: bool = True,
+        more: Sequence[str] = (),
+        bits: BitSource | None = None,
+    ) -> TableReader:
+        """Open the rows of a unit; ``bits`` round its numbers, by default for a check."""
         self.refuse_changed(unit.file, read=read)
         path = Path(self.stored.sources[unit.file].path)
-        return _opened(path, self.design, self.options, unit, more)
+        return _opened(path, self.design, self.options, unit, more, bits)
 
     def open_first(self) -> TableReader:
         """Open the first table, for its columns only."""
@@ -360,7 +367,12 @@ def _design_of(file: Path, digest: str) -> Design:  # noqa: ARG001 - a key of th
 
 
 def _opened(
-    path: Path, design: Design, options: Options, unit: Unit, more: Sequence[str] = ()
+    path: Path,
+    design: Design,
+    options: Options,
+    unit: Unit,
+    more: Sequence[str] = (),
+    bits: BitSource | None = None,
 ) -> TableReader:
     """Open the rows of a unit of a file."""
     schema = design.mechanism.schema
@@ -372,6 +384,7 @@ def _opened(
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
+        rounding=bits or SystemRandomness(),
     )
 
 

@@ -207,7 +207,7 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     status = job.status(file_number)
     bits = job.bits("draw", number)
     randomizer = job.randomizer.with_bits(bits)
-    with job.open(job.units[number]) as reader:
+    with job.open(job.units[number], bits=bits) as reader:
         columns = job.columns(reader)
         reserve = largest_size(columns, job.stored.kind, expected)
 

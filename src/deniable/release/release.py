@@ -31,7 +31,7 @@ from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
-from deniable.randomness import BitSource, permutation
+from deniable.randomness import BitSource, SystemRandomness, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import companion_digests, write_by_attribute
 from deniable.release.entered import give_back, is_entered, undrawn
@@ -390,8 +390,10 @@ def open_rows(
     options: Options,
     numeric: Sequence[str] = (),
     more: Sequence[str] = (),
+    bits: BitSource | None = None,
 ) -> Reader:
-    """Open the rows to release; arguments as of :func:`look_at`, with further columns to read."""
+    """Open the rows to release; arguments as of :func:`look_at`, with further columns to read and
+    the bits for the rounding of numbers; by default, for a check, others."""
     return open_table(
         source,
         schema.attributes,
@@ -399,6 +401,7 @@ def open_rows(
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
+        rounding=bits or SystemRandomness(),
     )
 
 
@@ -482,7 +485,7 @@ def write_rows(
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
     copies: dict[str, str] = {}
-    with open_rows(source, schema, options, layout.numeric) as reader:
+    with open_rows(source, schema, options, layout.numeric, bits=bits) as reader:
         columns = layout.columns(reader)
         # A .bed file has no genotype for empty cells or carriers.
         by_attribute = is_fileset(source) and layout.forms is None and holds_genotypes(columns)
@@ -616,7 +619,7 @@ def randomize_table(
     randomizer = Randomizer(mechanism, bits)
     with (
         remembered(options.population, spending, "randomize", traceless=traceless) as entry,
-        open_rows(source, schema, options) as reader,
+        open_rows(source, schema, options, bits=bits) as reader,
     ):
 
         def count() -> None:

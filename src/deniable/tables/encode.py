@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
+from deniable.randomness import BitSource, happens
 from deniable.schema import BLANKS, Attribute, category_text
+from deniable.schema.number_grid import NumberGrid
 from deniable.tables.arrays import common_form, from_numpy, from_values, to_numpy
 from deniable.tables.date_texts import ISO, days_written
 
@@ -20,7 +22,8 @@ _UNKNOWN = -1
 _MISSING = -2
 _OUTSIDE = -3
 _FRACTION = -4
-REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION)
+_BETWEEN = -5
+REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION, _BETWEEN)
 """Negative codes of values that are no category; the codes of categories are 0 … a−1."""
 
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
@@ -34,8 +37,10 @@ class ColumnEncoder:
     Text is compared exactly, without blanks at its ends; integers, also in floating-point or
     decimal columns or in the form 3.0, by their decimal text; booleans by ``true`` and ``false`` in
     any case (:func:`truth_values`); dates as ``2025-12-31``. With bins, numbers and numeric text go
-    to [e₀, e₁), …, the last interval closed, and an interval's label to that interval. Nulls, NaN
-    and the empty text are missing, and the empty text is never a category.
+    to [e₀, e₁), …, the last interval closed, and an interval's label to that interval. Numbers of a
+    range are rounded at random to a neighbouring point of its grid by bits from ``rounding``;
+    without it only points are read. Nulls, NaN and the empty text are missing, and the empty text
+    is never a category.
     """
 
     def __init__(
@@ -47,17 +52,24 @@ class ColumnEncoder:
         column_type: Any = None,
         decimal: str = ".",
         dates: str | None = None,
+        rounding: BitSource | None = None,
     ) -> None:
         self.attribute = attribute
         self.table = table
         self.show_values = show_values
+        self._rounding = rounding
+        self._grid = attribute.number_grid
+        self._numeric = attribute.bins is not None or self._grid is not None
         self._decimal = decimal
         self._dates = dates
         self._code_type = code_type(attribute.n_categories)
         self._categories: dict[Any, tuple[Any, NDArray[np.int32]]] = {}
         self._edges = None if attribute.bins is None else np.array(attribute.bins)
+        # Codes of a number, while they are looked up: units from the lowest point.
+        self._units = 1 if self._grid is None else self._grid.step
         missing = attribute.missing
         self._missing_code = _MISSING if missing is None else attribute.categories.index(missing)
+        self._found_missing = self._missing_code * (1 if missing is None else self._units)
         # Texts for a missing value besides its category.
         self._missing_texts = list(attribute.missing_codes)
         codes = [*([] if missing is None else [missing]), *self._missing_texts]
@@ -73,7 +85,7 @@ class ColumnEncoder:
     def declared(self) -> tuple[Any, ...]:
         """The declarations on which codes depend, besides the column's type."""
         a = self.attribute
-        return a.categories, a.bins, a.missing, a.missing_codes, a.dates
+        return a.categories, a.bins, a.missing, a.missing_codes, a.dates, a.range, a.outside
 
     def encode(self, column: Any, first_row: int = 1) -> NDArray[Any]:
         """Return the codes of a pyarrow array, shape (n,), in
@@ -86,11 +98,20 @@ class ColumnEncoder:
         if len(codes) and codes.min() < 0:
             row = int(np.argmax(codes < 0))
             raise self._refusal(int(codes[row]), first_row + row, column[row])
+        return self.rounded(codes)
+
+    def rounded(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return the result of :meth:`look` in :func:`~deniable.laws.patterns.code_type`, shape
+        (n,): a number becomes one of the two points next to it."""
+        if self._grid is not None:
+            codes, above = np.divmod(codes, self._units)
+            if self._rounding is not None:
+                codes += happens(above, self._units, self._rounding)
         return codes.astype(self._code_type, copy=False)
 
     def look(self, column: Any) -> NDArray[Any]:
         """Return the codes of a pyarrow array, shape (n,), negative (:data:`REASONS`) where a value
-        is no category."""
+        is no category; of a number the units of its grid from the lowest point."""
         if self.attribute.dates or not _is_plain(column.type):
             self._check_type(column.type)
         return self._codes(column)
@@ -101,8 +122,8 @@ class ColumnEncoder:
         if pa.types.is_dictionary(kind):
             return self._dictionary_codes(column)
         if pa.types.is_null(kind):
-            return np.full(len(column), self._missing_code, dtype=np.int32)
-        if self._edges is not None:
+            return np.full(len(column), self._found_missing)
+        if self._numeric:
             if is_text(kind):
                 return self._dictionary_codes(column.dictionary_encode())
             return self._place(days_of(column) if self.attribute.dates else numbers_in(column))
@@ -116,17 +137,17 @@ class ColumnEncoder:
 
     def _dictionary_codes(self, column: Any) -> NDArray[Any]:
         values = common_form(column.dictionary)
-        if self._edges is not None and is_text(values.type):
+        if self._numeric and is_text(values.type):
             value_codes = self._numeric_text_codes(values)
         else:
             value_codes = self._codes(values)
         if len(values) == 0:  # then every index is null
-            return np.full(len(column), self._missing_code, dtype=np.int32)
+            return np.full(len(column), self._found_missing)
         # A dictionary may list values without rows: only the rows decide.
         codes: NDArray[Any] = value_codes.take(to_numpy(column.indices, null=0))
         if column.indices.null_count:
             absent = to_numpy(column.indices.is_null())
-            codes = np.where(absent, np.int32(self._missing_code), codes)
+            codes = np.where(absent, codes.dtype.type(self._found_missing), codes)
         return codes
 
     def _category_codes(self, column: Any) -> NDArray[Any]:
@@ -209,7 +230,35 @@ class ColumnEncoder:
         codes = np.append(np.where(whole, found, np.int32(_FRACTION)), np.int32(self._missing_code))
         return codes.take(to_numpy(encoded.indices, null=len(numbers)))
 
-    def _place(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+    def _place(self, numbers: NDArray[np.float64]) -> NDArray[Any]:
+        if self._grid is not None:
+            codes: NDArray[Any] = self._offsets(numbers, self._grid)
+        else:
+            codes = self._intervals(numbers)
+        for number in self._missing_numbers:
+            codes[numbers == number] = self._found_missing
+        codes[np.isnan(numbers)] = self._found_missing
+        return codes
+
+    def _offsets(self, numbers: NDArray[np.float64], grid: NumberGrid) -> NDArray[np.int64]:
+        """Return the units from the lowest point to numbers, shape (n,); NaN becomes 0."""
+        numbers = np.where(np.isnan(numbers), grid.low, numbers)
+        if self._rounding is None:
+            # A released point may be a rounded decimal.
+            dates = self.attribute.dates
+            shown = np.array(list(map(round, grid.points) if dates else map(float, grid.texts)))
+            places = np.searchsorted(shown, numbers).clip(max=len(shown) - 1)
+            within = (numbers >= grid.low) & (numbers <= grid.high)
+            wrong = np.where(within, _BETWEEN, _OUTSIDE)
+            return np.where(shown[places] == numbers, places * grid.step, wrong)
+        inside = np.clip(numbers, grid.low, grid.high)
+        offsets = np.rint(inside * grid.per_one).astype(np.int64) - grid.lowest
+        offsets *= grid.n_points - 1
+        if self.attribute.outside == "refuse":
+            offsets[inside != numbers] = _OUTSIDE
+        return offsets
+
+    def _intervals(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         edges = self._edges
         assert edges is not None
         codes = (np.searchsorted(edges, numbers, side="right") - 1).astype(np.int32)
@@ -218,15 +267,16 @@ class ColumnEncoder:
         # A NaN sorts after every edge and is set to missing below. Infinity is no valid value, also
         # of unbounded intervals.
         codes[(codes > last) | (codes < 0) | np.isinf(numbers)] = _OUTSIDE
-        for number in self._missing_numbers:
-            codes[numbers == number] = self._missing_code
-        codes[np.isnan(numbers)] = self._missing_code
         return codes
 
     def _numeric_text_codes(self, values: Any) -> NDArray[Any]:
         """Return the codes of distinct texts: interval labels, numbers, or other texts."""
         values = pc.utf8_trim(values, BLANKS)
         codes = self._category_codes(values)
+        if self._grid is not None:  # a point's text is a number like any other
+            codes = np.where(
+                codes == self._missing_code, self._found_missing, np.minimum(codes, _UNKNOWN)
+            )
         open_places = np.flatnonzero(codes == _UNKNOWN)
         if not len(open_places):
             return codes
@@ -234,7 +284,7 @@ class ColumnEncoder:
         dates = self.attribute.dates
         numbers = self._days(texts) if dates else numbers_written(texts, self._decimal)
         places = np.where(np.isnan(numbers), np.int32(_UNKNOWN), self._place(numbers))
-        codes = codes.astype(np.int32, copy=True)
+        codes = codes.astype(places.dtype, copy=True)
         codes[open_places] = places
         return codes
 
@@ -264,13 +314,13 @@ class ColumnEncoder:
                 "True, TRUE); rename the categories, or convert the column to text"
             )
         if is_fractional(kind) and not self.attribute.dates:
-            if self._edges is not None or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
+            if self._numeric or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
                 return
             raise InputError(
                 f"{where}: the column holds fractional numbers and the attribute has no bins; "
                 "declare bins in the schema, or convert the column to text"
             )
-        needs = "dates" if self.attribute.dates else "numbers" if self._edges is not None else ""
+        needs = "dates" if self.attribute.dates else "numbers" if self._numeric else ""
         raise InputError(f"{where}: {_unfit(kind, needs)}")
 
     def _names(self) -> list[str]:
@@ -287,12 +337,21 @@ class ColumnEncoder:
         """Return the fault of values and its fix, a format string with places for the values, "is"
         and "lies"."""
         advice = "correct the table"
+        label = " nor the label of an interval" if self._edges is not None else ""
+        either = "neither" if label else "not"
         if reason == _MISSING:
             return (
                 "{0} {1} missing; fill it in, or declare "
                 '`missing="NA"` for this attribute in the schema'
             )
-        if reason == _OUTSIDE:
+        if reason == _OUTSIDE and self._grid is not None:
+            what = "{0} {2} outside the declared range"
+            advice = (
+                'widen the range in the schema, set `outside = "clip"` there, or correct the table'
+            )
+        elif reason == _BETWEEN:
+            what = "{0} {2} between two points of the grid, so that this is no released table"
+        elif reason == _OUTSIDE:
             what = "{0} {2} outside the declared bins"
             advice = "widen the outer edges in the schema, or correct the table"
         elif reason == _FRACTION:
@@ -300,14 +359,14 @@ class ColumnEncoder:
             advice = "declare bins in the schema, or correct the table"
         elif self.attribute.dates:
             form = f"{self._dates} or {ISO}" if self._dates else ISO
-            what = f"{{0}} {{1}} neither a date such as {form} nor the label of an interval"
+            what = f"{{0}} {{1}} {either} a date such as {form}{label}"
             if not self._dates:
                 advice += (
                     ", or give the form of dates with `schema.file.dates`, or in the schema's "
                     "[file]"
                 )
-        elif self._edges is not None:
-            what = "{0} {1} neither a number nor the label of an interval"
+        elif self._numeric:
+            what = f"{{0}} {{1}} neither a number{label}"
         else:
             what = "{0} {1} not one of the declared categories"
             advice = "add it to the categories in the schema, or correct the table"
@@ -368,6 +427,7 @@ class AttributeEncoder:
         column_types: Mapping[str, Any],
         decimal: str = ".",
         dates: str | None = None,
+        rounding: BitSource | None = None,
     ) -> None:
         self._code_type = code_type(attribute.n_categories)
         self.columns = [
@@ -378,6 +438,7 @@ class AttributeEncoder:
                 column_type=column_types[c.name],
                 decimal=decimal,
                 dates=dates,
+                rounding=rounding,
             )
             for c in attribute.columns
         ]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import first_duplicate
 from deniable.errors import InputError
-from deniable.laws.patterns import code_type
+from deniable.randomness import BitSource
 from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
@@ -83,6 +83,7 @@ class TableReader:
         other_columns: Literal["refuse", "drop"],
         show_values: bool,
         rows_before: int = 0,
+        rounding: BitSource | None = None,
     ) -> None:
         self.table = source.table
         self._rows_before = rows_before
@@ -109,6 +110,7 @@ class TableReader:
                 column_types=types,
                 decimal=source.decimal,
                 dates=source.dates,
+                rounding=rounding,
             )
             for a in attributes
         ]
@@ -156,8 +158,7 @@ class TableReader:
             if codes.size and codes.min() < 0:  # codes of categories never are
                 # The first misfit in the attributes' order is reported.
                 return [encoder.encode(batch, first_row) for encoder in self._encoders]
-            kind = code_type(columns.encoders[names[0]].attribute.n_categories)
-            encoded.update(zip(names, codes.astype(kind, copy=False), strict=True))
+            encoded.update(zip(names, map(columns.encoders[names[0]].rounded, codes), strict=True))
         return [
             encoder.combined([encoded[c.attribute.name] for c in encoder.columns])
             for encoder in self._encoders
@@ -357,8 +358,13 @@ def open_table(
     show_values: bool = False,
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
+    rounding: BitSource | None = None,
 ) -> Reader:
-    """Open a table and check its columns, reading only the header."""
+    """Open a table and check its columns, reading only the header.
+
+    ``rounding``: bits for the rounding of numbers to the points of their grid. Without them a table
+    of released rows is expected, whose numbers are points.
+    """
     files = files_of(source)
 
     def one(path: Any) -> TableReader:
@@ -370,6 +376,7 @@ def open_table(
             show_values=show_values,
             batch_rows=batch_rows,
             file_format=file_format,
+            rounding=rounding,
         )
 
     if files is None:
@@ -387,6 +394,7 @@ def open_unit(
     show_values: bool = False,
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
+    rounding: BitSource | None = None,
 ) -> TableReader:
     """Open one table, or a unit of it; see :func:`open_table`."""
     expected = {*keep, *(column.name for a in attributes for column in a.columns)}
@@ -418,7 +426,7 @@ def open_unit(
                     Opening(file, table, batch_rows, file_format, encoded, expected, keep, groups)
                 )
         before = 0 if unit is None else unit.rows_before
-        return TableReader(opened, file, attributes, keep, other_columns, show_values, before)
+        return TableReader(opened, file, attributes, keep, other_columns, show_values, before, rounding)
     except BaseException:
         if file is not None and file is not sys.stdin.buffer:
             file.close()
