@@ -23,6 +23,7 @@ from deniable.randomness import (
     SystemRandomness,
     permutation,
     smallest_unsigned,
+    happens,
     uniform_below,
 )
 from killing import finished, forked
@@ -305,6 +306,28 @@ def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
     bits = (third << 64 * len(more)) + sum(each << 64 * i for i, each in enumerate(more[::-1]))
     expected = 3 * bits >> 64 * (len(more) + 1)
     assert uniform_below(3, 1, source).tolist() == [expected]
+
+
+@pytest.mark.parametrize("total", [1, 3, 1000, (1 << 32) - 1, 1 << 32, (1 << 47) - 115])
+def test_an_event_happens_where_the_whole_part_of_the_product_is_below_its_weight(
+    total: int,
+) -> None:
+    edges = [0, 1, (1 << 32) - 1, 1 << 32, ALL_ONES - 1, ALL_ONES]
+    first = np.array([*edges, *SeededRandomness(total).bits(np.uint64, 200).tolist()], np.uint64)
+    weights = np.array([int(u) * total >> 64 for u in first], dtype=np.int64)
+    for above, expected in ((0, False), (1, True)):
+        more = [ALL_ONES] * sum((int(u) * total) % (1 << 64) > (1 << 64) - total for u in first)
+        source = ScriptedBits((np.uint64, first.tolist()), *((np.uint64, [bits]) for bits in more))
+        carried = [int(u) * total % (1 << 64) > (1 << 64) - total for u in first]
+        # All further bits are ones: the product then reaches the next whole number.
+        drawn = happens(weights + above + carried, total, source)
+        assert drawn.tolist() == [expected] * len(first)
+        assert source.used_up
+
+
+def test_events_of_weights_zero_and_total_are_certain() -> None:
+    weights = np.array([0, 7] * 100_000)
+    assert happens(weights, 7, SeededRandomness(1)).tolist() == [False, True] * 100_000
 
 
 def test_a_single_outcome_needs_no_bits_and_no_draws_need_none() -> None:

@@ -22,8 +22,7 @@ _UNKNOWN = -1
 _MISSING = -2
 _OUTSIDE = -3
 _FRACTION = -4
-_BETWEEN = -5
-REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION, _BETWEEN)
+REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION)
 """Negative codes of values that are no category; the codes of categories are 0 … a−1."""
 
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
@@ -39,7 +38,7 @@ class ColumnEncoder:
     any case (:func:`truth_values`); dates as ``2025-12-31``. With bins, numbers and numeric text go
     to [e₀, e₁), …, the last interval closed, and an interval's label to that interval. Numbers of a
     range are rounded at random to a neighbouring point of its grid by bits from ``rounding``;
-    without it only points are read. Nulls, NaN and the empty text are missing, and the empty text
+    without it the points are categories. Nulls, NaN and the empty text are missing, and the empty text
     is never a category.
     """
 
@@ -58,7 +57,7 @@ class ColumnEncoder:
         self.table = table
         self.show_values = show_values
         self._rounding = rounding
-        self._grid = attribute.number_grid
+        self._grid = None if rounding is None else attribute.number_grid
         self._numeric = attribute.bins is not None or self._grid is not None
         self._decimal = decimal
         self._dates = dates
@@ -105,8 +104,8 @@ class ColumnEncoder:
         (n,): a number becomes one of the two points next to it."""
         if self._grid is not None:
             codes, above = np.divmod(codes, self._units)
-            if self._rounding is not None:
-                codes += happens(above, self._units, self._rounding)
+            assert self._rounding is not None
+            codes += happens(above, self._units, self._rounding)
         return codes.astype(self._code_type, copy=False)
 
     def look(self, column: Any) -> NDArray[Any]:
@@ -130,7 +129,7 @@ class ColumnEncoder:
         if pa.types.is_decimal(kind):
             return self._decimal_codes(column)
         if is_fractional(kind):
-            return self._whole_number_codes(numbers_in(column))
+            return self._number_codes(numbers_in(column))
         if pa.types.is_date(kind):
             column = column.cast(pa.string())
         return self._category_codes(column)
@@ -207,13 +206,18 @@ class ColumnEncoder:
     def _code_of(self, place: int) -> int:
         return place if place < self.attribute.n_categories else self._missing_code
 
-    def _whole_number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the codes of numbers; only whole ones are categories."""
+    def _number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the codes of numbers: categories that are whole numbers, or the points of a
+        number's grid."""
         whole = numbers == np.floor(numbers)
         small = whole & (np.abs(numbers) < 2.0**53)
         texts = from_numpy(np.where(small, numbers, 0.0).astype(np.int64))
         codes = np.where(small, self._category_codes(texts), np.int32(_FRACTION))
         codes[np.isnan(numbers)] = self._missing_code
+        if self.attribute.range is not None:
+            for code, text in enumerate(self._names()):
+                if not _DECIMAL_INTEGER.fullmatch(text):
+                    codes[numbers == float(text)] = code
         if (large := whole & ~small).any():
             distinct, places = np.unique(numbers[large], return_inverse=True)
             written = [f"{number:.0f}" for number in distinct]  # "inf" for infinity
@@ -243,14 +247,6 @@ class ColumnEncoder:
     def _offsets(self, numbers: NDArray[np.float64], grid: NumberGrid) -> NDArray[np.int64]:
         """Return the units from the lowest point to numbers, shape (n,); NaN becomes 0."""
         numbers = np.where(np.isnan(numbers), grid.low, numbers)
-        if self._rounding is None:
-            # A released point may be a rounded decimal.
-            dates = self.attribute.dates
-            shown = np.array(list(map(round, grid.points) if dates else map(float, grid.texts)))
-            places = np.searchsorted(shown, numbers).clip(max=len(shown) - 1)
-            within = (numbers >= grid.low) & (numbers <= grid.high)
-            wrong = np.where(within, _BETWEEN, _OUTSIDE)
-            return np.where(shown[places] == numbers, places * grid.step, wrong)
         inside = np.clip(numbers, grid.low, grid.high)
         offsets = np.rint(inside * grid.per_one).astype(np.int64) - grid.lowest
         offsets *= grid.n_points - 1
@@ -314,7 +310,7 @@ class ColumnEncoder:
                 "True, TRUE); rename the categories, or convert the column to text"
             )
         if is_fractional(kind) and not self.attribute.dates:
-            if self._numeric or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
+            if self._numeric or self.attribute.range or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
                 return
             raise InputError(
                 f"{where}: the column holds fractional numbers and the attribute has no bins; "
@@ -349,12 +345,10 @@ class ColumnEncoder:
             advice = (
                 'widen the range in the schema, set `outside = "clip"` there, or correct the table'
             )
-        elif reason == _BETWEEN:
-            what = "{0} {2} between two points of the grid, so that this is no released table"
         elif reason == _OUTSIDE:
             what = "{0} {2} outside the declared bins"
             advice = "widen the outer edges in the schema, or correct the table"
-        elif reason == _FRACTION:
+        elif reason == _FRACTION and self.attribute.range is None:
             what = "{0} {1} fractional and the attribute has no bins"
             advice = "declare bins in the schema, or correct the table"
         elif self.attribute.dates:
@@ -367,6 +361,9 @@ class ColumnEncoder:
                 )
         elif self._numeric:
             what = f"{{0}} {{1}} neither a number{label}"
+        elif self.attribute.range is not None:
+            what = "{0} {1} not a point of the declared grid, so that it was not released by it"
+            advice = "check that the table and the schema belong together"
         else:
             what = "{0} {1} not one of the declared categories"
             advice = "add it to the categories in the schema, or correct the table"
