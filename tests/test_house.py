@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
         "solvers.patterns": "errors laws proofs solvers",
         "solvers.matrices": "errors laws proofs solvers",
         "mechanism": "readable numerals errors laws randomness schema",
-        "tables": "numerals _checks atomic_files errors laws schema",
+        "tables": "numerals _checks atomic_files errors laws schema randomness",
         # a function of the record: it reads no law and no data
         "report": "readable numerals errors schema",
         # a stored mechanism: no search, no solver

@@ -21,9 +21,9 @@ from deniable.randomness import (
     ExactCategorical,
     SeededRandomness,
     SystemRandomness,
+    happens,
     permutation,
     smallest_unsigned,
-    happens,
     uniform_below,
 )
 from killing import finished, forked

@@ -356,7 +356,8 @@ class _Scale:
     def __init__(self, attribute: Attribute) -> None:
         self.counted = np.array([c != attribute.missing for c in attribute.categories], dtype=float)
         self.names = [c for c in attribute.categories if c != attribute.missing]
-        self._edges, self._points = attribute.bins, ()
+        self._edges = attribute.bins
+        self._points: tuple[float, ...] = ()
         if attribute.number_grid is not None:
             # The share of a point belongs to the numbers around it. The shares up to t_j are
             # between F(t_j) and F(t_{j+1}).
@@ -406,7 +407,9 @@ class _Scale:
         """Return the smallest and the largest number of the bins, or next to the points, from one
         to another."""
         if self._points:
-            return self._points[max(first - 1, 0)], self._points[min(last + 1, len(self._points) - 1)]
+            return self._points[max(first - 1, 0)], self._points[
+                min(last + 1, len(self._points) - 1)
+            ]
         return None if self._edges is None else (self._edges[first], self._edges[last + 1])
 
 

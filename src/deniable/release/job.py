@@ -22,6 +22,7 @@ import hashlib
 import math
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -204,6 +205,11 @@ class Job:
         """Columns named like person identifiers that repeat within a unit."""
         looked = [read_json(self.place("look", number)) for number in range(len(self.units))]
         return sorted({name for one in looked for name in one.get("repeats", ())})
+
+    def outside(self) -> Counter[str]:
+        """Numbers that are set to an end of their range, by column."""
+        looked = [read_json(self.place("look", number)) for number in range(len(self.units))]
+        return sum((Counter(one.get("outside", {})) for one in looked), Counter())
 
     @cached_property
     def buckets(self) -> int:

@@ -447,10 +447,19 @@ def look_at(
         columns = released_columns(reader.columns, schema.attributes, schema.keep)
         refuse_copies(options.also, columns, schema)
         n_rows = reader.look(options.persons, progress, tally, check_kept if options.also else None)
+    note_outside(reader.outside)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; a release needs some")
     propose_person([name for name, repeats in whose.items() if repeats.found])
     return n_rows
+
+
+def note_outside(outside: Mapping[str, int]) -> None:
+    """Issue a notice for each column of numbers with values outside its range."""
+    for name, count in outside.items():
+        if count:
+            values = "1 value was" if count == 1 else f"{count:,} values were"
+            notify(f"'{name}': {values} outside the range and set to its nearer end")
 
 
 def with_all_mismatches(
@@ -462,6 +471,7 @@ def with_all_mismatches(
     """
     try:
         yield from reader
+        note_outside(reader.outside)
     except InputError:
         if not hasattr(source, "read"):  # an open file has been partly read
             look_at(source, schema, options)

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from itertools import pairwise, product
 from functools import cached_property
+from itertools import pairwise, product
 from typing import Literal, TypeVar
 
 from deniable._checks import check_fields, check_level, check_positive, first_duplicate
@@ -437,8 +437,9 @@ def _checked_edges(bins: Sequence[float], where: str) -> tuple[float, ...]:
     return edges
 
 
-def category_text(value: str | float | bool) -> str:
-    """Return the text of a category: integers in decimal, booleans as true or false."""
+def category_text(value: str | float | bool | date) -> str:
+    """Return the text of a category: integers in decimal, booleans as true or false, dates as
+    2025-12-31."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

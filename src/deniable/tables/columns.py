@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.schema import Attribute
-from deniable.tables.arrays import from_numpy, from_values, numpy_type
+from deniable.tables.arrays import Value, from_numpy, from_values, numpy_type
 from deniable.tables.encode import NUMBER, integer_fits, is_fractional, truth_values
 
 
@@ -174,7 +174,7 @@ def _holds_numbers(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or is_fractional(kind))
 
 
-def label_values(labels: Sequence[str], kind: Any) -> list[str | float | bool | date | None]:
+def label_values(labels: Sequence[str], kind: Any) -> list[Value]:
     """Return the value of each code in a column of a pyarrow type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type

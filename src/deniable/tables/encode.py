@@ -38,8 +38,8 @@ class ColumnEncoder:
     any case (:func:`truth_values`); dates as ``2025-12-31``. With bins, numbers and numeric text go
     to [e₀, e₁), …, the last interval closed, and an interval's label to that interval. Numbers of a
     range are rounded at random to a neighbouring point of its grid by bits from ``rounding``;
-    without it the points are categories. Nulls, NaN and the empty text are missing, and the empty text
-    is never a category.
+    without it the points are categories. Nulls, NaN and the empty text are missing, and the empty
+    text is never a category.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class ColumnEncoder:
         self._code_type = code_type(attribute.n_categories)
         self._categories: dict[Any, tuple[Any, NDArray[np.int32]]] = {}
         self._edges = None if attribute.bins is None else np.array(attribute.bins)
+        self._last = attribute.n_categories - 1
         # Codes of a number, while they are looked up: units from the lowest point.
         self._units = 1 if self._grid is None else self._grid.step
         missing = attribute.missing
@@ -104,6 +105,10 @@ class ColumnEncoder:
         (n,): a number becomes one of the two points next to it."""
         if self._grid is not None:
             codes, above = np.divmod(codes, self._units)
+            beyond = codes > self._last
+            codes = np.where(
+                beyond, np.where(codes == self._last + 1, 0, self._grid.n_points - 1), codes
+            )
             assert self._rounding is not None
             codes += happens(above, self._units, self._rounding)
         return codes.astype(self._code_type, copy=False)
@@ -252,7 +257,14 @@ class ColumnEncoder:
         offsets *= grid.n_points - 1
         if self.attribute.outside == "refuse":
             offsets[inside != numbers] = _OUTSIDE
+        else:  # counted before they are set to an end
+            offsets[numbers < grid.low] = (self._last + 1) * grid.step
+            offsets[numbers > grid.high] = (self._last + 2) * grid.step
         return offsets
+
+    def n_outside(self, codes: NDArray[Any]) -> int:
+        """Return how many results of :meth:`look` are set to an end of the range."""
+        return int((codes > self._last * self._units).sum()) if self._grid is not None else 0
 
     def _intervals(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         edges = self._edges
@@ -271,7 +283,9 @@ class ColumnEncoder:
         codes = self._category_codes(values)
         if self._grid is not None:  # a point's text is a number like any other
             codes = np.where(
-                codes == self._missing_code, self._found_missing, np.minimum(codes, _UNKNOWN)
+                codes == self._missing_code,
+                np.int64(self._found_missing),
+                np.minimum(codes, _UNKNOWN),
             )
         open_places = np.flatnonzero(codes == _UNKNOWN)
         if not len(open_places):
@@ -300,9 +314,10 @@ class ColumnEncoder:
                 return
         elif _is_plain(kind):
             return
-        if self._edges is None and pa.types.is_date(kind):
+        categories = self._edges is None and self.attribute.range is None
+        if categories and pa.types.is_date(kind):
             return
-        if self._edges is None and pa.types.is_boolean(kind):
+        if categories and pa.types.is_boolean(kind):
             if self.attribute.missing or any(t is not None for t in truth_values(self._names())):
                 return
             raise InputError(
@@ -310,13 +325,13 @@ class ColumnEncoder:
                 "True, TRUE); rename the categories, or convert the column to text"
             )
         if is_fractional(kind) and not self.attribute.dates:
-            if self._numeric or self.attribute.range or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
+            if not categories or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
                 return
             raise InputError(
                 f"{where}: the column holds fractional numbers and the attribute has no bins; "
                 "declare bins in the schema, or convert the column to text"
             )
-        needs = "dates" if self.attribute.dates else "numbers" if self._numeric else ""
+        needs = "dates" if self.attribute.dates else "" if categories else "numbers"
         raise InputError(f"{where}: {_unfit(kind, needs)}")
 
     def _names(self) -> list[str]:
@@ -360,7 +375,7 @@ class ColumnEncoder:
                     "[file]"
                 )
         elif self._numeric:
-            what = f"{{0}} {{1}} neither a number{label}"
+            what = f"{{0}} {{1}} {either} a number{label}"
         elif self.attribute.range is not None:
             what = "{0} {1} not a point of the declared grid, so that it was not released by it"
             advice = "check that the table and the schema belong together"

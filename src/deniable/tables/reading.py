@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -71,7 +72,8 @@ class TableReader:
     """An open table, made by :func:`open_table`. Iterate over it once.
 
     ``columns``: name and pyarrow type of every column read, in the table's order. ``decimal``:
-    decimal point of numbers in text.
+    decimal point of numbers in text. ``outside``: numbers that are set to an end of their range, by
+    column.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class TableReader:
         self.columns = tuple(zip(names, source.column_types(names), strict=True))
         types = dict(self.columns)
         self._of_bits: dict[Any, NDArray[Any]] = {}
+        self.outside: Counter[str] = Counter()
         self._encoders = [
             AttributeEncoder(
                 a,
@@ -159,10 +162,18 @@ class TableReader:
                 # The first misfit in the attributes' order is reported.
                 return [encoder.encode(batch, first_row) for encoder in self._encoders]
             encoded.update(zip(names, map(columns.encoders[names[0]].rounded, codes), strict=True))
+            self._count_outside(columns.encoders[names[0]], names, codes)
         return [
             encoder.combined([encoded[c.attribute.name] for c in encoder.columns])
             for encoder in self._encoders
         ]
+
+    def _count_outside(
+        self, encoder: ColumnEncoder, names: Sequence[str], codes: NDArray[Any]
+    ) -> None:
+        if encoder.attribute.outside == "clip":
+            for name, column in zip(names, codes, strict=True):
+                self.outside[name] += encoder.n_outside(column)
 
     def genotypes(self, place: int) -> NDArray[Any]:
         """Return all rows' codes of one attribute of a fileset, shape (n,)."""
@@ -225,6 +236,7 @@ class TableReader:
                 for alike, codes in together.look(batch):
                     if codes.size and codes.min() < 0:  # codes of categories never are
                         wrong.update(zip(alike, codes, strict=True))
+                    self._count_outside(together.encoders[alike[0]], alike, codes)
                 for name in columns if wrong else ():
                     for reason in REASONS if name in wrong else ():
                         column = batch.column(name)
@@ -267,6 +279,7 @@ class SeveralTables:
     def __init__(self, files: Sequence[Path], open_one: Callable[[Path], TableReader]) -> None:
         self._files = files
         self._open_one = open_one
+        self.outside: Counter[str] = Counter()
         self._sizes = [path.stat().st_size if path.exists() else 0 for path in files]
         self._done = 0
         self._current = open_one(files[0])
@@ -302,6 +315,7 @@ class SeveralTables:
                 self._done = number
                 refuse_other_columns(self.columns, self._current, self._files[0])
             yield self._current
+            self.outside += self._current.outside
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the rows of all tables."""
@@ -426,7 +440,9 @@ def open_unit(
                     Opening(file, table, batch_rows, file_format, encoded, expected, keep, groups)
                 )
         before = 0 if unit is None else unit.rows_before
-        return TableReader(opened, file, attributes, keep, other_columns, show_values, before, rounding)
+        return TableReader(
+            opened, file, attributes, keep, other_columns, show_values, before, rounding
+        )
     except BaseException:
         if file is not None and file is not sys.stdin.buffer:
             file.close()
