@@ -56,7 +56,7 @@ SUBJECTS: dict[str, str] = {
     "design/test_a_new_method": "what a contributor does to add a method",
     "estimate/test_strata": "strata with mechanisms of their own, from counts to covariances",
     "estimate/test_under_forms": "everything that is estimated, where rows have forms",
-    "estimate/test_a_new_question": "what a contributor does to add a question",
+    "estimate/test_a_new_query": "what a contributor does to add a query",
     "laws/test_family_checks": "what every law refuses",
     "laws/test_family_samplers": "how every law draws",
     "mechanism/test_parts": "parts of merged attributes, from the channel to the estimate",
