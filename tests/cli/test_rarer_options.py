@@ -166,7 +166,7 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
         ("plan --rows 9 --tables age", "give two of --rows, --within"),
         ("plan --rows 9 --error 2pt --assume uniform", "--assume is for --tables"),
         ("plan --rows 9 --error 2pt --pairs 0.5 --method optimal", "balanced and forms"),
-        ("plan --rows 9 --error 2pt --asked 3", "method forms"),
+        ("plan --rows 9 --error 2pt --max-questions 3", "method forms"),
         ("plan --rows 9 --error 2pt --importance nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --at-most nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --pair-floor few", "'few' is not a number"),
@@ -246,7 +246,7 @@ def test_what_caps_cost_under_forms_is_printed_and_drawn(deniable, people):
 
 def test_forms_ask_what_is_said_and_name_their_column(deniable, people):
     words = ["--schema", "people.toml", "--epsilon", "3", "--method", "forms", "--pairs", "0"]
-    more = ["--asked", "1", "--form-column", "questionnaire"]
+    more = ["--max-questions", "1", "--form-column", "questionnaire"]
     header, *five = (people / "people.csv").read_text().splitlines(keepends=True)
     (people / "people.csv").write_text(header + "".join(20 * five))  # so that somebody is asked
     assert deniable("design", *words, *more, "--output", "m.json").status == 0

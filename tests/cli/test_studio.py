@@ -116,7 +116,7 @@ def any_drafts(draw: st.DrawFn) -> Draft:
         "attenuation": st.just("") | typed(0.1, 0.9),
         "cap": st.sampled_from(["", "none", "1"]),
         "pair_floor": st.sampled_from(["", "", "0", "0,25"]),
-        "asked": st.sampled_from(["", "2"]),
+        "max_questions": st.sampled_from(["", "2"]),
         "pairs": st.sampled_from(["", "0,5"]),
         "assume": st.sampled_from(["uniform", "worst", "typed"]),
         "tables": tables.map(tables_text),

@@ -90,8 +90,8 @@ class TotalOptions:
         at_most: Largest ε of single attributes, name=1.0,… (with --epsilon).
         pairs: Weight of tables of two attributes against shares, 0 to 1 (method forms, and
             balanced with --epsilon; default 0.2).
-        asked: Largest number of attributes in a form, 1 to 12 (method forms; default 9, or any
-            number of exchangeable attributes).
+        max_questions: Largest number of attributes in a form, 1 to 12 (method forms; default 9,
+            or any number of exchangeable attributes).
         allow_changed_levels: Accept a law that misses requested levels; they are listed.
     """
 
@@ -100,7 +100,7 @@ class TotalOptions:
     importance: Annotated[str | None, DESIGNED] = None
     at_most: Annotated[str | None, DESIGNED] = None
     pairs: Annotated[float | None, DESIGNED] = None
-    asked: Annotated[int | None, DESIGNED] = None
+    max_questions: Annotated[int | None, DESIGNED] = None
     allow_changed_levels: Annotated[bool, DESIGNED] = False
 
 

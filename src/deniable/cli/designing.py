@@ -335,7 +335,7 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
         preserve=strengths.preserve,
         matrices=strengths.matrices,
         pairs=request.pairs,
-        asked=request.asked,
+        max_questions=request.max_questions,
         form_column=request.form_column,
     )
 

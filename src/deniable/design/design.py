@@ -91,7 +91,7 @@ def design(
     preserve: Mapping[tuple[str, str], float] | None = None,
     matrices: Mapping[str, NDArray[np.float64]] | None = None,
     pairs: float | None = None,
-    asked: int | None = None,
+    max_questions: int | None = None,
     form_column: str | None = None,
 ) -> Design:
     """Return a mechanism for a schema; no data are needed.
@@ -122,8 +122,8 @@ def design(
             ``strength``).
         pairs: for ``"forms"`` and for ``"balanced"`` at a total, weight of tables of two attributes
             against shares, 0 to 1; 0.2 if not given. At 0 some pairs cannot be estimated.
-        asked: for ``"forms"``, largest number of attributes in a form, up to 12; if not given 9,
-            but any number of those that are alike.
+        max_questions: for ``"forms"``, largest number of attributes in a form, up to 12; if not
+            given 9, but any number of those that are alike.
         form_column: for ``"forms"``, the column of the release with the number of the form;
             ``"form"`` if not given and not taken.
 
@@ -149,11 +149,12 @@ def design(
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
     functions = FUNCTIONS[spec.name]
     form_request = FormRequest(
-        importance or {}, at_most or {}, pairs, asked, form_column, given_rest
+        importance or {}, at_most or {}, pairs, max_questions, form_column, given_rest
     )
     if form_request and functions.forms is None:
         raise InputError(
-            f"asked and form_column are for method {methods_taking('forms')}, not {spec.name}"
+            f"`max_questions` and `form_column` are for method {methods_taking('forms')}, not "
+            f"{spec.name}"
         )
     if pairs is not None and "pairs" not in spec.takes:
         raise InputError(

@@ -14,7 +14,7 @@ class FormRequest:
         importance: of single attributes, by name; adds to the schema's.
         at_most: largest level of single attributes alone in nats, by name.
         pairs: weight of tables of two attributes against shares, 0 to 1.
-        asked: largest number of attributes in a form; None for the default limit.
+        max_questions: largest number of attributes in a form; None for the default limit.
         column: the column of the release that holds the number of the form.
         given_rest: cap on ``epsilon_given_rest``.
     """
@@ -22,10 +22,10 @@ class FormRequest:
     importance: Mapping[str, float] = field(default_factory=dict)
     at_most: Mapping[str, float] = field(default_factory=dict)
     pairs: float | None = None
-    asked: int | None = None
+    max_questions: int | None = None
     column: str | None = None
     given_rest: GivenRest = None
 
     def __bool__(self) -> bool:
         """Whether an option for forms only is given."""
-        return self.asked is not None or self.column is not None
+        return self.max_questions is not None or self.column is not None

@@ -76,7 +76,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         "n_categories": n_categories,
         "epsilon": aimed_below([epsilon])[0],
         "importance": importance,
-        "asked": request.asked,
+        "asked": request.max_questions,
         "at_most": _aimed(at_most),
         "caps": None if caps is None else _aimed(caps),
     }

@@ -19,7 +19,7 @@ _OPTIONS = {
     "given_rest": "--given-rest",
     "pair_floor": "--pair-floor",
     "pairs": "--pairs",
-    "asked": "--asked",
+    "max_questions": "--max-questions",
     "attenuation": "--attenuation",
 }
 

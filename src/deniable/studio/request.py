@@ -142,8 +142,10 @@ def request_of(
         arguments["pair_floor"] = number("pair_floor", "the floor on pairs", _part)
     elif "pairs" in takes:
         arguments["pairs"] = number("pairs", "how much pairs count", _part)
-    if "forms" in takes and (text := typed(controls, "asked")):
-        arguments["asked"] = put("asked", lambda: whole_number(text, "most questions"))
+    if "forms" in takes and (text := typed(controls, "max_questions")):
+        arguments["max_questions"] = put(
+            "max_questions", lambda: whole_number(text, "most questions")
+        )
     request.arguments = {name: value for name, value in arguments.items() if value is not None}
 
     request.tables = tables_in(typed(controls, "tables"))
@@ -170,7 +172,7 @@ def taken(name: str, text: str, separators: str) -> str:
     return text
 
 
-_WHOLE = ("rows", "asked", "waves")
+_WHOLE = ("rows", "max_questions", "waves")
 _OTHER_NUMBERS = ("limit", "cap", "pair_floor", "pairs")
 
 

@@ -125,7 +125,7 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "1.5e"}),
         ("multiple of each attribute's own ε", {"epsilon": 1, "given_rest": "0.5e"}),
         ("takes the weight of pairs instead", {"epsilon": 1, "method": "forms", "pair_floor": 0.5}),
-        ("are for method forms", {"epsilon": 1, "asked": 2}),
+        ("are for method forms", {"epsilon": 1, "max_questions": 2}),
         ("is for methods balanced and forms", {"epsilon": 1, "pairs": 0.5, "method": "optimal"}),
         ("has a column 'region'", {"epsilon": 1, "method": "forms", "form_column": "region"}),
         ("no protected attribute", {"epsilon": 1, "method": "forms", "importance": {"age": 2.0}}),
@@ -255,7 +255,7 @@ BROAD_SCHEMA = Schema(
     ),
     keep=("region",),
 )
-BROAD = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.3, asked=2)
+BROAD = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.3, max_questions=2)
 
 
 def pupils(n: int = 400) -> pandas.DataFrame:
@@ -279,8 +279,8 @@ def test_sets_are_named_only_where_they_gain() -> None:
     with pytest.raises(InputError, match=r"steps|sets|more often"):
         mechanism_from_plain(plain)
     assert not released_laws(design(BROAD_SCHEMA, epsilon=5, method="forms", pairs=0.0)).sets
-    with pytest.raises(InputError, match="asked and form_column are for method forms"):
-        design(BROAD_SCHEMA, epsilon=1, asked=2)
+    with pytest.raises(InputError, match="`max_questions` and `form_column` are for method forms"):
+        design(BROAD_SCHEMA, epsilon=1, max_questions=2)
 
 
 def test_merged_attributes_and_what_is_capped_low_name_no_sets() -> None:

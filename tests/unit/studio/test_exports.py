@@ -40,7 +40,7 @@ DRAFTS = {
     ),
     "kept": draft(*WITH_LINES, keep=(ODD[4],), method="kronecker", cap="none"),
     "forms": draft(
-        attribute("a"), attribute("b"), method="forms", cap="0.9", pairs="0.5", asked="1"
+        attribute("a"), attribute("b"), method="forms", cap="0.9", pairs="0.5", max_questions="1"
     ),
     "strengths": draft(method="lambda", attenuation="0,3"),
     "frontier": draft(attribute(ODD[0]), attribute("b"), matrix_of=ODD[0], matrix_file="it's.json"),

@@ -43,7 +43,7 @@ def problems(**typed: str) -> dict[str, str]:
         ("within", "", "the accepted error: this is not a number", {}),
         ("pair_floor", "2", "the floor on pairs: between 0 and 1, not 2", {"method": "lp"}),
         ("pairs", "-1", "how much pairs count: between 0 and 1, not -1", {"method": "forms"}),
-        ("asked", "2.5", "most questions: a whole number", {"method": "forms"}),
+        ("max_questions", "2.5", "most questions: a whole number", {"method": "forms"}),
         ("attenuation", "0", "λ must lie between 0 and 1", {"method": "lambda"}),
         ("attenuation", "2", "λ must lie between 0 and 1", {"method": "joint"}),
         ("method", "nonsense", "there is no method 'nonsense'", {}),
@@ -107,7 +107,13 @@ def test_tables_may_be_of_kept_columns_that_are_declared() -> None:
 
 
 def test_arguments_are_those_that_the_method_takes() -> None:
-    typed = {"cap": "1,5", "pair_floor": "0.25", "pairs": "0.5", "asked": "3", "importance__a": "2"}
+    typed = {
+        "cap": "1,5",
+        "pair_floor": "0.25",
+        "pairs": "0.5",
+        "max_questions": "3",
+        "importance__a": "2",
+    }
     taken = {
         "balanced": {"epsilon": 4.0, "given_rest": "1.5x", "pairs": 0.5},
         "optimal": {"epsilon": 4.0},
@@ -124,7 +130,7 @@ def test_arguments_are_those_that_the_method_takes() -> None:
         assert ("importance" in found.schema["attribute"][0]) == importance
     forms = request_of(draft(**{**typed, "cap": "0.5"}, method="forms"))
     assert forms.arguments["given_rest"] == "0.5e"
-    assert (forms.arguments["pairs"], forms.arguments["asked"]) == (0.5, 3)
+    assert (forms.arguments["pairs"], forms.arguments["max_questions"]) == (0.5, 3)
     assert request_of(draft(method="joint", attenuation="0,3")).arguments["attenuation"] == 0.3
 
 

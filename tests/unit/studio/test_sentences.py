@@ -65,7 +65,7 @@ CONTROLS: list[dict[str, str]] = [
     *({"method": "forms", "cap": text} for text in ("x", "2")),
     *({"kind": "levels", "level__a": "1", "pair_floor": text} for text in ("x", "2")),
     *({"method": "forms", "pairs": text} for text in ("x", "2")),
-    {"method": "forms", "asked": "x"},
+    {"method": "forms", "max_questions": "x"},
     *({"assume": "typed", "shares__a": text} for text in ("x", "1 2 3", "60 60", "-1 101")),
     {"tables": "gone"},
     {"method": "closed-form"},
