@@ -122,11 +122,6 @@ class DesignOptions(StrengthOptions, TotalOptions):
     form_column: Annotated[str | None, DESIGNED] = None
 
 
-Curve = Annotated[
-    bool,
-    DESIGNED,
-    Parameter(help="Also the cost of other caps on ε given the rest (takes seconds)."),
-]
 Assume = Annotated[
     str | None,
     SHOWN,

@@ -20,16 +20,15 @@ from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
 from deniable.design.form_request import FormRequest
 from deniable.design.level_designs import LevelDesigns
-from deniable.design.methods import FUNCTIONS, Functions
+from deniable.design.methods import FUNCTIONS
 from deniable.design.solving import Task
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.prediction import expected_variance
 from deniable.mechanism.privacy import nats_text
 from deniable.numerals import count_text, number_text
 from deniable.schema import Schema
-from deniable.statement.account import CapCost, Design
+from deniable.statement.account import Design
 from deniable.statement.bound import lacks_proof, lower_bound
 from deniable.statement.caps import GivenRest, resolve_caps
 from deniable.statement.methods import (
@@ -41,14 +40,8 @@ from deniable.statement.methods import (
     methods_taking,
 )
 
-CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
-"""Caps on ``epsilon_given_rest`` for which the cost is shown."""
-
 FAINT = 0.01
 """Level in nats below which an attribute's column is next to noise."""
-
-CURVE_UP_TO = 60
-"""Attributes up to which the curve is computed: five designs, a second or two each."""
 
 _UNSPENT = 1e-4
 """Unspent part of a total above which a note reports it."""
@@ -214,8 +207,6 @@ def design(
             allow_changed_levels=allow_changed_levels,
             pairs=pairs,
         )
-        if by_error:
-            result = replace(result, end=replace(form_request, given_rest=given_rest))
         if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, at_most or {}):
             left = (
                 f"Of the total of {nats_text(f'{epsilon:g}')} {number_text(result.epsilon, 6)} are "
@@ -259,67 +250,6 @@ def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
     mechanism = result.mechanism
     levels = zip(mechanism.schema.names, mechanism.attribute_epsilon, strict=True)
     return all(level >= at_most.get(name, math.inf) * (1 - _UNSPENT) for name, level in levels)
-
-
-@_one_thread()
-def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
-    """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``;
-    under forms, where the caps are parts of the record's ε, their expected variances.
-
-    Examples:
-        >>> from deniable import Schema
-        >>> made = design(Schema.anonymous((2, 3, 4)), epsilon=3)
-        >>> [point.cap for point in cap_curve(made)]
-        ['1.25x', '1.5x', '2x', '3x', 'none']
-    """
-    schema, functions = result.mechanism.schema, FUNCTIONS.get(result.method, Functions())
-    if functions.curve_of_forms is not None:
-        return functions.curve_of_forms(result)
-    if isinstance(result.end, FormRequest) and len(schema.protected) <= CURVE_UP_TO:
-        return _errors_under_caps(result, result.end, caps)
-    if functions.cost_of_caps is None or len(schema.protected) > CURVE_UP_TO:
-        return None
-    levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
-    n_categories = tuple(schema.n_categories[i] for i in schema.protected)
-    task = Task(n_categories, pair_floor=result.pair_floor)
-    chosen = (
-        caps.index(result.given_rest or "none") if (result.given_rest or "none") in caps else None
-    )
-    others = [cap for place, cap in enumerate(caps) if place != chosen]
-    costs = iter(functions.cost_of_caps(task, levels, others, result.end))
-    epsilons = [result.epsilon if place == chosen else next(costs) for place in range(len(caps))]
-    # A law under one cap is a law under every looser one.
-    curve, least = [], math.inf
-    for place, (cap, epsilon) in enumerate(zip(caps, epsilons, strict=True)):
-        if epsilon is None:
-            continue
-        if chosen is not None and place < chosen:
-            epsilon = max(epsilon, result.epsilon)
-        least = min(least, epsilon)
-        curve.append(CapCost(cap, least))
-    return tuple(curve)
-
-
-def _errors_under_caps(
-    result: Design, request: FormRequest, caps: Sequence[str]
-) -> tuple[CapCost, ...]:
-    """Return the errors of the laws of the same total under several caps, and under its own."""
-    chosen, curve = result.given_rest or "none", []
-    for cap in caps if chosen in caps else (chosen, *caps):
-        made = result
-        if cap != chosen:
-            made = design(
-                result.mechanism.schema,
-                epsilon=result.budget,
-                method=result.method,
-                given_rest=cap,
-                importance=request.importance,
-                at_most=request.at_most,
-                pairs=request.pairs,
-            )
-        expected = expected_variance(made.mechanism)
-        curve.append(CapCost(cap, made.epsilon, expected.shares, expected.pairs))
-    return tuple(curve)
 
 
 def _by_forms(

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 import deniable
-from deniable.design.design import cap_curve, design
+from deniable.design.design import design
 from deniable.design.split_questionnaire import WORTH_SETS
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
@@ -85,19 +85,6 @@ def test_a_cap_is_kept_and_a_record_that_does_not_keep_its_cap_is_refused() -> N
     levels = by_attribute.mechanism.epsilon_given_rest
     assert levels[0] <= 0.4
     assert levels[2] <= 2.0 < levels[1]
-
-
-def test_the_curve_says_what_other_caps_leave_of_shares_and_pairs() -> None:
-    plan = design(SCHEMA, epsilon=2, method="forms", given_rest=1.3)
-    curve = cap_curve(plan)
-    assert curve is not None
-    assert [point.cap for point in curve] == ["1.3", "0.35e", "0.5e", "0.75e", "none"]
-    shares = [point.shares for point in curve]
-    assert shares[1:] == sorted(shares[1:], key=lambda share: -(share or 0))
-    assert shares[0] == expected_variance(plan.mechanism).shares
-    assert all(point.pairs is not None for point in curve)
-    # What was asked for is not in a record.
-    assert cap_curve(mechanism_from_plain(mechanism_to_plain(plan))) is None
 
 
 def test_importance_moves_errors_to_what_counts_less() -> None:
