@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import typed
 from deniable.design.design import design
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import DesignRequest, StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
@@ -66,6 +66,7 @@ __all__ = [
     "Comparison",
     "Covariance",
     "Design",
+    "DesignRequest",
     "Estimate",
     "Independence",
     "InputError",

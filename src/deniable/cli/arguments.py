@@ -13,7 +13,7 @@ from deniable.cli import console, groups
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.design.strength import StrengthRequest
+    from deniable.design.request import StrengthRequest
     from deniable.estimate.source import Release
     from deniable.ledger import Population
     from deniable.release.checking import Problems
@@ -66,7 +66,7 @@ class StrengthOptions:
     def requested(self, names: Sequence[str]) -> "StrengthRequest":
         """Return the λ, strengths, covariances and matrices requested for these attributes."""
         from deniable.cli import options
-        from deniable.design.strength import StrengthRequest
+        from deniable.design.request import StrengthRequest
 
         return StrengthRequest(
             options.number_or_numbers(self.attenuation, names, "--attenuation"),

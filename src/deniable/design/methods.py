@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deniable.design import solving
-from deniable.design.form_request import FormRequest
+from deniable.design.request import DesignRequest, StrengthRequest
 from deniable.design.solving import Solution, Task
 from deniable.design.split_questionnaire import published_forms
-from deniable.design.strength import Randomization, StrengthRequest, joint_blocks, lambda_blocks
+from deniable.design.strength import Randomization, joint_blocks, lambda_blocks
 from deniable.schema import Schema
 from deniable.statement.account import Design
 from deniable.statement.methods import (
@@ -26,7 +26,7 @@ Divide = Callable[
     [Task, float, Sequence[float], Sequence[float | None], float | None],
     Solution,
 ]
-Forms = Callable[[Schema, str, float, FormRequest], Design]
+Forms = Callable[[Schema, str, float, DesignRequest], Design]
 Blocks = Callable[[Schema, StrengthRequest, float | None], Randomization]
 
 

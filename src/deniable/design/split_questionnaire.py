@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.form_request import FormRequest
+from deniable.design.request import DesignRequest
 from deniable.design.solving import aimed_below, importances_and_limits
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
@@ -48,7 +48,7 @@ _BREADTHS = 4
 """Sizes of sets that are tried, for lists that are few."""
 
 
-def published_forms(schema: Schema, method: str, epsilon: float, request: FormRequest) -> Design:
+def published_forms(schema: Schema, method: str, epsilon: float, request: DesignRequest) -> Design:
     """Return the design of forms of a record level.
 
     ``epsilon``: of the record, in nats.
@@ -69,7 +69,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         )
     importance, at_most = importances_and_limits(schema, request.importance, request.at_most)
     caps = resolve_caps(request.given_rest, [epsilon] * len(names), epsilon)
-    column = _free_column(schema, request.column)
+    column = _free_column(schema, request.form_column)
     n_categories = [attribute.n_categories for attribute in protected]
     task: dict[str, Any] = {
         "n_categories": n_categories,

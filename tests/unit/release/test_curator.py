@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.design.design import design
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance
 from deniable.estimate.shares import Shares
