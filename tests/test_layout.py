@@ -18,7 +18,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "__init__": ("unit/test_api.py", "it hands out the names of api"),
     "__main__": ("cli/test_commands.py", "it starts the command line"),
     "collect/migrations": ("unit/collect/test_store.py", "what makes a store"),
-    "design/form_request": ("unit/design/test_split_questionnaire.py", "what forms are asked by"),
     "design/methods": ("unit/design/test_a_new_method.py", "a row of the table"),
     "design/outlook": (
         "unit/statement/test_expected_accuracy.py",
@@ -57,7 +56,7 @@ SUBJECTS: dict[str, str] = {
     "estimate/test_numbers": "means and quantiles of numbers, with their rounding",
     "estimate/test_strata": "strata with mechanisms of their own, from counts to covariances",
     "estimate/test_under_forms": "everything that is estimated, where rows have forms",
-    "estimate/test_a_new_question": "what a contributor does to add a question",
+    "estimate/test_a_new_query": "what a contributor does to add a query",
     "laws/test_family_checks": "what every law refuses",
     "laws/test_family_samplers": "how every law draws",
     "mechanism/test_parts": "parts of merged attributes, from the channel to the estimate",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import typed
 from deniable.design.design import design
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import DesignRequest, StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
@@ -26,7 +26,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.models.smoothing import Smooth
 from deniable.opened import (
     OpenedRelease,
@@ -66,6 +66,7 @@ __all__ = [
     "Comparison",
     "Covariance",
     "Design",
+    "DesignRequest",
     "Estimate",
     "Independence",
     "InputError",

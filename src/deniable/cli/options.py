@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws.bistochastic import check_bistochastic
 from deniable.statement.expected_tables import Assumed

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.question import value_among
+from deniable.estimate.query import value_among
 from deniable.schema.names import split_names
 
 OTHERS = "other"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.columns import CellTable, target_text, where_text
 from deniable.estimate.known import Known, margins_of
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.query import Query, one_or_groups
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
@@ -137,7 +137,7 @@ class Smoothed(CellTable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smooth(Question[Smoothed]):
+class Smooth(Query[Smoothed]):
     """Shares of combinations of categories by the model of all pairs.
 
     Args:

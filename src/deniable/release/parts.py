@@ -33,7 +33,7 @@ from deniable.release.release import (
     write_statements,
 )
 from deniable.release.signing import Signer
-from deniable.statement.account import Account, Design
+from deniable.statement.account import Design
 from deniable.statement.record import to_json
 from deniable.statement.strata import Designs
 from deniable.tables import TableWriter
@@ -268,9 +268,7 @@ def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
         rows.append(writer.n_rows)
 
 
-def finish(
-    job: Job, account: Account | None = None, signer: Signer | None = None
-) -> dict[str, Any]:
+def finish(job: Job, signer: Signer | None = None) -> dict[str, Any]:
     """Name a release whose parts are complete and remove its job."""
     with job.alone() as lock:
         try:
@@ -280,7 +278,7 @@ def finish(
             entry = entry_of(job.folder)
             new = job.folder / "release"
             designs = Designs.one(job.design)
-            page = write_statements(designs, released, new, account, signer, entry)
+            page = write_statements(designs, released, new, signer, entry)
             with explain_write_errors(job.output):
                 put_folder(new, job.output, job.folder / "old", overwrite=job.options.overwrite)
         except BaseException:

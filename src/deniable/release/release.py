@@ -40,7 +40,7 @@ from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
 from deniable.schema import FileFormat, Schema
-from deniable.statement.account import Account, Design
+from deniable.statement.account import Design
 from deniable.statement.methods import METHODS
 from deniable.statement.record import to_json
 from deniable.statement.stored import read_json
@@ -138,7 +138,6 @@ def share(
     options: Options,
     bits: BitSource,
     progress: Progress = lambda _fraction: None,
-    account: Account | None = None,
 ) -> dict[str, Any]:
     """Randomize a table and write the folder to publish, which appears complete or not at all."""
     check_output(output, overwrite=options.overwrite)
@@ -147,9 +146,8 @@ def share(
     mechanism = design.mechanism
     layout = Layout.of(mechanism)
     designs = Designs.one(design)
-    account = account or design.account
     # Slow work without rows comes first: rows in the hidden folder would survive a kill.
-    account.comparison_to_plain()
+    design.account.comparison_to_plain()
     spending = Spending.of(designs.strata)
     traceless = leaves_nothing(output)
     randomizer = Randomizer(mechanism, bits)
@@ -169,7 +167,7 @@ def share(
         released = write_rows(
             source, layout, folder, options, bits, progress, randomized, count, randomizer
         )
-        return write_statements(designs, released, folder, account, options.signer, entry)
+        return write_statements(designs, released, folder, options.signer, entry)
 
 
 def check_budget(
@@ -229,7 +227,6 @@ def write_statements(
     designs: Designs,
     released: Released,
     folder: Path,
-    account: Account | None = None,
     signer: signing.Signer | None = None,
     entry: Entry | None = None,
 ) -> dict[str, Any]:
@@ -238,7 +235,7 @@ def write_statements(
     if entry is not None:
         released = replace(released, standing=entry.standing)
     record = release_to_plain(designs, released)
-    page = explained(record, designs, released, account)
+    page = explained(record, designs, released)
     (folder / "record.json").write_bytes(to_json(record))
     (folder / "codebook.csv").write_text(render_codebook(page), encoding="utf-8", newline="")
     (folder / "report.html").write_text(

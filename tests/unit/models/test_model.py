@@ -9,7 +9,7 @@ from scipy.stats import chi2, norm
 
 from deniable.errors import InputError
 from deniable.models.model import UNDETERMINED, Model, Test
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from unit.models.cases import as_it_is, laws, people, released
 
 PLAIN = released(as_it_is(), people())
@@ -17,7 +17,7 @@ NOISY = released(laws()["forms"], people())
 
 
 def ask(formula: str, release: object = NOISY, **how: object) -> Model:
-    (model,) = ModelQuery(formula, **how).ask(release)  # type: ignore[arg-type]
+    (model,) = ModelQuery(formula, **how).run(release)  # type: ignore[arg-type]
     return model
 
 

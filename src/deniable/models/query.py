@@ -15,7 +15,7 @@ from deniable.estimate.columns import Answers
 from deniable.estimate.counting import KeptColumn, KeptRows
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Known, margins_of
-from deniable.estimate.question import Where, one_or_groups
+from deniable.estimate.query import Where, one_or_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
@@ -120,7 +120,7 @@ class ModelQuery:
             )
         return read
 
-    def ask(self, release: Release) -> Answers[Model]:
+    def run(self, release: Release) -> Answers[Model]:
         """Return the model of every group of rows."""
         normal_quantile(self.level)
         schema = release.strata.schema
