@@ -20,6 +20,7 @@ from deniable_studies.optrr.fronts import (
     Comparison,
     Effort,
     beaten_by_case,
+    better_within_range,
     draw_fronts,
     fronts_rows,
     levels_rows,
@@ -249,6 +250,7 @@ STUDY = Study(
     measure,
     judges={
         "consistently": lambda n: _consistently(n.fronts),
+        "better-within-range": lambda n: better_within_range(n.fronts),
         "lower-on-average": lambda n: lower_on_average(n.fronts),
         "nearest-to-the-bound": lambda n: nearest_to_the_bound(n.fronts),
         "nothing-below-the-bound": lambda n: nothing_below_the_bound(n.fronts),
