@@ -48,6 +48,7 @@ from deniable.models.merging import (
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
 from deniable.models.syntax import printable, shown_name
+from deniable.schema import Attribute
 from deniable.schema.names import names_of
 
 Group = tuple[tuple[str, str], ...]
@@ -327,10 +328,11 @@ class ModelQuery:
         if response is not None and len(cells.levels.categories[response]) < 2:
             raise InputError(f"all rows have the same '{response}', so no model can be fitted")
         n_records = sum(counts.n_records for counts in members)
+        of_axes = tuple(variable.attribute for variable in variables)
         group = members[0].group[:n_own]
         return _compared(
             [
-                self._fitted(f, cells, everybody, likelihood, n_records, group, named)
+                self._fitted(f, cells, everybody, likelihood, n_records, group, named, of_axes)
                 for f in formulas
             ]
         )
@@ -344,6 +346,7 @@ class ModelQuery:
         n_records: int,
         group: Group,
         empty: tuple[tuple[str, str], ...],
+        attributes: tuple[Attribute, ...],
     ) -> Model:
         formula = formula.on(cells)
         response = None if formula.response is None else cells.place(formula.response)
@@ -413,6 +416,7 @@ class ModelQuery:
             merged=any(axis.merged for axis in cells.axes),
             coefficient_map=coefficient_map,
             empty=empty,
+            attributes=attributes,
         )
 
     # Kept columns of numbers
@@ -516,6 +520,12 @@ class ModelQuery:
             group=group,
             level=self.level,
             prior=False,
+            attributes=tuple(
+                v.attribute
+                for v in strata.schema.variables(
+                    axis.name for axis in table.axes[: table.n_attributes]
+                )
+            ),
             unread=unread,
         )
 
