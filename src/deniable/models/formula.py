@@ -75,7 +75,11 @@ class Formula:
         gone = [name for name, each in terms.items() if each and contained(terms[term], each)]
         left = tuple(each for name, each in terms.items() if name not in gone)
         gone.sort(key=lambda name: name != term)
-        return tuple(gone), replace(self, right=replace(self.right, terms=left))
+        return tuple(gone), self.with_terms(left)
+
+    def with_terms(self, terms: Sequence[Sequence[str]]) -> "Formula":
+        """Return the formula with other terms of its columns."""
+        return replace(self, right=replace(self.right, terms=tuple(map(tuple, terms))))
 
     def on(self, cells: Cells) -> "Formula":
         """Return the formula with the categories of a table in place of numbers, or other texts,
@@ -89,7 +93,7 @@ class Formula:
             return of_levels(code, [marked(level) for level in levels[named[0]]])
 
         terms = tuple(tuple(map(factor, term)) for term in self.right.terms)
-        return replace(self, right=replace(self.right, terms=terms))
+        return self.with_terms(terms)
 
     def as_category(self, name: str) -> bool:
         """Return whether a variable occurs on the right side within ``C()`` only."""
@@ -401,9 +405,14 @@ def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     >>> first_independent(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 0.0]])).tolist()
     [True, False, True]
     """
-    size = np.linalg.norm(values, axis=0)
-    unit = values / np.where(size > 0, size, 1)
-    left = unit.T @ unit
+    return independent_of(values.T @ values)
+
+
+def independent_of(gram: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return :func:`first_independent` from the products of the columns, shape (p, p)."""
+    size = np.sqrt(np.diag(gram))
+    unit = np.where(size > 0, size, 1)
+    left = gram / np.outer(unit, unit)
     found = np.zeros(len(size), dtype=bool)
     for i in range(len(size)):
         if left[i, i] > 1e-11:  # the squared part of the column beyond those before it

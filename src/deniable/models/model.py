@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from deniable.estimate.columns import Presented, caption_of, target_text, where_
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
+from deniable.models.by_row import RowFit
 from deniable.models.cells import Cells, Columns
 from deniable.models.everybody import UNANSWERED_PRECISION, inside_of, with_unanswered
 from deniable.models.formula import (
@@ -28,14 +29,16 @@ from deniable.models.formula import (
     symmetric_precision,
     terms_of,
 )
-from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear, jacobian_of
+from deniable.models.hypotheses import MOST_SATURATED, Test, goodness_of_fit, wald_test
+from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear
 from deniable.models.merging import CoefficientMap, coefficients_of_levels, of_levels, shares_within
 from deniable.models.new_rows import columns_for, read_covariates
 from deniable.models.profile import FAR, UNREAD, Interval, Number, Profiles
-from deniable.numerals import count_text, number_text, p_text
+from deniable.models.row_likelihood import cumulative_shares
+from deniable.numerals import count_text, number_text
 from deniable.schema import Attribute
 
-Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
+Kind = Literal["logistic", "multinomial", "proportional odds", "log-linear", "linear"]
 
 UNDETERMINED = "the release cannot say"
 HALF, NOTHING = 0.5, 0.01
@@ -52,40 +55,8 @@ PREDICTED_AT_ONCE = 10_000
 DROPPED = "dropped"
 """The remark on a column that is, or cannot be distinguished from, a combination of the others."""
 
-MOST_TESTED, MOST_SATURATED = 1_000_000, 1_000
-"""Cells times parameters up to which every term is tested, each by another fit; cells up to which a
-model is tested against the saturated one."""
-
-
-@dataclass(frozen=True)
-class Test:
-    """A test of some coefficients."""
-
-    __test__ = False  # no test of pytest's
-
-    of: str
-    statistic: float
-    degrees_of_freedom: int
-    kind: Literal["likelihood ratio", "Wald", "score"]
-    without: tuple[str, ...] = ()
-
-    @property
-    def p_value(self) -> float:
-        """Probability of a statistic as large under the null hypothesis."""
-        from scipy.special import gammaincc  # only here: loading it takes a while
-
-        return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
-
-    def sentence(self, name: str) -> str:
-        """Return the result in words, after the test's name."""
-        return (
-            f"{name}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, "
-            f"p {p_text(self.p_value)}."
-        )
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self) | {"without": list(self.without), "p_value": self.p_value}
+MOST_TESTED = 1_000_000
+"""Cells times parameters up to which every term is tested, each by another fit."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +73,7 @@ class Model(Presented):
         parsed: as it was read.
         cells: the table that the formula is about.
         everybody: the table that was fitted, with the missing categories.
-        kind: ``logistic``, ``multinomial``, ``log-linear`` or ``linear``.
+        kind: ``logistic``, ``multinomial``, ``proportional odds``, ``log-linear`` or ``linear``.
         names: of the coefficients, shape (q,).
         terms: of the formula that each belongs to.
         coefficients: shape (q,).
@@ -118,7 +89,7 @@ class Model(Presented):
         level: default level of the intervals.
         prior: whether the weak prior was used.
         known: known margins, in words.
-        fit: the log-linear model behind it; None for a linear model.
+        fit: the log-linear model behind it; None for a linear model, and a model by row.
         columns: of that model's design.
         coefficient_map: from the parameters of ``fit`` to the coefficients and their derivatives,
             shape (q, p); None for a linear model.
@@ -126,6 +97,7 @@ class Model(Presented):
         merged: whether categories were merged after the fit.
         empty: attributes and categories with an estimated share of 0, which were left out.
         attributes: of the first axes of ``cells``.
+        by_row: the fit of a model by row.
         unread: places of a linear model's coefficients whose column is within three standard errors
             of a combination of the others, so that they have no valid interval.
 
@@ -183,6 +155,7 @@ class Model(Presented):
     merged: bool = False
     empty: tuple[tuple[str, str], ...] = ()
     attributes: tuple[Attribute, ...] = field(default=(), repr=False)
+    by_row: RowFit | None = field(default=None, repr=False)
     unread: tuple[int, ...] = ()
 
     target: ClassVar[Target] = "population"
@@ -336,6 +309,8 @@ class Model(Presented):
         level = self._level(level)
         if frame is not None:
             return self._predict_rows(self.columns_of(frame), level)
+        if self.by_row is not None and (listed := self.by_row.listed) is not None:
+            return self._predict_listed(listed, level)
         if not len(self.design):
             raise InputError(
                 "the covariates have too many combinations to list them all; give the rows to "
@@ -349,6 +324,31 @@ class Model(Presented):
             dict(self.group) | dict(zip(names, (*place, *row), strict=True))
             for place, row in zip(places, zip(*found.values(), strict=True), strict=True)
         ]
+
+    def _predict_listed(self, listed: Sequence[NDArray[Any]], level: float) -> list[dict[str, Any]]:
+        """Return predictions of a model by row for combinations of levels and numbers."""
+        places = self._covariates
+        if not places:
+            columns = np.ones((1, 1))
+        else:
+            columns = columns_for(self.parsed, self.levels, places, listed)
+        axes = [self.levels.axes[i] for i in places]
+        shown = [
+            values.tolist() if axis.numbers is not None else [axis.levels[i] for i in values]
+            for axis, values in zip(axes, listed, strict=True)
+        ]
+        names = [axis.name for axis in axes]
+        made = []
+        for row in self._predict_rows(columns, level):
+            of = dict(zip(names, (values[row["row"]] for values in shown), strict=True))
+            made.append({key: v for key, v in row.items() if key not in _PREDICTED} | of | row)
+            del made[-1]["row"]
+        return made
+
+    @property
+    def _covariates(self) -> list[int]:
+        """Places of the formula's covariates among the axes."""
+        return [i for i, axis in enumerate(self.cells.axes) if axis.name in self.parsed.names]
 
     def _predict_rows(self, columns: NDArray[np.float64], level: float) -> list[dict[str, Any]]:
         """Return predictions for rows of :meth:`columns_of`."""
@@ -401,8 +401,7 @@ class Model(Presented):
         """
         if self.kind == "log-linear":
             raise InputError("a log-linear model has no response to predict; use predict()")
-        places = [i for i, axis in enumerate(self.cells.axes) if axis.name in self.parsed.names]
-        if not places:
+        if not (places := self._covariates):
             raise InputError("the model has no covariates; use predict()")
         axes = [self.cells.axes[i] for i in places]
         attributes = [a for a in self.attributes if a.name in self.parsed.names]
@@ -418,6 +417,11 @@ class Model(Presented):
         n, k = len(columns), len(self.answers)
         if self.response is None:
             return columns, np.arange(n)
+        if self.kind == "proportional odds":  # thresholds less Xβ, and 0 of the last level
+            whole = columns[:, int(() in self.parsed.right.terms) :]
+            design = np.zeros((n, k, k - 1 + whole.shape[1]))
+            design[:, :-1, : k - 1], design[:, :-1, k - 1 :] = np.eye(k - 1), -whole[:, None]
+            return design.reshape(n * k, -1), np.repeat(np.arange(n), k)
         blocks = columns[:, None, None, :] * np.eye(k)[:, 1:, None]
         return blocks.reshape(n * k, -1), np.repeat(np.arange(n), k)
 
@@ -425,6 +429,15 @@ class Model(Presented):
         self, design: NDArray[np.float64], group: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return predicted shares and the derivatives of their log odds by the coefficients."""
+        if self.kind == "proportional odds":
+            k = len(self.answers)
+            shaped = design.reshape(-1, k, design.shape[1])
+            share = cumulative_shares(shaped[:, :-1] @ self.coefficients)
+            below = np.cumsum(share, axis=1)
+            slopes = (below * (1 - below))[..., None] * shaped
+            change = np.diff(slopes, axis=1, prepend=0.0)
+            odds = change / np.maximum(share * (1 - share), 1e-12)[..., None]
+            return share.ravel(), odds.reshape(design.shape)
         share, centred = shares_within(design, self.coefficients, group)
         return share, centred / np.maximum(1 - share, 1e-12)[:, None]
 
@@ -465,7 +478,13 @@ class Model(Presented):
             estimate, of_log_odds = self._shares(design, group)
             on_scale = errors_along(of_log_odds, self.covariance)
             error = on_scale * estimate * (1 - estimate)
-            found = intervals(level)
+            if self.fit is None:
+                odds = np.log(np.maximum(estimate, 1e-300) / np.maximum(1 - estimate, 1e-300))
+                half = z * on_scale
+                ends = zip((odds - half).tolist(), (odds + half).tolist(), strict=True)
+                found = [Interval(low, high, "normal", 0.0) for low, high in ends]
+            else:
+                found = intervals(level)
             remarks = [UNREAD if each.kind == "unread" else "" for each in found]
             low, high = (
                 [None if end is None else _share_of(end) for end in ends]
@@ -505,6 +524,12 @@ class Model(Presented):
             statistic = max(0.0, 2 * (self._symmetric_fit.objective - small.objective))
             freedom = len(self._symmetric_fit.names) - len(small.names)
             return Test(of, statistic, freedom, "likelihood ratio", without)
+        if self.by_row is not None:
+            names = {*self.parsed.right.terms} - {*smaller.right.terms}
+            gone = {self.parsed.named(term) for term in names}
+            tested = (np.diag(self.covariance) > 0) & np.isin(np.array(self.terms, object), [*gone])
+            matrix = np.eye(len(self.names))[tested]
+            return wald_test(of, matrix, self.coefficients, self.covariance, without)
         larger, left = (terms_of(each, self.levels) for each in (self.parsed, smaller))
         constant: list[Term] = []
         if self.kind == "log-linear":  # which has a constant in any case
@@ -534,9 +559,7 @@ class Model(Presented):
         if len(matrix):
             of_every_answer = np.eye(len(values) // matrix.shape[1])
             matrix = np.asarray(np.kron(of_every_answer, matrix), dtype=np.float64)
-        off = matrix @ values
-        statistic = float(off @ np.linalg.solve(matrix @ covariance @ matrix.T, off))
-        return Test(of, statistic, len(off), "Wald", without)
+        return wald_test(of, matrix, values, covariance, without)
 
     @cached_property
     def _symmetric_fit(self) -> LogLinearFit:
@@ -573,6 +596,8 @@ class Model(Presented):
             raise InputError(f"a model is tested against another, not a {type(other).__name__}")
         larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
         big, small, nested = larger.fit, smaller.fit, True
+        if larger.by_row is not None:
+            nested = {*smaller.names} <= {*larger.names} and larger.kind == smaller.kind
         if big is not None and small is not None and not self.merged:
             found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
             nested = abs(big.design @ found - small.design).max(initial=0.0) < 1e-6
@@ -664,7 +689,8 @@ class Model(Presented):
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
         fit = self.goodness_of_fit
-        predicted = self.predict(level=level) if len(self.design) else []
+        listed = len(self.design) or (self.by_row is not None and self.by_row.listed is not None)
+        predicted = self.predict(level=level) if listed else []
         return {
             "formula": self.formula,
             "kind": self.kind,
@@ -745,37 +771,3 @@ def spread_out(
     of_all[:, kept] = values, share
     squares[np.ix_(kept, kept)] = covariance
     return of_all[0], squares, of_all[1]
-
-
-def goodness_of_fit(fit: LogLinearFit) -> Test | None:
-    """Return the score test of a log-linear model against the saturated one (Rao): whether, at the
-    fit, any direction of the table that the channel leaves would raise the likelihood.
-
-    With s and K score and information of all cells' logarithms, both less their projection
-    K X(XᵀKX)⁻¹Xᵀ on the model, it is sᵀK⁻s, χ² with the rank of K degrees of freedom. Known
-    margins leave the directions that do not move them.
-    """
-    from scipy.linalg import null_space  # only here: loading it takes a while
-
-    if fit.design.shape[0] > MOST_SATURATED:
-        return None
-    probabilities = fit.probabilities.ravel()
-    cells = np.eye(probabilities.size)
-    saturated = replace(fit.likelihood, known=()).derivatives(probabilities, cells)
-    scale = 1 / np.sqrt(fit.n_records * probabilities)
-    free, design = cells, fit.design / scale[:, None]
-    if fit.likelihood.known:
-        moved = np.vstack([known.members for known in fit.likelihood.known])
-        moved = moved @ jacobian_of(cells, probabilities) * scale
-        free, design = null_space(moved), design @ null_space(moved @ design)
-    score = free.T @ (scale * saturated.score)
-    information = free.T @ (saturated.information * np.outer(scale, scale)) @ free
-    fitted = free.T @ design
-    crossed = information @ fitted
-    inner = np.linalg.pinv(fitted.T @ crossed, hermitian=True)
-    values, vectors = np.linalg.eigh(information - crossed @ inner @ crossed.T)
-    some = values > 1e-9
-    if not some.any():
-        return None
-    along = vectors[:, some].T @ (score - crossed @ (inner @ (fitted.T @ score)))
-    return Test("the model", float((along**2 / values[some]).sum()), int(some.sum()), "score")

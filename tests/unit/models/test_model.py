@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import chi2, norm
 
 from deniable.errors import InputError
-from deniable.models.model import UNDETERMINED, Model, Test
+from deniable.models.hypotheses import Test
+from deniable.models.model import UNDETERMINED, Model
 from deniable.models.question import ModelQuery
 from unit.models.cases import as_it_is, laws, people, released
 
