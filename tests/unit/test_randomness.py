@@ -46,7 +46,7 @@ def small_weights() -> list[list[int]]:
 
 
 def test_every_eight_bit_prefix_decides_exactly_what_it_determines() -> None:
-    for weights in small_weights():
+    for weights in small_weights()[::4]:
         table = ExactCategorical(weights, prefix_bits=8)
         decided, expected = [], []
         for prefix in range(256):
@@ -77,7 +77,7 @@ EXTENSION = ((np.uint64, [0]), (np.uint64, [1]), (np.uint64, [2]))
 @pytest.mark.parametrize("prefix_bits", [8, 16])
 def test_the_prefixes_bracket_every_probability_and_leave_few_undecided(prefix_bits: int) -> None:
     size = 1 << prefix_bits
-    some = small_weights()[:: 1 if prefix_bits == 8 else 8]
+    some = small_weights()[:: 4 if prefix_bits == 8 else 24]
     cases = [*some, [1, (1 << 80)], [3, 1 << 70, 5, 1 << 70], list(range(1, 40))]
     for weights in cases:
         table = ExactCategorical(weights, prefix_bits=prefix_bits)

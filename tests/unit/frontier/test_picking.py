@@ -117,6 +117,7 @@ def test_what_is_not_there_is_refused(average: Path, local: Path, tmp_path: Path
         pick(tmp_path, privacy=0.3)
 
 
+@pytest.mark.slow
 def test_a_bound_without_a_mechanism_cannot_be_picked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from deniable.errors import InputError
 from deniable.frontier import priors
 from deniable.schema import Attribute, Schema
+from marked import slow_after
 
 TABLE = "sex,smoker,age\n" + "f,no,20\nf,yes,30\nm,no,40\nf,no,50\n" * 100
 
@@ -125,7 +126,11 @@ def test_a_colon_or_a_comma_in_a_name_is_no_hindrance(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("k", "n"),
-    [*((2, n) for n in (1, 2, 20, 39, 55, 100, 119, 22_272)), (3, 57), (3, 100), (4, 52)],
+    [
+        *((2, n) for n in (1, 2, 20, 39, 55, 100, 119)),
+        (3, 57),
+        *slow_after(0, [(2, 22_272), (3, 100), (4, 52)]),
+    ],
 )
 def test_no_count_follows_from_rounded_shares(k: int, n: int) -> None:
     """Of all vectors of counts that are written alike, every count takes ten values or more."""
