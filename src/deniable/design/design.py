@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,17 @@ from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
 from deniable.design.form_request import FormRequest
 from deniable.design.level_designs import LevelDesigns
+from deniable.design.matrices import (
+    laws_given,
+    refuse_requests_of,
+    with_responses,
+    without,
+)
 from deniable.design.methods import FUNCTIONS, Functions
 from deniable.design.solving import Task
 from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
+from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.mechanism.privacy import nats_text
@@ -89,7 +97,7 @@ def design(
     attenuation: PerAttribute = None,
     strength: PerAttribute = None,
     preserve: Mapping[tuple[str, str], float] | None = None,
-    matrices: Mapping[str, NDArray[np.float64]] | None = None,
+    matrices: Mapping[str, MatrixChannel | NDArray[np.float64]] | None = None,
     pairs: float | None = None,
     asked: int | None = None,
     form_column: str | None = None,
@@ -115,11 +123,14 @@ def design(
         importance: of single attributes, by name, 1 if not named; adds to the schema's.
         at_most: largest level of single attributes in nats, by name, when a total is divided.
         allow_changed_levels: whether a law may be returned that misses requested levels.
-        attenuation, strength, preserve, matrices: instead of levels, the strength
+        attenuation, strength, preserve: instead of levels, the strength
             (see :class:`~deniable.design.strength.StrengthRequest`), for ``"lambda"``
             (independent responses; the default if one of these is given) and ``"joint"`` (one
             response on whole records, which needs one of ``epsilon``, ``attenuation`` and
             ``strength``).
+        matrices: response matrices of single attributes, by name, ``matrix[y, x]`` = Pr[answer y |
+            category x], shape (m, a), with m at least a. The other arguments are for the attributes
+            without a matrix and without a ``response`` in the schema.
         pairs: for ``"forms"`` and for ``"balanced"`` at a total, weight of tables of two attributes
             against shares, 0 to 1; 0.2 if not given. At 0 some pairs cannot be estimated.
         asked: for ``"forms"``, largest number of attributes in a form, up to 12; if not given 9,
@@ -143,9 +154,36 @@ def design(
         ('lambda', [1.099, 1.386])
     """
     schema = schema_of(schema)
+    if laws := laws_given(schema, matrices or {}):
+        requests: dict[str, Any] = {
+            "epsilon": epsilon,
+            "attribute_epsilon": attribute_epsilon,
+            "method": method,
+            "given_rest": given_rest,
+            "pair_floor": pair_floor,
+            "importance": importance or None,
+            "at_most": at_most or None,
+            "allow_changed_levels": allow_changed_levels or None,
+            "attenuation": attenuation,
+            "strength": strength,
+            "preserve": preserve or None,
+            "pairs": pairs,
+            "asked": asked,
+            "form_column": form_column,
+        }
+        requests = {option: value for option, value in requests.items() if value is not None}
+        refuse_requests_of(laws, requests)
+        rest = without(schema, laws)
+        if rest is None and requests:
+            raise InputError(
+                "every attribute has a response matrix, whose ε follows from it; leave out "
+                + ", ".join(f"`{option}`" for option in requests)
+            )
+        others = None if rest is None else design(rest, **requests)
+        return with_responses(schema, others, laws)
     if isinstance(attribute_epsilon, Mapping):
         attribute_epsilon = _in_order(attribute_epsilon, schema)
-    request = StrengthRequest(attenuation, strength, preserve or {}, matrices or {})
+    request = StrengthRequest(attenuation, strength, preserve or {})
     spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
     functions = FUNCTIONS[spec.name]
     form_request = FormRequest(
@@ -170,7 +208,7 @@ def design(
         return _by_strength(schema, spec, request, epsilon, attribute_epsilon, given_rest)
     if request:
         raise InputError(
-            "λ, strengths, covariances and matrices are for methods "
+            "λ, strengths and covariances are for methods "
             f"{methods_taking('strength', joined='and')}, not {spec.name}"
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)

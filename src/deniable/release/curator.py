@@ -171,10 +171,13 @@ def _foreseen(treatment: Treatment) -> Spending:
 
 
 def _design(treatment: Treatment, request: StrengthRequest, stratum: str | None) -> Design:
+    schema = treatment.schema
+    protected = [schema.attributes[i] for i in schema.protected]
+    by_matrix = all(a.response or a.name in request.matrices for a in protected)
     try:
         return design(
-            treatment.schema,
-            method=STRENGTH_METHOD,
+            schema,
+            method=None if by_matrix else STRENGTH_METHOD,
             attenuation=request.attenuation,
             strength=request.strength,
             preserve=request.preserve,

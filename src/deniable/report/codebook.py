@@ -47,8 +47,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     for attribute in declared:
         edges = [edge_text(edge, dates=attribute.dates) for edge in attribute.bins or ()]
         released_as = TRUE_VALUE if attribute.name in kept else RANDOMIZED
-        if (count := answers.get(attribute.name)) is not None:
-            released_as = f"answer 1 to answer {count}, which are no categories"
+        if attribute.name in answers:
+            released_as = f"{answers[attribute.name]}, which are no categories"
         for position, category in enumerate(attribute.categories, start=1):
             # A category for missing values comes after the intervals and has no edges.
             lower, upper = edges[position - 1 : position + 1] if position < len(edges) else ("", "")
