@@ -53,9 +53,8 @@ class StrengthOptions:
         strength: Least entropy of the response over its maximum, 0 to 1, written like
             --attenuation.
         preserve: Least fraction of a covariance to preserve, a:b=0.4; may be repeated.
-        matrix: Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows
-            (bistochastic unless there are levels); a,b=file.json merges attributes; may be
-            repeated.
+        matrix: Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows of
+            probabilities, one per true category; a,b=file.json merges attributes; may be repeated.
     """
 
     attenuation: Annotated[str | None, STRENGTH] = None
@@ -114,12 +113,16 @@ class DesignOptions(StrengthOptions, TotalOptions):
         attribute_epsilon: Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.
         method: Method that finds the law, listed below.
         form_column: Column of the release with the number of the form (method forms).
+        response: Randomized response design of an attribute, name=forced:2/3,1/6,1/6: warner:P,
+            forced:P,YES,NO, unrelated:P,Q, crosswise:P, triangular:P, kuk:YES,NO[,N], mangat:P or
+            disguised:P; may be repeated.
     """
 
     epsilon: Annotated[float | None, SHARED] = None
     attribute_epsilon: Annotated[str | None, SHARED] = None
     method: Annotated[str | None, SHARED] = None
     form_column: Annotated[str | None, DESIGNED] = None
+    response: Annotated[list[str] | None, DESIGNED] = None
 
 
 Assume = Annotated[

@@ -1,6 +1,6 @@
 """design, plan, inspect, schema init: commands that release no table."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,7 +29,7 @@ from deniable.cli.arguments import (
     refuse_two_outputs,
     write_mechanism,
 )
-from deniable.cli.responses import split_responses
+from deniable.cli.responses import with_responses
 from deniable.errors import InputError
 from deniable.numerals import count_text
 from deniable.schema.names import split_names
@@ -100,6 +100,7 @@ def design(
         console.show_expected_tables(stated["tables"], stated["independent_tables"])
     if "expected" in stated:
         console.show_outlook(stated)
+    console.show_matrices(stated.get("matrices", ()))
     if result.mechanism.schema.kept_undeclared:
         console.say(kept_undeclared_text(result.mechanism.schema) + ".")
     if output is not None:
@@ -285,20 +286,10 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
     from deniable.cli import options
     from deniable.design.design import design as find
 
-    schema, responses, request = split_responses(schema, request)
-    if responses:
-        from deniable.design.matrices import with_responses, without
-
-        rest = without(schema, responses)
-        if rest is None and request != DesignOptions():
-            raise InputError(
-                "every attribute has a matrix of its own; leave out levels, totals and methods"
-            )
-        return with_responses(
-            schema, None if rest is None else requested_design(rest, request), responses
-        )
-    names = [schema.names[i] for i in schema.protected]
-    strengths = request.requested(names)
+    schema, matrices = with_responses(schema, request)
+    protected = [schema.attributes[i] for i in schema.protected]
+    names = [a.name for a in protected if a.name not in matrices and not a.response]
+    strengths = replace(request, matrix=None).requested(names)
     levels = (
         None
         if request.attribute_epsilon is None
@@ -317,7 +308,7 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
         attenuation=strengths.attenuation,
         strength=strengths.strength,
         preserve=strengths.preserve,
-        matrices=strengths.matrices,
+        matrices=matrices,
         pairs=request.pairs,
         max_questions=request.max_questions,
         form_column=request.form_column,

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
-from deniable.laws.bistochastic import check_bistochastic
 from deniable.statement.expected_tables import Assumed
 from deniable.strict_json import from_json
 
@@ -265,14 +264,10 @@ def _content(path: Path, where: str) -> bytes:
 
 def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
     """Return a response matrix from plain rows, one per true category."""
+    from deniable.design.matrices import response_of_rows
+
     try:
-        lists = msgspec.convert(rows, list[list[float]])
-    except msgspec.ValidationError:
-        raise InputError(f"{where} is not a list of rows of numbers") from None
-    if not lists or len({len(row) for row in lists}) != 1:
-        raise InputError(f"{where}: all rows of a matrix need the same number of entries")
-    try:
-        return check_bistochastic(np.array(lists)).T
+        return response_of_rows(rows).matrix()
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -1,45 +1,34 @@
-"""--matrix: response matrices of some attributes, and a law for the others."""
+"""--matrix and --response: response matrices of some attributes, next to a law for the others."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from deniable.cli import options
 from deniable.cli.arguments import DesignOptions
 from deniable.errors import InputError
 
 
-def split_responses(
-    schema: Any, request: DesignOptions
-) -> tuple[Any, dict[str, Any], DesignOptions]:
-    """Return the schema, the response matrices among ``--matrix``, by attribute, and the other
-    options. Attributes that have a matrix together are merged into one in the schema.
+def with_responses(schema: Any, request: DesignOptions) -> tuple[Any, dict[str, Any]]:
+    """Return the schema with the declared responses, and the response matrices by attribute.
+    Attributes that have a matrix together are merged into one in the schema."""
+    from deniable.design.matrices import merged_for, response_from_file
 
-    A mechanism made by ``frontier pick`` is a response matrix. So is a list of rows if the others
-    have levels or a total, or their method is named and works with them; otherwise, under method
-    lambda, it has to be bistochastic and is left among the options.
-    """
-    from deniable.design.matrices import holds_mechanism, merged_for, response_from_file
-    from deniable.statement.methods import method_named
-
-    by_level = (
-        not method_named(request.method).by_strength
-        if request.method is not None
-        else (
-            request.epsilon is not None
-            or request.attribute_epsilon is not None
-            or any(attribute.epsilon for attribute in schema.attributes)
-        )
-    )
-    responses: dict[str, Any] = {}
-    others = []
-    for text in request.matrix or []:
-        name, equals, file = text.partition("=")
-        if not equals or not (by_level or holds_mechanism(Path(file))):
-            others.append(text)
-            continue
+    matrices: dict[str, Any] = {}
+    for name, file in options.pairs(request.matrix, "--matrix", "name=file.json").items():
         schema, name = merged_for(schema, name, Path(file))
-        if name in responses:
+        if name in matrices:
             raise InputError(f"--matrix: attribute '{name}' is given twice")
         attribute = schema.attributes[schema.position(name)]
-        responses[name] = response_from_file(Path(file), attribute)
-    return schema, responses, replace(request, matrix=others or None)
+        matrices[name], attribute = response_from_file(Path(file), attribute)
+        schema = _with(schema, attribute)
+    for name, text in options.pairs(request.response, "--response", "name=design").items():
+        attribute = schema.attributes[schema.position(name)]
+        schema = _with(schema, replace(attribute, response=text))
+    return schema, matrices
+
+
+def _with(schema: Any, attribute: Any) -> Any:
+    """Return the schema with another declaration of one attribute."""
+    attributes = (attribute if a.name == attribute.name else a for a in schema.attributes)
+    return replace(schema, attributes=tuple(attributes))

@@ -272,6 +272,11 @@ def _check_collectable(design: Design) -> None:
             f"a study has at most {MOST_ATTRIBUTES} questions, and this mechanism has "
             f"{len(schema.columns)} attributes; leave some out"
         )
+    if named := [a.name for a in schema.attributes if a.answers]:
+        raise InputError(
+            f"attribute '{named[0]}' declares texts of answers, and the page of a study shows "
+            "categories; leave answers out, or use a design whose answers are the categories"
+        )
     if any(isinstance(block.law, InvariantChannel) for block in mechanism.blocks):
         raise InputError(
             "the mechanism was made from a collected table and discloses its frequencies; use one "

@@ -17,6 +17,12 @@ from threadpoolctl import threadpool_limits
 from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
 from deniable.design.level_designs import LevelDesigns
+from deniable.design.matrices import (
+    laws_given,
+    refuse_requests_of,
+    with_responses,
+    without,
+)
 from deniable.design.methods import FUNCTIONS
 from deniable.design.request import (
     Caps,
@@ -134,6 +140,16 @@ def design(
 @_one_thread()
 def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
+    if laws := laws_given(schema, request.matrices):
+        others = replace(request, matrices={})
+        refuse_requests_of(laws, others.given)
+        rest = without(schema, laws)
+        if rest is None and others.given:
+            raise InputError(
+                "every attribute has a response matrix, whose ε follows from it; leave out "
+                + ", ".join(f"`{option}`" for option in others.given)
+            )
+        return with_responses(schema, None if rest is None else design_of(rest, others), laws)
     epsilon, pairs = request.epsilon, request.pairs
     given_rest, pair_floor = request.given_rest, request.pair_floor
     default = DEFAULT_METHOD if request.is_empty else STRENGTH_METHOD
@@ -160,7 +176,7 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
         return _by_strength(schema, spec, request)
     if not request.is_empty:
         raise InputError(
-            "λ, strengths, covariances and matrices are for methods "
+            "λ, strengths and covariances are for methods "
             f"{methods_taking('strength', joined='and')}, not {spec.name}"
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)

@@ -60,7 +60,7 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
         ]
     if attribute.name in strata.schema.keep:
         return [attribute]
-    if strata.n_outputs[position] != attribute.n_categories:
+    if attribute.answers or strata.n_outputs[position] != attribute.n_categories:
         return [Attribute(attribute.name, strata.output_labels[position])]
     columns = [
         c if c.range else Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.question import value_among
+from deniable.estimate.query import value_among
 from deniable.models.cells import Axis, Cells
 from deniable.models.formula import Formula, columns_at, spec_of
 from deniable.schema import Attribute

@@ -49,8 +49,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
         edges = [edge_text(edge, dates=attribute.dates) for edge in attribute.bins or ()]
         points = 0 if attribute.number_grid is None else attribute.number_grid.n_points
         released_as = TRUE_VALUE if attribute.name in kept else ROUNDED if points else RANDOMIZED
-        if (count := answers.get(attribute.name)) is not None:
-            released_as = f"answer 1 to answer {count}, which are no categories"
+        if attribute.name in answers:
+            released_as = f"{answers[attribute.name]}, which are no categories"
         for position, category in enumerate(attribute.categories, start=1):
             # A category for missing values comes after the intervals and has no edges.
             lower, upper = edges[position - 1 : position + 1] if position < len(edges) else ("", "")

@@ -13,6 +13,7 @@ from deniable._checks import check_fields, check_level, check_positive, first_du
 from deniable.errors import InputError
 from deniable.numerals import count_text
 from deniable.schema.number_grid import GRIDS, NumberGrid
+from deniable.schema.responses import Matrix, answer_texts, response_matrix
 
 MAX_CATEGORIES = 1_000_000
 
@@ -99,6 +100,11 @@ class Attribute:
         outside: a number outside the range is refused, or set to the nearer end (``clip``); the
             count of these is shown.
         unit: unit of a number, shown in reports.
+        response: randomized response design by its name and parameters, such as
+            ``forced:2/3,1/6,1/6``, in place of a level; of two categories the last is the sensitive
+            one.
+        answers: texts of the released values under a response matrix, one per row of the matrix;
+            by default the categories, under ``kuk`` the numbers of red cards.
 
     Raises:
         InputError: if the declaration contradicts itself; the message names the attribute.
@@ -139,6 +145,8 @@ class Attribute:
     purpose: Literal["mean", "distribution"] = "mean"
     outside: Literal["refuse", "clip"] = "refuse"
     unit: str = ""
+    response: str = ""
+    answers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self, bins=_EDGES, range=_EDGES)
@@ -218,6 +226,33 @@ class Attribute:
             if value is not None:
                 check = check_level if key == "epsilon" else check_positive
                 set_field(self, key, check(value, f"{where}, {key}"))
+        self._check_response(where)
+
+    def _check_response(self, where: str) -> None:
+        answers = tuple(self.answers)
+        if self.response:
+            if self.levels != (None, None, None):
+                raise InputError(
+                    f"{where} has a response, which has the ε of its matrix; leave out epsilon, "
+                    "ratio and importance"
+                )
+            rows = len(self.response_matrix)
+            answers = answers or answer_texts(self.response, rows)
+            if answers and len(answers) != rows:
+                raise InputError(f"{where}: its response has {rows} answers, not {len(answers)}")
+        if answers and self.parts:
+            raise InputError(f"{where} is merged from columns; leave answers out")
+        if "" in answers or (first_duplicate(answers)) is not None:
+            raise InputError(f"{where}: its answers need distinct texts that are not empty")
+        object.__setattr__(self, "answers", answers)
+
+    @property
+    def response_matrix(self) -> Matrix:
+        """The matrix of :attr:`response`, ``matrix[y][x]`` = Pr[answer y | category x]."""
+        try:
+            return response_matrix(self.response, self.categories)
+        except InputError as error:
+            raise InputError(f"attribute '{self.name}': {error}") from None
 
     def _declare_number(self, where: str) -> tuple[str, ...]:
         """Check the range and set what follows from it; return the points of the grid as texts."""
@@ -269,6 +304,11 @@ class Attribute:
         for part in self.parts:
             if part.parts:
                 raise InputError(f"{where}: part '{part.name}' is merged itself; name its columns")
+            if part.response or part.answers:
+                raise InputError(
+                    f"{where}: part '{part.name}' has a response of its own; the merged attribute "
+                    "is randomized as one"
+                )
             if part.levels != (None, None, None):
                 raise InputError(
                     f"{where}: part '{part.name}' has a level, ratio or importance of its own; "

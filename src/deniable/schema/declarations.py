@@ -48,6 +48,10 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     for key in ("epsilon", "ratio", "importance"):
         if getattr(attribute, key) is not None:
             plain[key] = getattr(attribute, key)
+    if attribute.response:
+        plain["response"] = attribute.response
+    if attribute.answers:
+        plain["answers"] = list(attribute.answers)
     return plain
 
 
@@ -77,6 +81,8 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     importance: float | None = None
     keep: list[str] = []
     question: str = ""
+    response: str = ""
+    answers: list[str | int | bool] = []
     part: list["Declaration"] = []
     range: list[float | str] | None = None
     grid: int | None = None
@@ -120,6 +126,8 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 purpose=self.purpose,
                 outside=self.outside,
                 unit=self.unit,
+                response=self.response,
+                answers=tuple(category_text(c) for c in self.answers),
             )
             for name in names
         ]

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -176,6 +177,13 @@ def test_a_kept_attribute_is_asked(tmp_path: Path) -> None:
     study = opened_with(Schema((SMOKES, region), keep=("region",)), tmp_path, epsilon=1.0)
     check_study(study)
     assert [q["column"] for q in study.plain["questions"]] == ["smokes", "region"]
+
+
+def test_a_study_uses_a_named_design_if_its_answers_are_the_categories(tmp_path: Path) -> None:
+    smokes = Attribute("smokes", ("no", "yes"), response="forced:2/3,1/6,1/6")
+    check_study(opened_with(Schema((smokes,)), tmp_path))
+    with pytest.raises(InputError, match="'smokes' declares texts of answers"):
+        opened_with(Schema((replace(smokes, answers=("never", "ever")),)), tmp_path)
 
 
 def test_a_law_without_epsilon_or_made_from_a_table_is_refused(tmp_path: Path) -> None:
