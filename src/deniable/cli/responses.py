@@ -4,13 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deniable.cli.arguments import DesignOptions
+from deniable.cli.fields import Typed
+from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 
 
 def split_responses(
-    schema: Any, request: DesignOptions
-) -> tuple[Any, dict[str, Any], DesignOptions]:
+    schema: Any, request: Typed[DesignRequest]
+) -> tuple[Any, dict[str, Any], Typed[DesignRequest]]:
     """Return the schema, the response matrices among ``--matrix``, by attribute, and the other
     options. Attributes that have a matrix together are merged into one in the schema.
 
@@ -21,18 +22,18 @@ def split_responses(
     from deniable.design.matrices import holds_mechanism, merged_for, response_from_file
     from deniable.statement.methods import method_named
 
+    given = dict(request.values)
     by_level = (
-        not method_named(request.method).by_strength
-        if request.method is not None
+        not method_named(given["method"]).by_strength
+        if "method" in given
         else (
-            request.epsilon is not None
-            or request.attribute_epsilon is not None
+            not given.keys().isdisjoint(("epsilon", "attribute_epsilon"))
             or any(attribute.epsilon for attribute in schema.attributes)
         )
     )
     responses: dict[str, Any] = {}
     others = []
-    for text in request.matrix or []:
+    for text in given.pop("matrices", ()):
         name, equals, file = text.partition("=")
         if not equals or not (by_level or holds_mechanism(Path(file))):
             others.append(text)
@@ -42,4 +43,6 @@ def split_responses(
             raise InputError(f"--matrix: attribute '{name}' is given twice")
         attribute = schema.attributes[schema.position(name)]
         responses[name] = response_from_file(Path(file), attribute)
-    return schema, responses, replace(request, matrix=others or None)
+    if others:
+        given["matrices"] = others
+    return schema, responses, replace(request, values=given)

@@ -31,14 +31,14 @@ Matrices = Mapping[str, Matrix]
 class StrengthRequest:
     """The strength of a randomization, in terms other than ε.
 
+    A preserved fraction is λ_a λ_b (Ruiz, equation (9)), the strength H(P)/log₂ a (Definition 1);
+    ``matrices[name][y, x]`` is Pr[output y | input x].
+
     Args:
         attenuation: λ, attenuation of an attribute, between 0 and 1.
-        strength: least entropy of the response over its maximum, H(P)/log₂ a (Ruiz,
-            Definition 1), between 0 and 1.
-        preserve: least fraction of a covariance to preserve, λ_a λ_b (equation (9)), by pair of
-            attributes.
-        matrices: response matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x],
-            bistochastic.
+        strength: least entropy of the response over its maximum, between 0 and 1.
+        preserve: least fraction of a covariance to preserve, by pair of attributes.
+        matrices: response matrices by attribute, bistochastic unless there are levels.
 
     Examples:
         >>> StrengthRequest().is_empty, StrengthRequest(attenuation=0.5).attenuation
@@ -73,7 +73,7 @@ class DesignRequest(StrengthRequest):
 
     Args:
         epsilon: total for the whole record, in nats, divided among attributes.
-        attribute_epsilon: level per attribute in nats instead; default: those of the schema.
+        attribute_epsilon: level per attribute in nats, in place of those of the schema.
         method: method that finds the law; default: ``balanced``, or ``lambda`` with strengths.
         given_rest: cap on ε given the rest of the record: 2x its own ε (method forms: 0.75e, a
             part of the record's), nats, per attribute, or none; for methods balanced, lp and
