@@ -20,6 +20,7 @@ from deniable.design.level_designs import LevelDesigns
 from deniable.design.matrices import (
     laws_given,
     refuse_requests_of,
+    with_declared,
     with_responses,
     without,
 )
@@ -91,6 +92,7 @@ def design(
     max_questions: int | None = None,
     form_column: str | None = None,
     allow_changed_levels: bool = False,
+    responses: Mapping[str, str] | None = None,
     attenuation: PerAttribute = None,
     strength: PerAttribute = None,
     preserve: PairFractions | None = None,
@@ -133,6 +135,7 @@ def design(
         max_questions=max_questions,
         form_column=form_column,
         allow_changed_levels=allow_changed_levels,
+        responses=responses or {},
     )
     return design_of(schema_of(schema), request)
 
@@ -140,8 +143,9 @@ def design(
 @_one_thread()
 def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
+    schema = with_declared(schema, request.responses)
     if laws := laws_given(schema, request.matrices):
-        others = replace(request, matrices={})
+        others = replace(request, matrices={}, responses={})
         refuse_requests_of(laws, others.given)
         rest = without(schema, laws)
         if rest is None and others.given:

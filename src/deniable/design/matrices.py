@@ -114,6 +114,17 @@ def with_responses(
     )
 
 
+def with_declared(schema: Schema, responses: Mapping[str, str]) -> Schema:
+    """Return the schema with the named designs of some attributes."""
+    for name in responses:
+        schema.position(name)
+    attributes = (
+        replace(a, response=responses[a.name]) if a.name in responses else a
+        for a in schema.attributes
+    )
+    return replace(schema, attributes=tuple(attributes)) if responses else schema
+
+
 def laws_given(
     schema: Schema, matrices: Mapping[str, MatrixChannel | NDArray[np.float64]]
 ) -> dict[str, MatrixChannel]:
