@@ -371,6 +371,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
     }
 
 
+@pytest.mark.slow
 def test_an_argument_of_a_wrong_type_is_named_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
