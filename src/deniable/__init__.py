@@ -25,6 +25,7 @@ __all__ = [
     "Covariance",
     "Design",
     "Estimate",
+    "Honesty",
     "Independence",
     "InputError",
     "Leverage",
