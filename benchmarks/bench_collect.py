@@ -219,7 +219,7 @@ def pair(path: Path, records: int) -> None:
         release = collected_by(folder, store)
         for state in (what, "unchanged"):
             began, spent = time.perf_counter(), time.process_time()
-            (found,) = Shares(names, target="population").ask(release)
+            (found,) = Shares(names, target="population").run(release)
             found.confidence_interval()
             print(
                 f"a pair with intervals of {found.n_records:,} records, {state}: "

@@ -1,5 +1,5 @@
 """How long somebody waits for the studio: its start; a change of a number until what is shown is
-greyed, until the first number of the new wish and until all; a slider that is dragged; errors of
+greyed, until the first number of the new request and until all; a slider that is dragged; errors of
 all tables; bytes of the page; memory after a minute of play.
 
     python benchmarks/bench_studio.py [--attributes 12 30 100] [--times 5] [--play 60]
@@ -40,8 +40,8 @@ from deniable.schema import Schema
 from deniable.statement.expected_tables import expected_tables
 from deniable.studio.draft import Keeper
 from deniable.studio.place import Place
+from deniable.studio.request import from_document
 from deniable.studio.server import Studio
-from deniable.studio.wish import from_document
 
 TARGETS = {  # by how many attributes, where that counts
     "start to first paint, s": {12: 1.5},
@@ -51,7 +51,7 @@ TARGETS = {  # by how many attributes, where that counts
     "change to all numbers, forms, s": {12: 2, 30: 5, 100: 15},
     "errors of all singles and pairs, s": {12: 0.1, 100: 1},
     "a slider dragged: designs begun and not shown": {12: 3},
-    "half a second later: designs of other wishes": {12: 0},
+    "half a second later: designs of other requests": {12: 0},
     "page with script and style, compressed, kB": {12: 60},
     "memory after play, MB": {12: 400},
 }
@@ -77,7 +77,7 @@ const done = arguments[0], slider = document.querySelector("[data-of=w-epsilon]"
 const shown = new Set();
 new MutationObserver(() => {
   const answers = document.getElementById("answers");
-  if (!answers.matches(".stale")) shown.add(answers.dataset.wish);
+  if (!answers.matches(".stale")) shown.add(answers.dataset.request);
 }).observe(document.body, { childList: true, subtree: true });
 let at = 0;
 const moving = setInterval(() => {
@@ -111,7 +111,7 @@ def schema_of(attributes: int) -> dict[str, Any]:
 def served(folder: Path, attributes: int, method: str) -> Iterator[tuple[Studio, str]]:
     """Serve a draft from a thread, so that its state can be looked at; yield it and its address."""
     path = folder / f"{method}-{attributes}.studio.toml"
-    keeper = Keeper(path, from_document(schema_of(attributes)).with_wish(method=method))
+    keeper = Keeper(path, from_document(schema_of(attributes)).with_controls(method=method))
     with bound_socket("127.0.0.1", 0) as bound:
         place = Place.of(path).listening(bound.getsockname()[1])
         studio = Studio(keeper, place)
@@ -143,7 +143,7 @@ def started(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def waits(browser: webdriver.Chrome) -> None:
-    """Wait until the numbers of the wish are shown."""
+    """Wait until the numbers of the request are shown."""
     while not browser.execute_script(
         "const a = document.getElementById('answers'); return a && !a.matches('[aria-busy=true]');"
     ):
@@ -210,9 +210,9 @@ def of_a_drag(browser: webdriver.Chrome, folder: Path) -> Iterator[tuple[str, fl
         waits(browser)
         begun = studio.answers.begun
         shown = browser.execute_async_script(DRAGGED)
-        running, wanted = (studio.answers._running or ("",))[0], studio.understood().digest
+        running, wanted = (studio.answers._running or ("",))[0], studio.design_request().digest
         yield "a slider dragged: designs begun and not shown", studio.answers.begun - begun - shown
-        yield "half a second later: designs of other wishes", int(running not in ("", wanted))
+        yield "half a second later: designs of other requests", int(running not in ("", wanted))
 
 
 def of_errors(attributes: int, times: int) -> Iterator[tuple[str, float]]:

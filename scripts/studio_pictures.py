@@ -105,7 +105,7 @@ class Page:
 
 
 def tell(page: Page) -> None:
-    """Print what the page says of each wish of the story, and keep it to compare."""
+    """Print what the page says of each request of the story, and keep it to compare."""
     for rows, points, method in STORY:
         if not page.browser.find_elements(By.CSS_SELECTOR, f"[value={method}]:checked"):
             page.press(f"[name='w.method'][value={method}]")

@@ -211,16 +211,16 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("np.maximum(between - within, within)", "between + within"),
         ("(1 + 1 / m) * values.var", "values.var"),
     ],
-    ("models/merging", "unit/models/merging unit/models/question"): [
+    ("models/merging", "unit/models/merging unit/models/query"): [
         ("design - means[group]", "design + means[group]"),
     ],
-    ("models/least_squares", "unit/models/least_squares unit/models/question"): [
+    ("models/least_squares", "unit/models/least_squares unit/models/query"): [
         ("(1 if i == j else 2) * reading", "1 * reading"),
         ("self.inverse.transposed().apply(shaped)", "self.inverse.apply(shaped)"),
         ("chosen, -np.ones((1, 1)))", "chosen, np.ones((1, 1)))"),
         ("total - crossed - crossed.T", "total - crossed"),
     ],
-    ("models/model", "unit/models/model unit/models/question unit/models/smoothing"): [
+    ("models/model", "unit/models/model unit/models/query unit/models/smoothing"): [
         ("score - crossed @ (inner", "score + crossed @ (inner"),
         ("low, high = (estimate - z * error)", "low, high = (estimate + z * error)"),
         ("2 * (self._symmetric_fit.obj", "(self._symmetric_fit.obj"),

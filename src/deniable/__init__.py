@@ -24,6 +24,7 @@ __all__ = [
     "Comparison",
     "Covariance",
     "Design",
+    "DesignRequest",
     "Estimate",
     "Honesty",
     "Independence",

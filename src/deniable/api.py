@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import typed
 from deniable.design.design import design
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import DesignRequest, StrengthRequest
 from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
@@ -27,7 +27,7 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.models.smoothing import Smooth
 from deniable.opened import (
     OpenedRelease,
@@ -67,6 +67,7 @@ __all__ = [
     "Comparison",
     "Covariance",
     "Design",
+    "DesignRequest",
     "Estimate",
     "Honesty",
     "Independence",
@@ -154,9 +155,10 @@ def randomize(frame: Any, plan: Plan, publication: Publication | None = None) ->
     options = publication.options("deniable.randomize(…)")
     refuse_drafted(schema, options)
     check_budget(mechanism, options.population)
-    with open_rows(frame, schema, options) as reader:
+    bits = SystemRandomness()
+    with open_rows(frame, schema, options, bits=bits) as reader:
         columns = Layout.of(mechanism).columns(reader)
-        draw = Randomizer(mechanism, SystemRandomness()).randomize
+        draw = Randomizer(mechanism, bits).randomize
         spending = Spending.of(Strata.one(mechanism))
         with remembered(options.population, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)

@@ -17,7 +17,7 @@ from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import Known
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
 from deniable.estimate.ordered import Mean, Quantile, Summary
-from deniable.estimate.question import Where
+from deniable.estimate.query import Where
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.shares import Method as EstimationMethod
@@ -26,8 +26,9 @@ from deniable.estimate.trend import Trend, TrendTests
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.strata import Strata
+from deniable.models.by_row import Errors
 from deniable.models.model import Model
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.models.smoothing import Smooth, Smoothed
 from deniable.schema import Schema
 from deniable.statement.account import Design
@@ -57,10 +58,10 @@ _Answer_co = TypeVar("_Answer_co", bound=Tabular, covariant=True)
 _Answer = TypeVar("_Answer", bound=Tabular)
 
 
-class Query(Protocol[_Answer_co]):
+class AnyQuery(Protocol[_Answer_co]):
     """A query of a release: :class:`deniable.Shares`, :class:`deniable.ModelQuery` and others."""
 
-    def ask(self, release: Release) -> Sequence[_Answer_co]:
+    def run(self, release: Release) -> Sequence[_Answer_co]:
         """Return an answer for every group of rows."""
 
 
@@ -102,13 +103,13 @@ class OpenedRelease:
         """Schema of the release."""
         return self.source.strata.schema
 
-    def query(self, query: Query[_Answer]) -> Answers[_Answer]:
+    def query(self, query: AnyQuery[_Answer]) -> Answers[_Answer]:
         """Return the answers to a query, one for every group of rows."""
-        if isinstance(query, type) or not hasattr(query, "ask"):
+        if isinstance(query, type) or not hasattr(query, "run"):
             raise InputError(
                 f"query is a query such as deniable.Mean(of='age'), not {type(query).__name__}"
             )
-        return cast(Answers[_Answer], query.ask(self.source))
+        return cast(Answers[_Answer], query.run(self.source))
 
     def shares(
         self,
@@ -498,12 +499,16 @@ class OpenedRelease:
         formula: str,
         *,
         collapse: Mapping[str, str] | None = None,
-        prior: bool = True,
+        prior: bool | None = None,
+        ordered: bool = False,
         against: str | None = None,
         known: Known = None,
         by: Sequence[str] = (),
         where: Where = None,
         weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
+        errors: Errors = "observed",
         level: float = 0.95,
         answered: bool = False,
     ) -> Answers[Model]:
@@ -522,11 +527,15 @@ class OpenedRelease:
             formula,
             collapse={} if collapse is None else collapse,
             prior=prior,
+            ordered=ordered,
             against=against,
             known=known,
             by=by,
             where=where,
             weights=weights,
+            cluster=cluster,
+            strata=strata,
+            errors=errors,
             level=level,
             answered=answered,
         )

@@ -31,17 +31,18 @@ def draw_all() -> Callable[[Findings], None]:
 # Whole studies in their quick forms: four to sixteen seconds each. Their tests are slow; those of
 # their parts, and of the studies that are quicker, are in the default run.
 LONG = {
-    *("test_normal", "test_adult_columns", "test_distributions", "test_record_budget"),
+    *("test_normal", "test_adult_columns", "test_distributions", "test_iterative"),
     *(
         "test_adult_release",
         "test_category_counts",
         "test_coverage",
         "test_levels",
         "test_foreign_tables",
+        "test_record_budget",
         "test_rare",
     ),
 }
-WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts"}
+WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts", "trial"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

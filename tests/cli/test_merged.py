@@ -338,7 +338,16 @@ def test_bad_input_about_parts_is_one_sentence(deniable, traced):
 
 def test_under_forms_the_parts_are_empty_together_and_estimated(deniable, place):
     (place / "forms.toml").write_text(MERGED.replace("epsilon = 2.0\n", ""))
-    words = ["--schema", "forms.toml", "--epsilon", "2", "--method", "forms", "--asked", "1"]
+    words = [
+        "--schema",
+        "forms.toml",
+        "--epsilon",
+        "2",
+        "--method",
+        "forms",
+        "--max-questions",
+        "1",
+    ]
     assert deniable("share", "t.csv", *words, "--output", "f").status == 0
     with (place / "f" / "data.csv").open(newline="") as file:
         header, *rows = csv.reader(file)

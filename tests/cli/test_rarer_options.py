@@ -58,25 +58,6 @@ def test_values_are_shown_by_pram_and_test_only_if_it_is_said(deniable, people):
     assert SECRET in shown.err
 
 
-def test_what_other_caps_cost_is_computed_on_request_only(deniable, people):
-    request = ("--schema", "people.toml", "--epsilon", "3")
-    plain = deniable("share", "people.csv", *request, "--output", "plain", "--json").json
-    assert plain["comparison"]["curve"] is None
-    assert "under a cap of 3x" not in deniable("design", *request).out
-
-    designed = deniable("design", *request, "--curve", "--json").json["comparison"]
-    assert "under a cap of 3x: of a share " in deniable("design", *request, "--curve").out
-    curved = ("share", "people.csv", *request, "--curve", "--output", "curved", "--json")
-    recorded = deniable(*curved).json["comparison"]
-    assert recorded["curve"] == designed["curve"]
-    assert recorded["chosen_cap"] == "2x"
-    shares = [point["shares"] for point in recorded["curve"]]
-    assert shares[0] == max(shares)
-    pages = [(people / name / "report.html").read_text() for name in ("plain", "curved")]
-    assert ["(this release)" in page for page in pages] == [False, True]
-    assert deniable("inspect", "curved").status == 0
-
-
 @pytest.mark.parametrize(
     ("question", "problem"),
     [
@@ -166,7 +147,7 @@ def test_tables_are_told_of_and_planned_for(deniable, people, tmp_path):
         ("plan --rows 9 --tables age", "give two of --rows, --within"),
         ("plan --rows 9 --error 2pt --assume uniform", "--assume is for --tables"),
         ("plan --rows 9 --error 2pt --pairs 0.5 --method optimal", "balanced and forms"),
-        ("plan --rows 9 --error 2pt --asked 3", "method forms"),
+        ("plan --rows 9 --error 2pt --max-questions 3", "method forms"),
         ("plan --rows 9 --error 2pt --importance nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --at-most nobody=2", "no protected attribute 'nobody'"),
         ("plan --rows 9 --error 2pt --pair-floor few", "'few' is not a number"),
@@ -229,16 +210,10 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     assert "holds 0" not in said.out
 
 
-def test_what_caps_cost_under_forms_is_printed_and_drawn(deniable, people):
+def test_a_cap_under_forms_is_a_part_of_the_records_epsilon(deniable, people):
     words = ["--schema", "people.toml", "--epsilon", "3", "--method", "forms"]
-    more = [*words, "--given-rest", "0.5e", "--curve"]
-    shown = deniable("design", *more).out
-    assert "Variance for one row under a cap of 0.35e: of a share" in shown
-    assert "under no cap" in shown
+    more = [*words, "--given-rest", "0.5e"]
     assert deniable("share", "people.csv", *more, "--output", "r").status == 0
-    page = (people / "r" / "report.html").read_text()
-    assert "at most 0.5e (e: ε of the row) (this release)" in page
-    assert "times as many rows as without a cap" in page
     said = deniable("inspect", "r", "--covariance", "sex,blood").out
     assert "people asked" in said
     assert re.search(r"is left in the \d+\.\d\d % of rows with both", said)
@@ -246,7 +221,7 @@ def test_what_caps_cost_under_forms_is_printed_and_drawn(deniable, people):
 
 def test_forms_ask_what_is_said_and_name_their_column(deniable, people):
     words = ["--schema", "people.toml", "--epsilon", "3", "--method", "forms", "--pairs", "0"]
-    more = ["--asked", "1", "--form-column", "questionnaire"]
+    more = ["--max-questions", "1", "--form-column", "questionnaire"]
     header, *five = (people / "people.csv").read_text().splitlines(keepends=True)
     (people / "people.csv").write_text(header + "".join(20 * five))  # so that somebody is asked
     assert deniable("design", *words, *more, "--output", "m.json").status == 0

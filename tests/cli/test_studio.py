@@ -16,7 +16,7 @@ from deniable.collect import serving
 from deniable.errors import InputError
 from deniable.studio import answers, exports
 from deniable.studio.draft import Draft
-from deniable.studio.wish import tables_text, understood
+from deniable.studio.request import request_of, tables_text
 
 Run = Callable[..., Result]
 
@@ -107,7 +107,7 @@ def any_drafts(draw: st.DrawFn) -> Draft:
     ]
     keep = [names[0]] if len(names) > 1 and draw(st.booleans()) else []
     tables = st.lists(st.lists(st.sampled_from(names), min_size=1, unique=True), max_size=2)
-    wish = {
+    controls = {
         "method": st.sampled_from(METHODS),
         "kind": st.sampled_from(["total", "levels"]),
         "epsilon": typed(0.1, 6),
@@ -116,7 +116,7 @@ def any_drafts(draw: st.DrawFn) -> Draft:
         "attenuation": st.just("") | typed(0.1, 0.9),
         "cap": st.sampled_from(["", "none", "1"]),
         "pair_floor": st.sampled_from(["", "", "0", "0,25"]),
-        "asked": st.sampled_from(["", "2"]),
+        "max_questions": st.sampled_from(["", "2"]),
         "pairs": st.sampled_from(["", "0,5"]),
         "assume": st.sampled_from(["uniform", "worst", "typed"]),
         "tables": tables.map(tables_text),
@@ -126,16 +126,16 @@ def any_drafts(draw: st.DrawFn) -> Draft:
     for column in columns:
         first = draw(st.integers(1, 99))
         rest = [0] * (len(column["categories"]) - 2) + [100 - first]
-        wish[f"shares.{column['name']}"] = st.just(" ".join(map(str, [first, *rest])))
+        controls[f"shares.{column['name']}"] = st.just(" ".join(map(str, [first, *rest])))
     chosen = {
         control: draw(text)
-        for control, text in wish.items()
+        for control, text in controls.items()
         if control.startswith(("epsilon", "level.")) or draw(st.booleans())
     }
-    return Draft({"attribute": columns, "keep": keep}).with_wish(**chosen)
+    return Draft({"attribute": columns, "keep": keep}).with_controls(**chosen)
 
 
-drafts = any_drafts().filter(lambda draft: not understood(draft).problems)
+drafts = any_drafts().filter(lambda draft: not request_of(draft).problems)
 
 
 def quoted(name: str) -> str:
@@ -143,25 +143,25 @@ def quoted(name: str) -> str:
 
 
 def printed(deniable: Run, draft: Draft) -> Result:
-    """What the command line says to the wish, typed as a person would."""
-    wish = understood(draft)
-    Path("schema.toml").write_text(exports.schema_file(wish), encoding="utf-8")
+    """What the command line says to the request, typed as a person would."""
+    request = request_of(draft)
+    Path("schema.toml").write_text(exports.schema_file(request), encoding="utf-8")
     protected = [[name] for name in draft.columns if name not in draft.kept]
-    tables = [*protected, *(table for table in wish.tables if table not in protected)]
+    tables = [*protected, *(table for table in request.tables if table not in protected)]
     words = [f"--tables={','.join(map(quoted, table))}" for table in tables]
-    if isinstance(wish.assume, str):
-        words.append(f"--assume={wish.assume}")
-    elif wish.assume:
-        named = [f"{name}={':'.join(map(repr, each))}" for name, each in wish.assume.items()]
+    if isinstance(request.assume, str):
+        words.append(f"--assume={request.assume}")
+    elif request.assume:
+        named = [f"{name}={':'.join(map(repr, each))}" for name, each in request.assume.items()]
         words.append(f"--assume={','.join(named)}")
-    words += [f"--rows={wish.rows}", f"--within={wish.within!r}", *exports.options(wish)]
+    words += [f"--rows={request.rows}", f"--within={request.within!r}", *exports.options(request)]
     return deniable("design", "--schema=schema.toml", "--json", *words)
 
 
 def check(deniable: Run, draft: Draft) -> None:
     said = printed(deniable, draft)
     try:
-        found = answers.answer(understood(draft))
+        found = answers.answer(request_of(draft))
     except InputError:
         assert said.status == 2
     else:

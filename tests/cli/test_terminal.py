@@ -27,7 +27,7 @@ RANDOM = np.random.default_rng(2)
 COUNTS = RANDOM.choice([2, 5, 9, 16, 42], 50).tolist()
 CATEGORIES = ",".join(map(str, COUNTS))
 LEVELS = ",".join(f"{level:.2f}" for level in RANDOM.uniform(1.0, 10.0, 50))
-SLOW = ["design", "--categories", CATEGORIES, "--attribute-epsilon", LEVELS, "--curve"]
+SLOW = ["design", "--categories", CATEGORIES, "--attribute-epsilon", LEVELS]
 
 QUIET = 6.0
 """Seconds of its own processor time for which a command may leave a screen as it is on a slow
@@ -152,11 +152,6 @@ def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing_or_all(
     ("words", "label", "place"),
     [
         ("design --categories 5,2 --epsilon 1", "Finding the law", "design.design.design"),
-        (
-            "design --categories 5,2 --epsilon 1 --curve",
-            "Designing with other caps",
-            "design.statements.cap_curve",
-        ),
         (
             "plan --categories 5,2 --epsilon 1 --error 2pt",
             "Trying totals",

@@ -66,7 +66,7 @@ def check_estimates(name: str, folder: StudyFolder, answered: Columns) -> tuple[
     share = BUDGET.spend(f"collected: {name}") / (len(TARGETS) * len(asked))
     release, held, cells = collected_by(folder), 0, 0
     for target, names in itertools.product(TARGETS, asked):
-        (found,) = Shares(names, target=target).ask(release)
+        (found,) = Shares(names, target=target).run(release)
         assert found.n_records == n
         true = (
             frequencies(answered, mechanism, names)

@@ -20,7 +20,7 @@ from deniable.mechanism.table_map import TableMap
 from deniable.models.cells import Axis, Cells
 from deniable.models.formula import design_of, read_formula
 from deniable.models.likelihood import Likelihood, LogLinearFit, Observed, fit_log_linear
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from statistical.budget import BUDGET
 from statistical.coverage import LEVEL
 from unit.models.cases import CATEGORIES, COEFFICIENTS, NAMES, SCHEMA, SHAPE, laws, people, truth
@@ -125,7 +125,7 @@ def test_least_squares_of_a_kept_number_holds_the_truth() -> None:
     random = np.random.default_rng()
     for _ in range(RELEASES):
         rows = deniable.randomize(people(8000, int(random.integers(1 << 31))), LAWS[law])
-        (model,) = ModelQuery("hours ~ a + b").ask(open_release(rows, Strata.one(LAWS[law])))
+        (model,) = ModelQuery("hours ~ a + b").run(open_release(rows, Strata.one(LAWS[law])))
         found += abs(model.coefficients - true) <= Z * model.standard_errors
     assert not too_few(found, share / 2)
     assert not too_many(found, share / 2)

@@ -337,6 +337,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
             {"design": plan, "tables": ["a"], "n_records": 10},
         ),
         "plan_trend": (deniable.plan_trend, {"people": 1000, "snps": 1, "epsilon": 3}),
+        "DesignRequest": (deniable.DesignRequest, {"epsilon": 2.0}),
         "StrengthRequest": (deniable.StrengthRequest, {"attenuation": 0.5}),
         "read_design": (deniable.read_design, {"path": "none.json"}),
         "birkhoff": (deniable.birkhoff, {"matrix": np.array([[0.5, 0.5], [0.5, 0.5]])}),

@@ -13,7 +13,7 @@ from deniable.cli import console, groups
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.design.strength import StrengthRequest
+    from deniable.design.request import StrengthRequest
     from deniable.estimate.source import Release
     from deniable.ledger import Population
     from deniable.mechanism.strata import Strata
@@ -66,7 +66,7 @@ class StrengthOptions:
     def requested(self, names: Sequence[str]) -> "StrengthRequest":
         """Return the λ, strengths, covariances and matrices requested for these attributes."""
         from deniable.cli import options
-        from deniable.design.strength import StrengthRequest
+        from deniable.design.request import StrengthRequest
 
         return StrengthRequest(
             options.number_or_numbers(self.attenuation, names, "--attenuation"),
@@ -90,8 +90,8 @@ class TotalOptions:
         at_most: Largest ε of single attributes, name=1.0,… (with --epsilon).
         pairs: Weight of tables of two attributes against shares, 0 to 1 (method forms, and
             balanced with --epsilon; default 0.2).
-        asked: Largest number of attributes in a form, 1 to 12 (method forms; default 9, or any
-            number of exchangeable attributes).
+        max_questions: Largest number of attributes in a form, 1 to 12 (method forms; default 9,
+            or any number of exchangeable attributes).
         allow_changed_levels: Accept a law that misses requested levels; they are listed.
     """
 
@@ -100,7 +100,7 @@ class TotalOptions:
     importance: Annotated[str | None, DESIGNED] = None
     at_most: Annotated[str | None, DESIGNED] = None
     pairs: Annotated[float | None, DESIGNED] = None
-    asked: Annotated[int | None, DESIGNED] = None
+    max_questions: Annotated[int | None, DESIGNED] = None
     allow_changed_levels: Annotated[bool, DESIGNED] = False
 
 
@@ -126,11 +126,6 @@ class DesignOptions(StrengthOptions, TotalOptions):
     response: Annotated[list[str] | None, DESIGNED] = None
 
 
-Curve = Annotated[
-    bool,
-    DESIGNED,
-    Parameter(help="Also the cost of other caps on ε given the rest (takes seconds)."),
-]
 Assume = Annotated[
     str | None,
     SHOWN,

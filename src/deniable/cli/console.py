@@ -621,21 +621,6 @@ def show_outlook(outlook: Mapping[str, Any]) -> None:
     say(f"{text}.")
 
 
-def show_curve(record: Mapping[str, Any]) -> None:
-    """Print the cost of other caps, if the record states it."""
-    for point in (record.get("comparison") or {}).get("curve") or []:
-        cap = "no cap" if point["cap"] == "none" else f"a cap of {point['cap']}"
-        if "shares" in point:
-            pairs = "none" if point["pairs"] is None else f"{number_text(point['pairs'], 3)}"
-            say(
-                f"Variance for one row under {cap}: of a share "
-                f"{number_text(point['shares'], 3)}; of a cell "
-                f"of two attributes {pairs}"
-            )
-            continue
-        say(f"ε of the record under {cap}: {six_digits(point['epsilon'])}")
-
-
 def _show_strata(strata: Mapping[str, Any]) -> None:
     rows = []
     for part in strata["mechanisms"]:

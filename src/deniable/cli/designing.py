@@ -15,7 +15,6 @@ from deniable.cli.arguments import (
     Anyway,
     AsJson,
     Assume,
-    Curve,
     DesignOptions,
     FileOptions,
     FileOrStream,
@@ -30,7 +29,7 @@ from deniable.cli.arguments import (
     refuse_two_outputs,
     write_mechanism,
 )
-from deniable.cli.responses import with_responses
+from deniable.cli.responses import with_matrices
 from deniable.errors import InputError
 from deniable.numerals import count_text
 from deniable.schema.names import split_names
@@ -51,7 +50,6 @@ def design(
     assume: Assume = None,
     target: TargetOption = "table",
     within: Annotated[str | None, SHOWN] = None,
-    curve: Curve = False,
     output: Annotated[FileOrStream | None, SHOWN] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -82,8 +80,7 @@ def design(
     if output == "-":
         write_mechanism(result, output, force=force)
         return
-    label = "Designing with other caps" if curve else "Computing expected errors"
-    with console.working(label):
+    with console.working("Computing expected errors"):
         stated = design_statements(
             result,
             rows=rows,
@@ -91,7 +88,6 @@ def design(
             assume=assumed,
             target=target,
             within=None if within is None else options.share(within, "--within"),
-            curve=curve,
         )
     if output is not None:
         write_mechanism(result, output, force=force)
@@ -102,7 +98,6 @@ def design(
     console.show_readable(stated.get("readable"), stated["epsilon"])
     if tables:
         console.show_expected_tables(stated["tables"], stated["independent_tables"])
-    console.show_curve(stated)
     if "expected" in stated:
         console.show_outlook(stated)
     console.show_matrices(stated.get("matrices", ()))
@@ -277,17 +272,6 @@ def _plan_trend(
     console.say(SENTENCE)
 
 
-def account_of(result: Any, *, curve: bool) -> Any:
-    """Return the account of a design, with the curve of caps if ``curve``."""
-    from deniable.design.design import cap_curve
-    from deniable.statement.account import account
-
-    if not curve:
-        return result.account
-    with console.working("Designing with other caps"):
-        return account(result, curve=cap_curve(result))
-
-
 def find_design(schema: Any, request: DesignOptions | None) -> "Design":
     """Return the design of the options, and print its notes."""
     with console.working("Finding the law"):
@@ -302,9 +286,11 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
     from deniable.cli import options
     from deniable.design.design import design as find
 
-    schema, matrices = with_responses(schema, request)
+    schema, matrices = with_matrices(schema, request)
+    responses = options.pairs(request.response, "--response", "name=design")
     protected = [schema.attributes[i] for i in schema.protected]
-    names = [a.name for a in protected if a.name not in matrices and not a.response]
+    own = {*matrices, *responses}
+    names = [a.name for a in protected if a.name not in own and not a.response]
     strengths = replace(request, matrix=None).requested(names)
     levels = (
         None
@@ -325,8 +311,9 @@ def requested_design(schema: Any, request: DesignOptions) -> "Design":
         strength=strengths.strength,
         preserve=strengths.preserve,
         matrices=matrices,
+        response=responses,
         pairs=request.pairs,
-        asked=request.asked,
+        max_questions=request.max_questions,
         form_column=request.form_column,
     )
 

@@ -10,7 +10,7 @@ from deniable.numerals import number_text, p_text
 if TYPE_CHECKING:
     from deniable.estimate.source import Release
     from deniable.models.model import Model
-    from deniable.models.question import ModelQuery
+    from deniable.models.query import ModelQuery
 
 
 def run_model(
@@ -29,7 +29,7 @@ def run_model(
     from deniable.estimate.columns import caption_of
     from deniable.tables.answers import Columns
 
-    models, level = query.ask(release), query.level
+    models, level = query.run(release), query.level
     if plot is not None and len(models) > 1:
         raise InputError("a plot is of one model; select a group of rows with --where")
     picture = b"" if plot is None else drawn(models[0].plot, plot, force=force)

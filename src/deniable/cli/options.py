@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.matrices import response_of_rows
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
 from deniable.statement.expected_tables import Assumed
 from deniable.strict_json import from_json

@@ -34,11 +34,11 @@ from deniable.estimate.ordered import Mean, Quantile
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Shares
 from deniable.estimate.trend import Trend
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.models.smoothing import Smooth
 
 if TYPE_CHECKING:
-    from deniable.estimate.question import Question
+    from deniable.estimate.query import Query
     from deniable.estimate.source import Release
 
 QUERIES: dict[str, tuple[type[Any], str, str]] = {
@@ -115,7 +115,10 @@ _ONLY = {
     **dict.fromkeys(("formula", "odds_ratios", "predict"), ("model",)),
 }
 """Options that are no fields, by the queries that have them; the others are common to all."""
-_HOW = ("weights", "level", "method", "target", "known", "scores", "prior", "interpolate")
+_HOW = (
+    *("weights", "cluster", "strata", "errors", "level", "method", "target", "known", "scores"),
+    *("prior", "interpolate"),
+)
 """Fields that the help lists under how it is estimated."""
 
 _READ: dict[Any, tuple[Any, Callable[[Any, str], Any]]] = {
@@ -163,7 +166,7 @@ def _parameter(kind: type[Any], one: Any, text: str) -> inspect.Parameter:
     elif hint in _READ:
         typed, default = typed | None, None
     group = ESTIMATED if one.name in _HOW else ASKED
-    about = Parameter(help=text, negative=f"--no-{one.name}" if default is True else ())
+    about = Parameter(help=text, negative=f"--no-{one.name}" if hint == bool | None else ())
     kind_of = inspect.Parameter.KEYWORD_ONLY
     annotation: Any = Annotated[typed, group, about]
     return inspect.Parameter(one.name, kind_of, default=default, annotation=annotation)
@@ -243,7 +246,7 @@ def _run(
     }
     level = values.get("level", 0.95)
 
-    def query(of: Any) -> Any:
+    def made(of: Any) -> Any:
         return kind(of, where=rows.where, **values)
 
     if wide and output is None:
@@ -259,7 +262,7 @@ def _run(
             raise InputError('name a release and a formula: estimate model release "y ~ x"')
         if odds_ratios and predict:
             raise InputError("--odds-ratios and --predict print one table each; give one of them")
-        model = query(formula)
+        model = made(formula)
         _ = model.formulas  # checked before a file is opened
         with rows.open(source, show_values=show_values) as release:
             run_model(
@@ -277,21 +280,21 @@ def _run(
     tables = list(of or ()) if name in _SEVERAL else [of or ()]
     if name == "shares" and not (tables or pairs):
         raise InputError("name the attributes to estimate with --of, or take all --pairs")
-    questions = [query(names) for names in tables]  # checked before any file is opened
+    queries = [made(names) for names in tables]  # checked before any file is opened
     with rows.open(source, show_values=show_values) as release:
         schema = release.strata.schema
         attributes = [schema.names[i] for i in schema.protected]
-        if name == "leverage" and not questions:
-            questions = [query([each]) for each in attributes]
+        if name == "leverage" and not queries:
+            queries = [made([each]) for each in attributes]
         if pairs:
-            questions += [query(pair) for pair in combinations(attributes, 2)]
-        several = len(questions) > 1 or pairs
+            queries += [made(pair) for pair in combinations(attributes, 2)]
+        several = len(queries) > 1 or pairs
         if several and (wide or plot is not None):
             raise InputError("--wide and --plot are for one table; name one with --of")
-        if several or not questions:
-            answers = _print_tables(questions, release, level, as_json)
+        if several or not queries:
+            answers = _print_tables(queries, release, level, as_json)
         else:
-            answers = _print_answers(questions[0], release, level, as_json)
+            answers = _print_answers(queries[0], release, level, as_json)
     if plot is not None:
         from deniable.cli.answers import drawn, write_plot
         from deniable.estimate.columns import plot_of
@@ -305,17 +308,17 @@ def _run(
 
 
 def _print_tables(
-    questions: "Sequence[Question[Any]]", release: "Release", level: float, as_json: bool
+    queries: "Sequence[Query[Any]]", release: "Release", level: float, as_json: bool
 ) -> Sequence[Any]:
     """Print and return the answers to several queries of the same rows."""
     from deniable.cli.answers import show_answers
-    from deniable.estimate.question import ask_together
+    from deniable.estimate.query import run_together
 
-    if not questions:
+    if not queries:
         raise InputError("there are no two randomized attributes, so there are no pairs")
-    results = ask_together(questions, release)
+    results = run_together(queries, release)
     if as_json:
-        both = zip(questions, results, strict=True)
+        both = zip(queries, results, strict=True)
         plain = [q.to_plain(answers) | answers.selection.to_plain() for q, answers in both]
         console.print_json({"tables": plain})
     else:
@@ -326,14 +329,14 @@ def _print_tables(
 
 
 def _print_answers(
-    question: "Question[Any]", release: "Release", level: float, as_json: bool
+    query: "Query[Any]", release: "Release", level: float, as_json: bool
 ) -> Sequence[Any]:
     """Print the answers to a query as JSON or as tables, and return them."""
     from deniable.cli.answers import show_answers
 
-    answers = question.ask(release)
+    answers = query.run(release)
     if as_json:
-        console.print_json(question.to_plain(answers) | answers.selection.to_plain())
+        console.print_json(query.to_plain(answers) | answers.selection.to_plain())
     else:
         show_answers(answers, level)
     return answers

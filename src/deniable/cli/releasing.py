@@ -20,7 +20,6 @@ from deniable.cli.arguments import (
     SHOWN,
     AsJson,
     Check,
-    Curve,
     DesignOptions,
     FileOrStream,
     InputTable,
@@ -30,7 +29,7 @@ from deniable.cli.arguments import (
     SchemaPath,
     SignOptions,
 )
-from deniable.cli.designing import account_of, find_design
+from deniable.cli.designing import find_design
 from deniable.cli.typed import as_typed
 from deniable.errors import InputError
 from deniable.numerals import count_text
@@ -50,7 +49,6 @@ def share(
     output: Annotated[Path, SHARED],
     mechanism: Annotated[Path | None, SHARED] = None,
     request: DesignOptions | None = None,
-    curve: Curve = False,
     publish: PublishOptions | None = None,
     jobs: Annotated[int | None, LARGE] = None,
     resume: Annotated[bool, LARGE] = False,
@@ -115,10 +113,9 @@ def share(
             problems.refuse()
             result = result or find_design(declared, request)
             _note_replacing(output, force=publish.force)
-            account = account_of(result, curve=curve)
             bits = bits_from(publish.insecure_seed)
             with console.progress("Randomizing") as advance:
-                record = release.share(table, result, output, options, bits, advance, account)
+                record = release.share(table, result, output, options, bits, advance)
     else:
         result = result or find_design(declared, request)
         _note_replacing(output, force=publish.force)
@@ -135,9 +132,8 @@ def share(
         if only_begin:
             _say_begun(job, as_json=as_json)
             return
-        account = account_of(result, curve=curve)
         processes.make(job, jobs, console.progress)
-        record = finish(job, account, options.signer)
+        record = finish(job, options.signer)
     advice = [] if as_json else _advice(result, record, request, schema)
     _show(record, output, options.population, advice, verbose=verbose, as_json=as_json)
 
@@ -269,7 +265,6 @@ def _show(
         console.say(no_mean)
     if verbose:
         console.show_saving(record)
-        console.show_curve(record)
     console.show_standing(record, population)
     for sentence in advice:
         console.say(as_typed(sentence))
@@ -333,7 +328,7 @@ def _resume(
         repeatable(sources or [], schema or mechanism or Path(), output) if anything else None,
     )
     processes.make(job, jobs, console.progress)
-    record = finish(job, account_of(job.design, curve=False), publish.signer())
+    record = finish(job, publish.signer())
     _show(record, output, job.options.population, as_json=as_json)
 
 
@@ -412,8 +407,7 @@ def finish_(path: JobPath, /, *, key: SignOptions | None = None, as_json: AsJson
 
     job = resumed(path)
     output = job.output
-    signer = (key or SignOptions()).signer()
-    record = finish(job, account_of(job.design, curve=False), signer)
+    record = finish(job, (key or SignOptions()).signer())
     _show(record, output, job.options.population, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""--matrix and --response: response matrices of some attributes, next to a law for the others."""
+"""--matrix: response matrices of some attributes, next to a law for the others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +9,9 @@ from deniable.cli.arguments import DesignOptions
 from deniable.errors import InputError
 
 
-def with_responses(schema: Any, request: DesignOptions) -> tuple[Any, dict[str, Any]]:
-    """Return the schema with the declared responses, and the response matrices by attribute.
-    Attributes that have a matrix together are merged into one in the schema."""
+def with_matrices(schema: Any, request: DesignOptions) -> tuple[Any, dict[str, Any]]:
+    """Return the schema and the response matrices by attribute. Attributes that have a matrix
+    together are merged into one in the schema, and texts of answers are added to it."""
     from deniable.design.matrices import merged_for, response_from_file
 
     matrices: dict[str, Any] = {}
@@ -21,14 +21,6 @@ def with_responses(schema: Any, request: DesignOptions) -> tuple[Any, dict[str, 
             raise InputError(f"--matrix: attribute '{name}' is given twice")
         attribute = schema.attributes[schema.position(name)]
         matrices[name], attribute = response_from_file(Path(file), attribute)
-        schema = _with(schema, attribute)
-    for name, text in options.pairs(request.response, "--response", "name=design").items():
-        attribute = schema.attributes[schema.position(name)]
-        schema = _with(schema, replace(attribute, response=text))
+        attributes = (attribute if a.name == name else a for a in schema.attributes)
+        schema = replace(schema, attributes=tuple(attributes))
     return schema, matrices
-
-
-def _with(schema: Any, attribute: Any) -> Any:
-    """Return the schema with another declaration of one attribute."""
-    attributes = (attribute if a.name == attribute.name else a for a in schema.attributes)
-    return replace(schema, attributes=tuple(attributes))

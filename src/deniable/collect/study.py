@@ -290,6 +290,11 @@ def _check_collectable(design: Design) -> None:
     if schema.kept_undeclared:
         raise InputError(kept_undeclared_text(schema))
     for column in (part for attribute in schema.attributes for part in attribute.columns):
+        if column.range is not None:
+            raise InputError(
+                f"'{column.name}' is a number with a range, which the page does not support; "
+                "declare bins, or categories"
+            )
         if column.bins is not None and column.dates:
             raise InputError(
                 f"the bins of '{column.name}' are dates, which the page does not support; declare "

@@ -111,7 +111,7 @@ class Batch:
                 f"this table has {prod(channel.n_categories):,} cells, more than {MOST_CELLS:,}; "
                 "use deniable estimate"
             )
-        (estimate,) = Shares(tuple(names), target=target).ask(self._collected)
+        (estimate,) = Shares(tuple(names), target=target).run(self._collected)
         cells = tuple(_cells(estimate, channel))
         return Shown(tuple(names), estimate.n_records, cells, estimate.readability)
 

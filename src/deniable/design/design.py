@@ -7,37 +7,40 @@ reported as changed.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
-from deniable.design.form_request import FormRequest
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.matrices import (
+    declaring,
     laws_given,
     refuse_requests_of,
+    requests_beside_matrices,
     with_responses,
     without,
 )
-from deniable.design.methods import FUNCTIONS, Functions
+from deniable.design.methods import FUNCTIONS
+from deniable.design.request import (
+    Caps,
+    DesignRequest,
+    Levels,
+    Matrices,
+    PairFractions,
+    PerAttribute,
+)
 from deniable.design.solving import Task
-from deniable.design.strength import PerAttribute, StrengthRequest
 from deniable.errors import InputError
-from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Mechanism
-from deniable.mechanism.prediction import expected_variance
 from deniable.mechanism.privacy import nats_text
 from deniable.numerals import count_text, number_text
 from deniable.schema import Schema
-from deniable.statement.account import CapCost, Design
+from deniable.statement.account import Design
 from deniable.statement.bound import lacks_proof, lower_bound
 from deniable.statement.caps import GivenRest, resolve_caps
 from deniable.statement.methods import (
@@ -49,14 +52,8 @@ from deniable.statement.methods import (
     methods_taking,
 )
 
-CURVE = ("1.25x", "1.5x", "2x", "3x", "none")
-"""Caps on ``epsilon_given_rest`` for which the cost is shown."""
-
 FAINT = 0.01
 """Level in nats below which an attribute's column is next to noise."""
-
-CURVE_UP_TO = 60
-"""Attributes up to which the curve is computed: five designs, a second or two each."""
 
 _UNSPENT = 1e-4
 """Unspent part of a total above which a note reports it."""
@@ -82,61 +79,31 @@ def schema_of(given: Schema | str | Path) -> Schema:
 
 
 @typed
-@_one_thread()
 def design(
     schema: Schema | str | Path,
     *,
     epsilon: float | None = None,
-    attribute_epsilon: Sequence[float] | Mapping[str, float] | None = None,
+    attribute_epsilon: Levels = None,
     method: str | None = None,
-    given_rest: GivenRest = None,
+    given_rest: Caps = None,
     pair_floor: float | None = None,
     importance: Mapping[str, float] | None = None,
     at_most: Mapping[str, float] | None = None,
+    pairs: float | None = None,
+    max_questions: int | None = None,
+    form_column: str | None = None,
     allow_changed_levels: bool = False,
     attenuation: PerAttribute = None,
     strength: PerAttribute = None,
-    preserve: Mapping[tuple[str, str], float] | None = None,
-    matrices: Mapping[str, MatrixChannel | NDArray[np.float64]] | None = None,
-    pairs: float | None = None,
-    asked: int | None = None,
-    form_column: str | None = None,
+    preserve: PairFractions | None = None,
+    matrices: Matrices | None = None,
+    response: Mapping[str, str] | None = None,
 ) -> Design:
     """Return a mechanism for a schema; no data are needed.
 
     Args:
         schema: the attributes, or the file that declares them; its levels or ratios are the
-            defaults of the arguments.
-        epsilon: total for the record in nats, divided by the schema's ratios if it has any; else,
-            under ``balanced``, so that (1 − pairs) log(variance of shares) + pairs log(variance of
-            cells of two attributes) is smallest; under ``optimal``, so that the sum over attributes
-            of importance times the averaged variance of a share is; else in equal levels.
-        attribute_epsilon: one level per protected attribute in nats, in the schema's order or by
-            name.
-        method: a name in :data:`deniable.statement.methods.METHODS`; ``"balanced"`` if not given,
-            or ``"lambda"`` with strengths.
-        given_rest: cap on each attribute's ε given the rest of the record; for
-            ``"balanced"`` (by default 2x its own ε), ``"lp"`` and ``"forms"`` (also as a part of
-            the record's ε, ``"0.75e"``).
-        pair_floor: least φ_ij/(φ_i φ_j) of any two attributes, 0 for none; for ``"balanced"`` at
-            given levels or ratios (by default 0.5) and ``"lp"``.
-        importance: of single attributes, by name, 1 if not named; adds to the schema's.
-        at_most: largest level of single attributes in nats, by name, when a total is divided.
-        allow_changed_levels: whether a law may be returned that misses requested levels.
-        attenuation, strength, preserve: instead of levels, the strength
-            (see :class:`~deniable.design.strength.StrengthRequest`), for ``"lambda"``
-            (independent responses; the default if one of these is given) and ``"joint"`` (one
-            response on whole records, which needs one of ``epsilon``, ``attenuation`` and
-            ``strength``).
-        matrices: response matrices of single attributes, by name, ``matrix[y, x]`` = Pr[answer y |
-            category x], shape (m, a), with m at least a. The other arguments are for the attributes
-            without a matrix and without a ``response`` in the schema.
-        pairs: for ``"forms"`` and for ``"balanced"`` at a total, weight of tables of two attributes
-            against shares, 0 to 1; 0.2 if not given. At 0 some pairs cannot be estimated.
-        asked: for ``"forms"``, largest number of attributes in a form, up to 12; if not given 9,
-            but any number of those that are alike.
-        form_column: for ``"forms"``, the column of the release with the number of the form;
-            ``"form"`` if not given and not taken.
+            defaults. The other arguments are the fields of :class:`deniable.DesignRequest`.
 
     Returns:
         The mechanism with its claim, and the bound that limits its distance from the optimum.
@@ -153,25 +120,33 @@ def design(
         >>> weak.method, [round(level, 3) for level in weak.mechanism.attribute_epsilon]
         ('lambda', [1.099, 1.386])
     """
-    schema = schema_of(schema)
-    if laws := laws_given(schema, matrices or {}):
-        requests: dict[str, Any] = {
-            "epsilon": epsilon,
-            "attribute_epsilon": attribute_epsilon,
-            "method": method,
-            "given_rest": given_rest,
-            "pair_floor": pair_floor,
-            "importance": importance or None,
-            "at_most": at_most or None,
-            "allow_changed_levels": allow_changed_levels or None,
-            "attenuation": attenuation,
-            "strength": strength,
-            "preserve": preserve or None,
-            "pairs": pairs,
-            "asked": asked,
-            "form_column": form_column,
-        }
-        requests = {option: value for option, value in requests.items() if value is not None}
+    request = DesignRequest(
+        attenuation,
+        strength,
+        preserve or {},
+        matrices or {},
+        epsilon=epsilon,
+        attribute_epsilon=attribute_epsilon,
+        method=method,
+        given_rest=given_rest,
+        pair_floor=pair_floor,
+        importance=importance or {},
+        at_most=at_most or {},
+        pairs=pairs,
+        max_questions=max_questions,
+        form_column=form_column,
+        response=response or {},
+        allow_changed_levels=allow_changed_levels,
+    )
+    return design_of(schema_of(schema), request)
+
+
+@_one_thread()
+def design_of(schema: Schema, request: DesignRequest) -> Design:
+    """Return the design of a request; see :func:`design`."""
+    schema = declaring(schema, request.response)
+    if laws := laws_given(schema, request.matrices):
+        requests = requests_beside_matrices(request)
         refuse_requests_of(laws, requests)
         rest = without(schema, laws)
         if rest is None and requests:
@@ -179,19 +154,18 @@ def design(
                 "every attribute has a response matrix, whose ε follows from it; leave out "
                 + ", ".join(f"`{option}`" for option in requests)
             )
-        others = None if rest is None else design(rest, **requests)
-        return with_responses(schema, others, laws)
-    if isinstance(attribute_epsilon, Mapping):
-        attribute_epsilon = _in_order(attribute_epsilon, schema)
-    request = StrengthRequest(attenuation, strength, preserve or {})
-    spec = method_named(method or (STRENGTH_METHOD if request else DEFAULT_METHOD))
+        plain = replace(request, matrices={}, response={})
+        return with_responses(schema, None if rest is None else design_of(rest, plain), laws)
+    epsilon, pairs = request.epsilon, request.pairs
+    given_rest, pair_floor = request.given_rest, request.pair_floor
+    default = DEFAULT_METHOD if request.is_empty else STRENGTH_METHOD
+    spec = method_named(request.method or default)
     functions = FUNCTIONS[spec.name]
-    form_request = FormRequest(
-        importance or {}, at_most or {}, pairs, asked, form_column, given_rest
-    )
-    if form_request and functions.forms is None:
+    of_forms = request.max_questions is not None or request.form_column is not None
+    if of_forms and functions.forms is None:
         raise InputError(
-            f"asked and form_column are for method {methods_taking('forms')}, not {spec.name}"
+            f"`max_questions` and `form_column` are for method {methods_taking('forms')}, not "
+            f"{spec.name}"
         )
     if pairs is not None and "pairs" not in spec.takes:
         raise InputError(
@@ -203,10 +177,10 @@ def design(
                 f"a floor on pairs needs method {methods_taking('floor')}, not {spec.name}, which "
                 "takes the weight of pairs instead"
             )
-        return _by_forms(schema, spec, form_request, epsilon, attribute_epsilon, request)
+        return _by_forms(schema, spec, request)
     if functions.blocks is not None:
-        return _by_strength(schema, spec, request, epsilon, attribute_epsilon, given_rest)
-    if request:
+        return _by_strength(schema, spec, request)
+    if not request.is_empty:
         raise InputError(
             "λ, strengths and covariances are for methods "
             f"{methods_taking('strength', joined='and')}, not {spec.name}"
@@ -234,11 +208,11 @@ def design(
         pair_floor = spec.pair_floor if pair_floor is None else pair_floor
     designs = LevelDesigns(schema, spec, Task(n_categories, given_rest, pair_floor or None))
     if epsilon is None:
-        if importance or at_most:
+        if request.importance or request.at_most:
             raise InputError("importance and at_most divide a total; give epsilon with them")
-        result = designs.at(_requested_levels(schema, attribute_epsilon))
+        result = designs.at(_requested_levels(schema, request.attribute_epsilon))
     else:
-        if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
+        if request.attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
             raise InputError(
                 "a total for the record and a level per attribute were both given, and one decides "
                 "the other; give either epsilon or attribute levels"
@@ -246,14 +220,12 @@ def design(
         result = within_budget(
             designs,
             check_level(epsilon, "epsilon"),
-            importance or {},
-            at_most or {},
-            allow_changed_levels=allow_changed_levels,
+            request.importance,
+            request.at_most,
+            allow_changed_levels=request.allow_changed_levels,
             pairs=pairs,
         )
-        if by_error:
-            result = replace(result, end=replace(form_request, given_rest=given_rest))
-        if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, at_most or {}):
+        if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, request.at_most):
             left = (
                 f"Of the total of {nats_text(f'{epsilon:g}')} {number_text(result.epsilon, 6)} are "
                 f"spent"
@@ -265,7 +237,7 @@ def design(
             f"method {result.method} found no law with a proof of the smallest ε: its "
             "arithmetic does not reach levels of many nats next to others; use method optimal"
         )
-    if result.changed and not allow_changed_levels:
+    if result.changed and not request.allow_changed_levels:
         raise InputError(_changed_sentence(result))
     if faint := _faint(result):
         result = replace(result, notes=(*result.notes, faint))
@@ -298,115 +270,49 @@ def _all_largest(result: Design, at_most: Mapping[str, float]) -> bool:
     return all(level >= at_most.get(name, math.inf) * (1 - _UNSPENT) for name, level in levels)
 
 
-@_one_thread()
-def cap_curve(result: Design, caps: Sequence[str] = CURVE) -> tuple[CapCost, ...] | None:
-    """Return the record's ε at this design's levels under several caps on ``epsilon_given_rest``;
-    under forms, where the caps are parts of the record's ε, their expected variances.
-
-    Examples:
-        >>> from deniable import Schema
-        >>> made = design(Schema.anonymous((2, 3, 4)), epsilon=3)
-        >>> [point.cap for point in cap_curve(made)]
-        ['1.25x', '1.5x', '2x', '3x', 'none']
-    """
-    schema, functions = result.mechanism.schema, FUNCTIONS.get(result.method, Functions())
-    if functions.curve_of_forms is not None:
-        return functions.curve_of_forms(result)
-    if isinstance(result.end, FormRequest) and len(schema.protected) <= CURVE_UP_TO:
-        return _errors_under_caps(result, result.end, caps)
-    if functions.cost_of_caps is None or len(schema.protected) > CURVE_UP_TO:
-        return None
-    levels = [result.mechanism.attribute_epsilon[i] for i in schema.protected]
-    n_categories = tuple(schema.n_categories[i] for i in schema.protected)
-    task = Task(n_categories, pair_floor=result.pair_floor)
-    chosen = (
-        caps.index(result.given_rest or "none") if (result.given_rest or "none") in caps else None
-    )
-    others = [cap for place, cap in enumerate(caps) if place != chosen]
-    costs = iter(functions.cost_of_caps(task, levels, others, result.end))
-    epsilons = [result.epsilon if place == chosen else next(costs) for place in range(len(caps))]
-    # A law under one cap is a law under every looser one.
-    curve, least = [], math.inf
-    for place, (cap, epsilon) in enumerate(zip(caps, epsilons, strict=True)):
-        if epsilon is None:
-            continue
-        if chosen is not None and place < chosen:
-            epsilon = max(epsilon, result.epsilon)
-        least = min(least, epsilon)
-        curve.append(CapCost(cap, least))
-    return tuple(curve)
-
-
-def _errors_under_caps(
-    result: Design, request: FormRequest, caps: Sequence[str]
-) -> tuple[CapCost, ...]:
-    """Return the errors of the laws of the same total under several caps, and under its own."""
-    chosen, curve = result.given_rest or "none", []
-    for cap in caps if chosen in caps else (chosen, *caps):
-        made = result
-        if cap != chosen:
-            made = design(
-                result.mechanism.schema,
-                epsilon=result.budget,
-                method=result.method,
-                given_rest=cap,
-                importance=request.importance,
-                at_most=request.at_most,
-                pairs=request.pairs,
-            )
-        expected = expected_variance(made.mechanism)
-        curve.append(CapCost(cap, made.epsilon, expected.shares, expected.pairs))
-    return tuple(curve)
-
-
 def _by_forms(
     schema: Schema,
     method: Method,
-    form_request: FormRequest,
-    epsilon: float | None,
-    attribute_epsilon: Sequence[float] | None,
-    request: StrengthRequest,
+    request: DesignRequest,
 ) -> Design:
     """Return the design of a method with forms."""
-    if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes) or request:
+    by_level = request.attribute_epsilon is not None or any(a.epsilon for a in schema.attributes)
+    if by_level or not request.is_empty:
         raise InputError(
             f"method {method.name} takes no level or strength per attribute: "
             f"{method.instead_of_levels}"
         )
-    if epsilon is None:
+    if request.epsilon is None:
         raise InputError(f"method {method.name} needs a total for the record; give epsilon")
     make = FUNCTIONS[method.name].forms
     assert make is not None
-    return make(schema, method.name, check_level(epsilon, "epsilon"), form_request)
+    return make(schema, method.name, check_level(request.epsilon, "epsilon"), request)
 
 
 def _by_strength(
     schema: Schema,
     method: Method,
-    request: StrengthRequest,
-    epsilon: float | None,
-    attribute_epsilon: Sequence[float] | None,
-    given_rest: GivenRest,
+    request: DesignRequest,
 ) -> Design:
     """Return the design of a method that takes strengths."""
-    if attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
+    if request.attribute_epsilon is not None or any(a.epsilon for a in schema.attributes):
         raise InputError(
             f"method {method.name} takes no level per attribute; {method.instead_of_levels}"
         )
-    if given_rest is not None:
+    if request.given_rest is not None:
         raise InputError(
             f"a cap on epsilon_given_rest needs method {methods_taking('caps')}, not {method.name}"
         )
     make = FUNCTIONS[method.name].blocks
     assert make is not None
-    result = make(schema, request, epsilon)
+    result = make(schema, request, request.epsilon)
     mechanism = Mechanism(schema, result.blocks)
     return Design(
         replace(mechanism, claim=mechanism.promise()),
         method.name,
         (None,) * len(schema.attributes),
         lower_bound(mechanism, None),
-        epsilon,
+        request.epsilon,
         notes=result.notes,
     )
 
@@ -453,9 +359,9 @@ def _in_order(levels: Mapping[str, float], schema: Schema) -> list[float]:
     return [levels[name] for name in names]
 
 
-def _requested_levels(
-    schema: Schema, attribute_epsilon: Sequence[float] | None
-) -> tuple[float, ...]:
+def _requested_levels(schema: Schema, attribute_epsilon: Levels) -> tuple[float, ...]:
+    if isinstance(attribute_epsilon, Mapping):
+        attribute_epsilon = _in_order(attribute_epsilon, schema)
     protected = [schema.attributes[i] for i in schema.protected]
     names = [a.name for a in protected]
     if attribute_epsilon is not None:

@@ -96,7 +96,6 @@ class LevelDesigns:
             pair_floor=self.task.pair_floor if all_pairs else None,
             notes=(*self._notes(solution, mechanism.epsilon, bound), *unchecked),
             together=self.method.together,
-            end=solution.end,
         )
 
     def _notes(self, solution: Solution, epsilon: float, bound: float | None) -> tuple[str, ...]:

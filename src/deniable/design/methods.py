@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deniable.design import solving
-from deniable.design.form_request import FormRequest
+from deniable.design.request import DesignRequest, StrengthRequest
 from deniable.design.solving import Solution, Task
-from deniable.design.split_questionnaire import cost_of_caps, published_forms
-from deniable.design.strength import Randomization, StrengthRequest, joint_blocks, lambda_blocks
+from deniable.design.split_questionnaire import published_forms
+from deniable.design.strength import Randomization, joint_blocks, lambda_blocks
 from deniable.schema import Schema
-from deniable.statement.account import CapCost, Design
+from deniable.statement.account import Design
 from deniable.statement.methods import (
     DEFAULT_METHOD,
     FORMS_METHOD,
@@ -26,9 +26,7 @@ Divide = Callable[
     [Task, float, Sequence[float], Sequence[float | None], float | None],
     Solution,
 ]
-CostOfCaps = Callable[[Task, Sequence[float], Sequence[str], object], list[float | None]]
-Forms = Callable[[Schema, str, float, FormRequest], Design]
-CurveOfForms = Callable[[Design], tuple[CapCost, ...] | None]
+Forms = Callable[[Schema, str, float, DesignRequest], Design]
 Blocks = Callable[[Schema, StrengthRequest, float | None], Randomization]
 
 
@@ -38,17 +36,14 @@ class Functions:
 
     solve: Solve | None = None
     divide: Divide | None = None
-    cost_of_caps: CostOfCaps | None = None
     blocks: Blocks | None = None
     forms: Forms | None = None
-    curve_of_forms: CurveOfForms | None = None
 
 
 FUNCTIONS: dict[str, Functions] = {
     DEFAULT_METHOD: Functions(
         solve=solving.solve_balanced,
         divide=solving.least_error,
-        cost_of_caps=solving.cost_of_balanced_caps,
     ),
     "optimal": Functions(solve=solving.solve_optimal),
     "lp": Functions(solve=solving.solve_linear_program),
@@ -57,6 +52,6 @@ FUNCTIONS: dict[str, Functions] = {
     "heuristic": Functions(solve=solving.solve_heuristic),
     STRENGTH_METHOD: Functions(blocks=lambda_blocks),
     "joint": Functions(blocks=joint_blocks),
-    FORMS_METHOD: Functions(forms=published_forms, curve_of_forms=cost_of_caps),
+    FORMS_METHOD: Functions(forms=published_forms),
 }
 """By method; every offered one has a row."""

@@ -51,7 +51,6 @@ class Solution:
     parts: tuple[tuple[tuple[int, ...], PatternLaw], ...]
     weights: Sequence[float] | None = None
     optimal_epsilon: float | None = None
-    end: object = None
     apart: tuple[tuple[int, ...], str] | None = None
     prove: Callable[[float, Sequence[float | None]], Accuracy | None] | None = None
 
@@ -113,7 +112,6 @@ def _of_balanced(solution: "BalancedSolution") -> Solution:
         _laws(solution.parts),
         solution.weights.tolist(),
         solution.optimum.epsilon,
-        solution,
         None if reason is None else (apart, reason),
     )
 
@@ -174,35 +172,6 @@ def least_error(
 
 def _or_infinite(level: float | None) -> float:
     return math.inf if level is None else level
-
-
-def cost_of_balanced_caps(
-    task: Task, levels: Sequence[float], caps: Sequence[str], end: object
-) -> list[float | None]:
-    """Return the record's ε under several caps in nats; None where one cannot be met.
-
-    ``levels``: ε_i in nats, shape (k,).
-    """
-    from deniable.proofs.problem import SolverError
-    from deniable.solvers.patterns import balanced
-
-    start = end if isinstance(end, balanced.BalancedSolution) else None
-    costs: list[float | None] = []
-    for cap in caps:
-        try:
-            start = balanced.solve(
-                task.n_categories,
-                levels,
-                resolve_caps(cap, levels),
-                task.pair_floor,
-                start=start,
-                exact=balanced.EXACT_IN_A_SEARCH,
-            )
-        except (SolverError, InputError, ArithmeticError):
-            costs.append(None)
-        else:
-            costs.append(start.epsilon)
-    return costs
 
 
 def _largest_apart(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.form_request import FormRequest
+from deniable.design.request import DesignRequest
 from deniable.design.solving import aimed_below, importances_and_limits
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
@@ -20,9 +20,8 @@ from deniable.laws.forms import DEFAULT_COLUMN
 from deniable.laws.law import integer_weights
 from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Block, Mechanism
-from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
-from deniable.statement.account import CapCost, Design
+from deniable.statement.account import Design
 from deniable.statement.bound import lower_bound
 from deniable.statement.caps import cap_text, refuse_missed_caps, resolve_caps, unchanged_blocks
 
@@ -49,7 +48,7 @@ _BREADTHS = 4
 """Sizes of sets that are tried, for lists that are few."""
 
 
-def published_forms(schema: Schema, method: str, epsilon: float, request: FormRequest) -> Design:
+def published_forms(schema: Schema, method: str, epsilon: float, request: DesignRequest) -> Design:
     """Return the design of forms of a record level.
 
     ``epsilon``: of the record, in nats.
@@ -70,13 +69,13 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         )
     importance, at_most = importances_and_limits(schema, request.importance, request.at_most)
     caps = resolve_caps(request.given_rest, [epsilon] * len(names), epsilon)
-    column = _free_column(schema, request.column)
+    column = _free_column(schema, request.form_column)
     n_categories = [attribute.n_categories for attribute in protected]
     task: dict[str, Any] = {
         "n_categories": n_categories,
         "epsilon": aimed_below([epsilon])[0],
         "importance": importance,
-        "asked": request.asked,
+        "asked": request.max_questions,
         "at_most": _aimed(at_most),
         "caps": None if caps is None else _aimed(caps),
     }
@@ -107,26 +106,7 @@ def published_forms(schema: Schema, method: str, epsilon: float, request: FormRe
         given_rest=cap_text(request.given_rest),
         notes=(*_named_sets(law, names, gains), *_never_together(law, names)),
         together=True,
-        end=request,
     )
-
-
-def cost_of_caps(design: Design) -> tuple[CapCost, ...] | None:
-    """Return the variances of shares and pairs under several caps."""
-    schema, request, total = design.mechanism.schema, design.end, design.budget
-    if not isinstance(request, FormRequest) or total is None or len(schema.protected) > CURVE_UP_TO:
-        return None
-    chosen = design.given_rest or "none"
-    curve = []
-    for cap in CURVE if chosen in CURVE else (chosen, *CURVE):
-        made = (
-            design
-            if cap == chosen
-            else published_forms(schema, design.method, total, replace(request, given_rest=cap))
-        )
-        expected = expected_variance(made.mechanism)
-        curve.append(CapCost(cap, made.epsilon, expected.shares, expected.pairs))
-    return tuple(curve)
 
 
 def _broad(

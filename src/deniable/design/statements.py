@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from deniable.design.design import cap_curve, design
+from deniable.design.design import design
 from deniable.design.outlook import matrices_to_plain, outlook_to_plain
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
 from deniable.proofs.problem import MAX_LEVEL
-from deniable.statement.account import Design, account
+from deniable.statement.account import Design
 from deniable.statement.expected_accuracy import expected_accuracy
 from deniable.statement.expected_tables import Assumed, expected_tables
 from deniable.statement.observers import observers
@@ -25,7 +25,6 @@ def design_statements(
     assume: Assumed = "uniform",
     target: Target = "table",
     within: float | None = None,
-    curve: bool = False,
 ) -> dict[str, Any]:
     """Return the statements on a design, as plain values.
 
@@ -41,9 +40,6 @@ def design_statements(
         "certificate": proof_to_plain(result),
         "observers": [one.to_plain() for one in observers(result)],
     }
-    if curve:
-        compared = account(result, curve=cap_curve(result))
-        stated["comparison"] = compared.comparison_to_plain()
     if result.budget is not None:
         stated |= outlook_to_plain(result)
     if matrices := matrices_to_plain(result):

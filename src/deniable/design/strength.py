@@ -13,14 +13,12 @@ covariance, which promises utility, up.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from deniable._checks import check_fields, check_level
+from deniable._checks import check_level
+from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
 from deniable.laws import JointLaw, ProductLaw
 from deniable.laws.entropy import response_entropy
@@ -34,40 +32,6 @@ from deniable.statement.caps import unchanged_blocks
 _GUARD_BITS = 64
 
 Rounding = Literal["down", "up"]
-
-PerAttribute = float | Mapping[str, float] | None
-"""One number for every attribute that has none of its own, or numbers by name."""
-
-
-@dataclass(frozen=True)
-class StrengthRequest:
-    """The strength of a randomization, in terms other than ε.
-
-    Args:
-        attenuation: λ, between 0 and 1.
-        strength: the least H(P)/log₂ a (Ruiz, Definition 1), between 0 and 1.
-        preserve: the least fraction of a covariance to preserve, λ_a λ_b (equation (9)), by
-            pair of attributes.
-        matrices: response matrices, ``matrix[y, x]`` = Pr[output y | input x], of the attributes
-            without any of these.
-
-    Examples:
-        >>> bool(StrengthRequest()), StrengthRequest(attenuation=0.5).attenuation
-        (False, 0.5)
-    """
-
-    attenuation: PerAttribute = None
-    strength: PerAttribute = None
-    preserve: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    matrices: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-    def __bool__(self) -> bool:
-        """Whether anything is requested."""
-        given = self.attenuation is not None or self.strength is not None
-        return given or bool(self.preserve or self.matrices)
 
 
 @dataclass(frozen=True)
@@ -87,7 +51,7 @@ def lambda_blocks(
             "method lambda takes no total; give λ, strengths or covariances to preserve, or use "
             "method kronecker, which is the same law requested by ε"
         )
-    if not request:
+    if request.is_empty:
         raise InputError(
             "method lambda needs the strength of the randomization; give λ, strengths or "
             "covariances to preserve"

@@ -16,7 +16,7 @@ from deniable.release import parts
 from deniable.release.job import Job, Stage, open_job
 from deniable.release.parts import finish, work
 from deniable.release.release import Options, job_folder
-from deniable.statement.account import Account, Design
+from deniable.statement.account import Design
 from deniable.tables.files import files_of, units_of
 
 Bar = Callable[[str, int | None], AbstractContextManager[Callable[[float | None], None]]]
@@ -62,7 +62,6 @@ def share_parts(
     seed: int | None = None,
     jobs: int | None = None,
     bar: Bar = no_bar,
-    account: Account | None = None,
 ) -> dict[str, Any]:
     """Randomize several tables, or one of several units, and write a folder to publish.
 
@@ -70,7 +69,7 @@ def share_parts(
     """
     job = prepare(files, design, output, options, seed=seed, jobs=jobs, bar=bar)
     make(job, jobs, bar)
-    return finish(job, account, options.signer)
+    return finish(job, options.signer)
 
 
 def prepare(

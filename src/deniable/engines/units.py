@@ -57,7 +57,7 @@ def share_by(
     files: Source = source if callable(source) else files_of(source) or [Path(source)]
     job = prepare(files, design, Path(output), options, lambda job: _all(run, job, "look"))
     make(job, partial(_all, run))
-    return finish(job, signer=options.signer)
+    return finish(job, options.signer)
 
 
 def _all(run: Run, job: Job, stage: Stage) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.independence import FEW_EXPECTED, one_stratum
-from deniable.estimate.question import Question, refuse_randomized_groups
+from deniable.estimate.query import Query, refuse_randomized_groups
 from deniable.estimate.simplex import project_to_simplex
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
@@ -106,7 +106,7 @@ class FormAgreement(Presented):
 
 
 @dataclass(frozen=True)
-class Agreement(Question[FormAgreement]):
+class Agreement(Query[FormAgreement]):
     """Do all forms agree with one population?
 
     Args:
@@ -122,7 +122,7 @@ class Agreement(Question[FormAgreement]):
 
     of: Sequence[str] = ()
 
-    def ask(self, release: Release) -> Answers[FormAgreement]:
+    def run(self, release: Release) -> Answers[FormAgreement]:
         """Return the test of every group of rows, in the order of the groups' values."""
         mechanism = next(iter(release.strata.mechanisms.values()))
         schema = mechanism.schema

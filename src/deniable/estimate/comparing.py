@@ -17,7 +17,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Presented, target_text
 from deniable.estimate.inference import Inference, normal_quantile
-from deniable.estimate.question import Question
+from deniable.estimate.query import Query
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
@@ -105,7 +105,7 @@ which broadcast to its shape."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(Question[Difference]):
+class Comparison(Query[Difference]):
     """How do shares, or a mean, differ between two values of a column?
 
     If the column is in ``of``, compares the shares of its two values, with any categories of the
@@ -146,7 +146,7 @@ class Comparison(Question[Difference]):
                 "means are compared of one attribute, between two groups that another column forms"
             )
 
-    def ask(self, release: Release) -> Answers[Difference]:
+    def run(self, release: Release) -> Answers[Difference]:
         """Return the differences for every group of rows."""
         schema = release.strata.schema
         if self.column in self.by:

@@ -63,7 +63,7 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
     if attribute.answers or strata.n_outputs[position] != attribute.n_categories:
         return [Attribute(attribute.name, strata.output_labels[position])]
     columns = [
-        Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)
+        c if c.range else Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)
         for c in attribute.columns
     ]
     return [Attribute(attribute.name, parts=tuple(columns))] if attribute.parts else columns

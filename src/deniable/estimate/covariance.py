@@ -21,7 +21,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.estimate.columns import Presented, target_text, where_text
 from deniable.estimate.inference import Inference, normal_quantile
-from deniable.estimate.question import Question
+from deniable.estimate.query import Query
 from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, single_scores
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import CovariancePrediction, Target, predict_covariance
@@ -101,7 +101,7 @@ class CovarianceEstimate(Presented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Covariance(Question[CovarianceEstimate]):
+class Covariance(Query[CovarianceEstimate]):
     """Covariance of two attributes' scores before randomization.
 
     With ℓ_c = Lᵀc the plug-in θ·ℓ_st − (θ·ℓ_s)(θ·ℓ_t) is off by the covariance of the two estimated

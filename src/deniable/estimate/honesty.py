@@ -26,7 +26,7 @@ from deniable.errors import InputError
 from deniable.estimate.agreement import contradiction
 from deniable.estimate.columns import Presented, target_text, where_text
 from deniable.estimate.inference import normal_quantile
-from deniable.estimate.question import Question, refuse_randomized_groups
+from deniable.estimate.query import Query, refuse_randomized_groups
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
@@ -135,7 +135,7 @@ class HonestyTest(Presented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Honesty(Question[HonestyTest]):
+class Honesty(Query[HonestyTest]):
     """Do groups of respondents with different designs follow their instructions?
 
     Args:

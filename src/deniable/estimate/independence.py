@@ -23,7 +23,7 @@ from deniable.estimate.chi_square import (
 )
 from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.question import Question, refuse_randomized_groups
+from deniable.estimate.query import Query, refuse_randomized_groups
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats, Tabulation
 from deniable.mechanism.mechanism import Mechanism
@@ -200,7 +200,7 @@ def independence(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Independence(Question[IndependenceTest]):
+class Independence(Query[IndependenceTest]):
     """A test of independence of two attributes in the population that the rows were drawn from.
 
     Of the two one may be a kept column that the schema does not declare. Groups of rows are formed
@@ -219,10 +219,10 @@ class Independence(Question[IndependenceTest]):
         super().__post_init__()
         _refuse_but_two(self.of)
 
-    def ask(self, release: Release) -> Answers[IndependenceTest]:
+    def run(self, release: Release) -> Answers[IndependenceTest]:
         """Return the test of every group of rows, in the order of the groups' values."""
         if release.counts is not None:
-            return super().ask(release)
+            return super().run(release)
         schema = release.strata.schema
         refuse_randomized_groups(schema, self.by, "independence is")
         for name in self.by:

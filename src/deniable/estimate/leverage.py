@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.columns import CellTable, target_text, where_text
 from deniable.estimate.inference import Inference
-from deniable.estimate.question import Question
+from deniable.estimate.query import Query
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target
@@ -153,7 +153,7 @@ class LeverageOfLiars(CellTable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leverage(Question[LeverageOfLiars]):
+class Leverage(Query[LeverageOfLiars]):
     """How far can liars move the shares of a table?
 
     Args:

@@ -19,7 +19,7 @@ from deniable.estimate.inference import (
 )
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.estimate.known import Known, Margins, imposed, margin_members, margins_of
-from deniable.estimate.question import Question
+from deniable.estimate.query import Query
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
@@ -257,7 +257,7 @@ class Estimate(CellTable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shares(Question[Estimate]):
+class Shares(Query[Estimate]):
     """Shares of combinations of categories, of all rows or within subgroups.
 
     Within subgroups every cell is P(of | by), the ratio of two estimates. Randomized attributes may

@@ -33,7 +33,7 @@ from deniable.estimate.chi_square import less_mean
 from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.independence import one_stratum
 from deniable.estimate.inference import normal_quantile
-from deniable.estimate.question import Question, refuse_randomized_groups
+from deniable.estimate.query import Query, refuse_randomized_groups
 from deniable.estimate.scores import scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
@@ -140,7 +140,7 @@ class TrendTests(Presented):
 
 
 @dataclass(frozen=True)
-class Trend(Question[TrendTests]):
+class Trend(Query[TrendTests]):
     """Tests of association between scores of attributes and a status of two values.
 
     Args:
@@ -176,7 +176,7 @@ class Trend(Question[TrendTests]):
             if self.status in names:
                 raise InputError(f"'{self.status}' is the status and {what} too; name it once")
 
-    def ask(self, release: Release) -> Answers[TrendTests]:
+    def run(self, release: Release) -> Answers[TrendTests]:
         """Return the tests of every group of rows, in the order of the groups' values."""
         schema = release.strata.schema
         declared = self.status in schema.names or self.status in schema.columns

@@ -59,7 +59,7 @@ def fit_least_squares(
     w = np.ones(rows.n_rows) if weights is None else rows.numbers[weights]
     parts = [
         _Part(mechanism, rows.where(chosen), w[chosen] / w.sum(), cells)
-        for mechanism, chosen in _strata_of(rows, strata)
+        for mechanism, chosen in strata_of(rows, strata)
     ]
     moments, with_response = np.zeros((p, p)), np.zeros(p)
     for part in parts:
@@ -298,7 +298,7 @@ class _Reading:
         return np.broadcast_to(values.reshape(*shape, m), (*self.sizes, m)).reshape(-1, m)
 
 
-def _strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[np.bool_]]]:
+def strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[np.bool_]]]:
     """Return the mechanisms, and which rows each randomized."""
     if strata.column is None:
         return [(strata.mechanism_of(""), np.ones(rows.n_rows, dtype=bool))]

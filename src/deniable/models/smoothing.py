@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from deniable.errors import InputError
 from deniable.estimate.columns import CellTable, target_text, where_text
 from deniable.estimate.known import Known, margins_of
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.query import Query, one_or_groups
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.formula import check_size, prior_precision
+from deniable.models.hypotheses import Test, goodness_of_fit
 from deniable.models.likelihood import (
     At,
     Likelihood,
@@ -34,7 +35,6 @@ from deniable.models.likelihood import (
     known_shares,
     probabilities_of,
 )
-from deniable.models.model import Test, goodness_of_fit
 from deniable.models.profile import Number, Profiles
 from deniable.numerals import count_text
 
@@ -137,7 +137,7 @@ class Smoothed(CellTable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smooth(Question[Smoothed]):
+class Smooth(Query[Smoothed]):
     """Shares of combinations of categories by the model of all pairs.
 
     Args:

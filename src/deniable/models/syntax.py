@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import NoReturn
 
 from deniable.errors import InputError
-from deniable.estimate.question import value_among
+from deniable.estimate.query import value_among
 
 MOST_TERMS = 1_000
 MOST_OF_SMOOTH = 50

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.atomic_files import leaves_nothing, replaced_folder
-from deniable.design.design import design
-from deniable.design.strength import StrengthRequest
+from deniable.design.design import design_of
+from deniable.design.request import DesignRequest, StrengthRequest
 from deniable.errors import InputError
 from deniable.laws import InvariantChannel, MatrixChannel, PatternLaw
 from deniable.laws.bistochastic import bistochastic_channel
@@ -162,7 +162,7 @@ def _foreseen(treatment: Treatment) -> Spending:
     """Return upper bounds of the release's levels for any table."""
     levels = Spending(0.0)
     for stratum, request in [(None, treatment.request), *treatment.strata.items()]:
-        if request:
+        if not request.is_empty:
             mechanism = _design(treatment, request, stratum).mechanism
             levels = levels.largest(Spending.of(Strata.one(mechanism)))
     if treatment.invariant:
@@ -175,14 +175,8 @@ def _design(treatment: Treatment, request: StrengthRequest, stratum: str | None)
     protected = [schema.attributes[i] for i in schema.protected]
     by_matrix = all(a.response or a.name in request.matrices for a in protected)
     try:
-        return design(
-            schema,
-            method=None if by_matrix else STRENGTH_METHOD,
-            attenuation=request.attenuation,
-            strength=request.strength,
-            preserve=request.preserve,
-            matrices=request.matrices,
-        )
+        method = None if by_matrix else STRENGTH_METHOD
+        return design_of(schema, DesignRequest(**vars(request), method=method))
     except InputError as error:
         where = f"stratum '{stratum}': " if stratum in treatment.strata else ""
         raise InputError(f"{where}{error}") from None
@@ -229,7 +223,7 @@ def _designs(
     designs = []
     for i, name in enumerate(names):
         request = treatment.strata.get(name, treatment.request)
-        if not request:
+        if request.is_empty:
             where = f"stratum '{name}' of the table has no request: " if treatment.by else ""
             raise InputError(
                 f"{where}set how strongly to randomize with "

@@ -28,11 +28,12 @@ from deniable.release.record import Part, Released, digest_of_parts
 from deniable.release.release import (
     BESIDE_ROWS,
     Options,
+    note_outside,
     refuse_other_folder,
     write_statements,
 )
 from deniable.release.signing import Signer
-from deniable.statement.account import Account, Design
+from deniable.statement.account import Design
 from deniable.statement.record import to_json
 from deniable.statement.strata import Designs
 from deniable.tables import TableWriter
@@ -64,6 +65,7 @@ def prepare(
             if not sum(job.rows):
                 raise InputError(f"{job.stored.sources[0].path} has no rows; a release needs some")
             propose_person(job.repeating)
+            note_outside(job.outside())
             _enter(job)
     except BaseException:
         give_back(job.folder)
@@ -182,6 +184,7 @@ def _look(job: Job, number: int, advance: Advance) -> None:
             tally = PersonTally(file)
             rows = reader.look(job.options.persons, tally={job.options.person: tally.add})
             tally.finish()
+    noted["outside"] = dict(reader.outside)
     write_file(place, to_json({"rows": rows, **noted}), overwrite=True, beside=job.attempts)
     advance(rows)
 
@@ -207,7 +210,7 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     status = job.status(file_number)
     bits = job.bits("draw", number)
     randomizer = job.randomizer.with_bits(bits)
-    with job.open(job.units[number]) as reader:
+    with job.open(job.units[number], bits=bits) as reader:
         columns = job.columns(reader)
         reserve = largest_size(columns, job.stored.kind, expected)
 
@@ -265,9 +268,7 @@ def _gather(job: Job, number: int, place: Path, advance: Advance) -> None:
         rows.append(writer.n_rows)
 
 
-def finish(
-    job: Job, account: Account | None = None, signer: Signer | None = None
-) -> dict[str, Any]:
+def finish(job: Job, signer: Signer | None = None) -> dict[str, Any]:
     """Name a release whose parts are complete and remove its job."""
     with job.alone() as lock:
         try:
@@ -277,7 +278,7 @@ def finish(
             entry = entry_of(job.folder)
             new = job.folder / "release"
             designs = Designs.one(job.design)
-            page = write_statements(designs, released, new, account, signer, entry)
+            page = write_statements(designs, released, new, signer, entry)
             with explain_write_errors(job.output):
                 put_folder(new, job.output, job.folder / "old", overwrite=job.options.overwrite)
         except BaseException:

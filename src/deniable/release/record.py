@@ -30,7 +30,6 @@ from deniable.release.statements import guarantee_sentence, holds_instead, small
 from deniable.report.codebook import render_codebook
 from deniable.report.contents import FORMAT, Attenuation, ExpectedError, Saving
 from deniable.report.page import render_report
-from deniable.statement.account import Account
 from deniable.statement.expected_accuracy import expected_accuracy_of_strata
 from deniable.statement.methods import METHODS
 from deniable.statement.record import design_to_plain, mechanism_to_plain
@@ -120,11 +119,9 @@ def release_to_plain(designs: Designs, released: Released) -> dict[str, Any]:
     }
 
 
-def explained(
-    record: Mapping[str, Any], designs: Designs, released: Released, account: Account | None = None
-) -> dict[str, Any]:
-    """Return a record with its derived sentences, the request, and the cost of other caps, for
-    pages and screens; not published itself."""
+def explained(record: Mapping[str, Any], designs: Designs, released: Released) -> dict[str, Any]:
+    """Return a record with its derived sentences and the request, for pages and screens; not
+    published itself."""
     strata, numeric = designs.strata, released.numeric
     more: dict[str, Any] = {
         "guarantee": record["guarantee"]
@@ -147,7 +144,6 @@ def explained(
     }
     if designs.column is None:
         (design,) = designs.designs.values()
-        more["comparison"] = (account or design.account).comparison_to_plain()
         more["mechanism"] = record["mechanism"] | design_to_plain(design)
         more["outlook"] = outlook_to_plain(design)
     else:
@@ -183,8 +179,7 @@ def _statements(designs: Designs, released: Released) -> dict[str, Any]:
     }
     if designs.column is None:
         (design,) = designs.designs.values()
-        comparison = design.account.comparison_to_plain()
-        stated["comparison"] = None if comparison is None else fields_of(StoredSaving, comparison)
+        stated["comparison"] = design.account.comparison_to_plain()
     return stated
 
 

@@ -31,7 +31,7 @@ from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
-from deniable.randomness import BitSource, permutation
+from deniable.randomness import BitSource, SystemRandomness, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import companion_digests, write_by_attribute
 from deniable.release.entered import give_back, is_entered, undrawn
@@ -40,7 +40,7 @@ from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
 from deniable.schema import FileFormat, Schema
-from deniable.statement.account import Account, Design
+from deniable.statement.account import Design
 from deniable.statement.methods import METHODS
 from deniable.statement.record import to_json
 from deniable.statement.stored import read_json
@@ -138,7 +138,6 @@ def share(
     options: Options,
     bits: BitSource,
     progress: Progress = lambda _fraction: None,
-    account: Account | None = None,
 ) -> dict[str, Any]:
     """Randomize a table and write the folder to publish, which appears complete or not at all."""
     check_output(output, overwrite=options.overwrite)
@@ -147,9 +146,8 @@ def share(
     mechanism = design.mechanism
     layout = Layout.of(mechanism)
     designs = Designs.one(design)
-    account = account or design.account
     # Slow work without rows comes first: rows in the hidden folder would survive a kill.
-    account.comparison_to_plain()
+    design.account.comparison_to_plain()
     spending = Spending.of(designs.strata)
     traceless = leaves_nothing(output)
     randomizer = Randomizer(mechanism, bits)
@@ -169,7 +167,7 @@ def share(
         released = write_rows(
             source, layout, folder, options, bits, progress, randomized, count, randomizer
         )
-        return write_statements(designs, released, folder, account, options.signer, entry)
+        return write_statements(designs, released, folder, options.signer, entry)
 
 
 def check_budget(
@@ -229,7 +227,6 @@ def write_statements(
     designs: Designs,
     released: Released,
     folder: Path,
-    account: Account | None = None,
     signer: signing.Signer | None = None,
     entry: Entry | None = None,
 ) -> dict[str, Any]:
@@ -238,7 +235,7 @@ def write_statements(
     if entry is not None:
         released = replace(released, standing=entry.standing)
     record = release_to_plain(designs, released)
-    page = explained(record, designs, released, account)
+    page = explained(record, designs, released)
     (folder / "record.json").write_bytes(to_json(record))
     (folder / "codebook.csv").write_text(render_codebook(page), encoding="utf-8", newline="")
     (folder / "report.html").write_text(
@@ -390,8 +387,10 @@ def open_rows(
     options: Options,
     numeric: Sequence[str] = (),
     more: Sequence[str] = (),
+    bits: BitSource | None = None,
 ) -> Reader:
-    """Open the rows to release; arguments as of :func:`look_at`, with further columns to read."""
+    """Open the rows to release; arguments as of :func:`look_at`, with further columns to read and
+    the bits for the rounding of numbers; by default, for a check, others."""
     return open_table(
         source,
         schema.attributes,
@@ -399,6 +398,7 @@ def open_rows(
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
+        rounding=bits or SystemRandomness(),
     )
 
 
@@ -444,10 +444,19 @@ def look_at(
         columns = released_columns(reader.columns, schema.attributes, schema.keep)
         refuse_copies(options.also, columns, schema)
         n_rows = reader.look(options.persons, progress, tally, check_kept if options.also else None)
+    note_outside(reader.outside)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; a release needs some")
     propose_person([name for name, repeats in whose.items() if repeats.found])
     return n_rows
+
+
+def note_outside(outside: Mapping[str, int]) -> None:
+    """Issue a notice for each column of numbers with values outside its range."""
+    for name, count in outside.items():
+        if count:
+            values = "1 value was" if count == 1 else f"{count:,} values were"
+            notify(f"'{name}': {values} outside the range and set to its nearer end")
 
 
 def with_all_mismatches(
@@ -459,6 +468,7 @@ def with_all_mismatches(
     """
     try:
         yield from reader
+        note_outside(reader.outside)
     except InputError:
         if not hasattr(source, "read"):  # an open file has been partly read
             look_at(source, schema, options)
@@ -482,7 +492,7 @@ def write_rows(
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
     copies: dict[str, str] = {}
-    with open_rows(source, schema, options, layout.numeric) as reader:
+    with open_rows(source, schema, options, layout.numeric, bits=bits) as reader:
         columns = layout.columns(reader)
         # A .bed file has no genotype for empty cells or carriers.
         by_attribute = is_fileset(source) and layout.forms is None and holds_genotypes(columns)
@@ -616,7 +626,7 @@ def randomize_table(
     randomizer = Randomizer(mechanism, bits)
     with (
         remembered(options.population, spending, "randomize", traceless=traceless) as entry,
-        open_rows(source, schema, options) as reader,
+        open_rows(source, schema, options, bits=bits) as reader,
     ):
 
         def count() -> None:

@@ -175,22 +175,10 @@ class Saving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pairs: float | None
 
 
-class CapCost(msgspec.Struct, frozen=True):
-    """The record's ε in nats under a cap on ``epsilon_given_rest``; under forms the mean variance
-    of a share, and of a cell of two attributes, for one row."""
-
-    cap: str
-    epsilon: float
-    shares: float | None = None
-    pairs: float | None = None
-
-
 class Comparison(msgspec.Struct, frozen=True):
-    """ε of the law next to independent responses, and the cost of its cap."""
+    """The law next to independent responses."""
 
     saving: Saving | None
-    curve: list[CapCost] | None
-    chosen_cap: str | None
 
 
 class Expected(msgspec.Struct, frozen=True):

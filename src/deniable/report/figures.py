@@ -1,10 +1,9 @@
-"""Plots of a release's page: levels, errors, and the cost of caps."""
+"""Plots of a release's page: levels and errors."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from deniable.numerals import significant
-from deniable.report.contents import CapCost, Comparison, Contents
+from deniable.report.contents import Contents
 from deniable.report.plots import Bar, Group, Line, Plot
 from deniable.report.wording import epsilon_text, points_text
 
@@ -56,48 +55,3 @@ def error_plot(contents: Contents) -> Plot | None:
         for name, error in _with_the_largest(shown, lambda row: row[1])
     ]
     return Plot(groups, None, len(shown)) if shown else None
-
-
-def cost_plot(contents: Contents) -> Plot | None:
-    """Return the cost of each cap on ε given the rest: ε of the row, or rows under forms."""
-    comparison = contents.comparison
-    if comparison is None or not comparison.curve:
-        return None
-    if (free := without_cap(comparison)) is not None:
-        return Plot([_rows_needed(comparison, point, free) for point in comparison.curve])
-    bound = contents.mechanism.epsilon_lower_bound
-    return Plot(
-        [_level(comparison, point) for point in comparison.curve],
-        None if bound is None else Line(bound, f"smallest possible {epsilon_text(bound)}"),
-    )
-
-
-def without_cap(comparison: Comparison) -> CapCost | None:
-    """Return the point without a cap, where costs of caps are in rows."""
-    points = comparison.curve or []
-    return next((p for p in points if p.cap == "none" and p.shares is not None), None)
-
-
-def _level(comparison: Comparison, point: CapCost) -> Group:
-    chosen = point.cap == comparison.chosen_cap
-    name = "no cap" if point.cap == "none" else f"at most {point.cap} its own ε"
-    bar = Bar(point.epsilon, epsilon_text(point.epsilon), "rest" if chosen else "alone")
-    return Group(name + " (this release)" * chosen, (bar,))
-
-
-def _rows_needed(comparison: Comparison, point: CapCost, free: CapCost) -> Group:
-    if point.cap == "none":
-        name = "no cap"
-    else:
-        units = {"e": " (e: ε of the row)", "x": " its own ε"}
-        unit = units.get(point.cap[-1], " nats")
-        name = f"at most {point.cap}{unit}"
-    bars = [
-        Bar(value / least, f"{what}: {significant(value / least, 2)} times", style)
-        for what, value, least, style in (
-            ("shares", point.shares, free.shares, "alone"),
-            ("tables of two", point.pairs, free.pairs, "rest"),
-        )
-        if value is not None and least is not None
-    ]
-    return Group(name + " (this release)" * (point.cap == comparison.chosen_cap), bars)

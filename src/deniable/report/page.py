@@ -22,7 +22,6 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
     """
     contents = read_contents(record)
     schema = contents.schema()
-    comparison = contents.comparison
     singles = estimating.singles(contents)
     example = next(iter(singles), None)
 
@@ -43,8 +42,6 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         spelled=spelled(schema),
         level_plot=figures.level_plot(contents),
         error_plot=figures.error_plot(contents),
-        cost_plot=figures.cost_plot(contents),
-        costs_rows=comparison is not None and figures.without_cap(comparison) is not None,
         optimal_within=_OPTIMAL_WITHIN,
         singles=singles,
         example=None if example is None else schema.attributes[schema.position(example)],

@@ -77,7 +77,6 @@ class Design:
     notes: tuple[str, ...] = field(default=(), compare=False)
     together: bool = field(default=False, compare=False)
     released_rows: int | None = field(default=None, compare=False)
-    end: object = field(default=None, compare=False, repr=False)
 
     @cached_property
     def account(self) -> "Account":
@@ -144,24 +143,6 @@ class Saving:
 
 
 @dataclass(frozen=True)
-class CapCost:
-    """The record's ε under one cap on ``epsilon_given_rest``.
-
-    ``epsilon``: of the record, in nats, at the same levels.
-    """
-
-    cap: str
-    epsilon: float
-    shares: float | None = None
-    pairs: float | None = None
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return plain values."""
-        of_errors = {} if self.shares is None else {"shares": self.shares, "pairs": self.pairs}
-        return {"cap": self.cap, "epsilon": self.epsilon, **of_errors}
-
-
-@dataclass(frozen=True)
 class Account:
     """Computed properties of a design; see :func:`account`.
 
@@ -172,7 +153,6 @@ class Account:
     design: Design
     strength: Strength
     best_guesses: tuple[BestGuess | None, ...]
-    curve: tuple[CapCost, ...] | None = None
 
     @cached_property
     def pairs(self) -> tuple[tuple[tuple[str, str], float], ...] | None:
@@ -219,7 +199,7 @@ class Account:
         return Saving(median(marginals), median(pairs) if pairs else None)
 
     def comparison_to_plain(self) -> dict[str, Any] | None:
-        """Return the saving and the cost of caps as plain values; None for laws that randomize the
+        """Return the saving as plain values; None for laws that randomize the
         attributes independently or have an unbounded ε, and for a single attribute."""
         design = self.design
         several = len(design.mechanism.schema.protected) > 1
@@ -227,8 +207,6 @@ class Account:
             return None
         return {
             "saving": None if self.saving is None else self.saving.to_plain(),
-            "curve": None if self.curve is None else [point.to_plain() for point in self.curve],
-            "chosen_cap": (design.given_rest or "none") if self.curve else None,
         }
 
     def pairs_to_plain(self) -> list[dict[str, Any]] | None:
@@ -238,20 +216,19 @@ class Account:
         return [{"attributes": list(pair), "attenuation": phi} for pair, phi in self.pairs]
 
 
-def account(design: Design, *, curve: tuple[CapCost, ...] | None = None) -> Account:
+def account(design: Design) -> Account:
     """Return the account of a design.
 
     >>> from deniable import Schema, design
     >>> made = account(design(Schema.anonymous((2, 3, 4)), epsilon=3))
-    >>> round(made.saving.marginals, 1) > 1, len(made.pairs), made.curve
-    (True, 3, None)
+    >>> round(made.saving.marginals, 1) > 1, len(made.pairs)
+    (True, 3)
     """
     mechanism = design.mechanism
     return Account(
         design,
         mechanism_strength(mechanism),
         tuple(best_guess(mechanism, i) for i in range(len(mechanism.schema.attributes))),
-        curve,
     )
 
 

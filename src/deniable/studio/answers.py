@@ -10,14 +10,14 @@ from deniable.planning.sample_size import plan, refuse_unreadable
 from deniable.schema import Schema
 from deniable.statement.account import Design
 from deniable.statement.record import mechanism_to_plain, to_json
-from deniable.studio.wish import Wish
+from deniable.studio.request import DraftRequest
 
 
-def made(wish: Wish, **others: Any) -> Design:
-    """Return the design that is wished, with other arguments where they are given."""
-    schema, arguments = Schema.from_plain(wish.schema), {**wish.arguments, **others}
+def made(request: DraftRequest, **others: Any) -> Design:
+    """Return the design of a request, with replaced arguments."""
+    schema, arguments = Schema.from_plain(request.schema), {**request.arguments, **others}
     found: dict[str, Any] = {}
-    for name, file in wish.responses.items():
+    for name, file in request.responses.items():
         schema, name = merged_for(schema, name, Path(file))
         found[name] = response_from_file(Path(file), schema.attributes[schema.position(name)])
     if not found:
@@ -26,25 +26,25 @@ def made(wish: Wish, **others: Any) -> Design:
     return with_responses(schema, None if rest is None else design(rest, **arguments), found)
 
 
-def tables_of(design: Design, wish: Wish) -> list[list[str]]:
+def tables_of(design: Design, request: DraftRequest) -> list[list[str]]:
     """Return the tables with expected errors: every attribute, and those of interest."""
     schema = design.mechanism.schema
     singles = [[schema.names[i]] for i in schema.protected]
-    return singles + [table for table in wish.tables if table not in singles]
+    return singles + [table for table in request.tables if table not in singles]
 
 
-def answer(wish: Wish) -> dict[str, Any]:
+def answer(request: DraftRequest) -> dict[str, Any]:
     """Return ``statements``, as ``deniable design --json`` prints them, and ``mechanism``, the text
     of its file."""
-    found = made(wish)
-    tables = tables_of(found, wish)
+    found = made(request)
+    tables = tables_of(found, request)
     statements = design_statements(
         found,
-        rows=wish.rows,
+        rows=request.rows,
         tables=tables,
-        assume=wish.assume,
-        target=wish.target,
-        within=wish.within,
+        assume=request.assume,
+        target=request.target,
+        within=request.within,
     )
     return {
         "statements": statements,
@@ -53,25 +53,25 @@ def answer(wish: Wish) -> dict[str, Any]:
     }
 
 
-def solve(wish: Wish) -> tuple[float, list[str]]:
+def solve(request: DraftRequest) -> tuple[float, list[str]]:
     """Return the smallest total in nats at which every table of interest, or every attribute where
-    no table is, is as exact as wished, and the table that decides."""
+    no table is, is accurate enough, and the table that decides."""
     tried: list[tuple[Design, float]] = []
 
     def make(total: float) -> Design:
-        tried.append((made(wish, epsilon=total), total))
+        tried.append((made(request, epsilon=total), total))
         return tried[-1][0]
 
     found = plan(
-        Schema.from_plain(wish.schema),
-        rows=wish.rows,
-        within=wish.within,
-        tables=wish.tables,
-        assume=wish.assume,
-        target=wish.target,
+        Schema.from_plain(request.schema),
+        rows=request.rows,
+        within=request.within,
+        tables=request.tables,
+        assume=request.assume,
+        target=request.target,
         make=make,
     )
-    if wish.tables:
+    if request.tables:
         refuse_unreadable(found)
     total = next(total for design, total in tried if design is found.design)
     return total, list(found.deciding.attributes)

@@ -7,7 +7,7 @@ from importlib.metadata import metadata
 from typing import Any
 
 from deniable.studio.numbers import rounded_down
-from deniable.studio.wish import Wish
+from deniable.studio.request import DraftRequest
 
 
 @cache
@@ -26,13 +26,13 @@ def largest_epsilon(prior: float, limit: float) -> float:
     return math.log(limit / (1 - limit)) - math.log(prior / (1 - prior))
 
 
-def ladder(wish: Wish, words: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+def ladder(request: DraftRequest, words: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return the ε to choose from: ``total``, of all releases of the same people; ``each``, of one
     release, as typed; ``words``, empty for the ε at the limit."""
     totals = {float(epsilon): text for epsilon, text in words}
-    if 0 < wish.prior < wish.limit:
-        totals.setdefault(float(rounded_down(largest_epsilon(wish.prior, wish.limit))), "")
-    waves = wish.waves or 1
+    if 0 < request.prior < request.limit:
+        totals.setdefault(float(rounded_down(largest_epsilon(request.prior, request.limit))), "")
+    waves = request.waves or 1
     return [
         {"total": total, "each": rounded_down(total / waves), "words": text}
         for total, text in sorted(totals.items())

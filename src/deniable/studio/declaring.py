@@ -12,7 +12,7 @@ from deniable.schema.attribute import category_text
 from deniable.studio.draft import Draft, Plain, names_of
 from deniable.studio.numbers import decimal_number
 from deniable.studio.opening import names_in, yes_or_no
-from deniable.studio.wish import tables_in, tables_text
+from deniable.studio.request import tables_in, tables_text
 
 Form = Mapping[str, str]
 _PER_ATTRIBUTE = ("level", "importance", "shares")
@@ -251,24 +251,26 @@ CHANGES: dict[str, Callable[[Draft, Form], Draft]] = {
 
 
 def renamed(draft: Draft, names: Mapping[str, str]) -> Draft:
-    """Return the draft with names replaced wherever a wish uses them; if by "", left out there."""
+    """Return the draft with names replaced wherever controls use them; if by "", left out there."""
 
-    def following(wish: Mapping[str, str]) -> Mapping[str, str]:
+    def following(controls: Mapping[str, str]) -> Mapping[str, str]:
         changed = {}
-        for control, text in wish.items():
+        for control, text in controls.items():
             kind, _, name = control.partition(".")
             if kind not in _PER_ATTRIBUTE or name not in names:
                 changed[control] = text
             elif names[name]:
                 changed[f"{kind}.{names[name]}"] = text
-        if (name := wish.get("matrix_of", "")) in names:
+        if (name := controls.get("matrix_of", "")) in names:
             changed["matrix_of"] = names[name]
-        if "tables" in wish:
-            tables = [[names.get(name, name) for name in t] for t in tables_in(wish["tables"])]
+        if "tables" in controls:
+            tables = [[names.get(name, name) for name in t] for t in tables_in(controls["tables"])]
             changed["tables"] = tables_text(table for table in tables if "" not in table)
         return changed
 
-    return replace(draft, wish=following(draft.wish), pins=tuple(map(following, draft.pins)))
+    return replace(
+        draft, controls=following(draft.controls), pins=tuple(map(following, draft.pins))
+    )
 
 
 def _place(draft: Draft, form: Form, key: str = "which") -> int:

@@ -44,7 +44,7 @@ class Draft:
     """A schema, a design request, and requests to compare with."""
 
     schema: Plain = field(default_factory=dict)
-    wish: Mapping[str, str] = field(default_factory=dict)
+    controls: Mapping[str, str] = field(default_factory=dict)
     pins: tuple[Mapping[str, str], ...] = ()
     table: str = ""
     read: Mapping[str, str] = field(default_factory=dict)
@@ -54,11 +54,11 @@ class Draft:
         """Return the schema."""
         return Schema.from_plain(self.schema)
 
-    def with_wish(self, **typed: str) -> "Draft":
-        """Return the draft with something else in some controls."""
-        merged = {**self.wish, **typed}
-        wish = {name: text for name, text in merged.items() if text != usual(name)}
-        return replace(self, wish=wish)
+    def with_controls(self, **typed: str) -> "Draft":
+        """Return the draft with other values of some controls."""
+        merged = {**self.controls, **typed}
+        controls = {name: text for name, text in merged.items() if text != usual(name)}
+        return replace(self, controls=controls)
 
     @property
     def attributes(self) -> tuple[Plain, ...]:
@@ -78,7 +78,7 @@ class Draft:
     def to_toml(self) -> str:
         """Return the text of its file."""
         named = {"table": self.table, "person": self.person, "read": self.read}
-        plain = {**named, "wish": self.wish, "schema": self.schema, "pin": self.pins}
+        plain = {**named, "controls": self.controls, "schema": self.schema, "pin": self.pins}
         return tomli_w.dumps({key: value for key, value in plain.items() if value})
 
     @classmethod
@@ -103,14 +103,14 @@ class Draft:
                 raise ValueError(f"at most {MOST_PINS} are compared, each with a name, pin")
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: this is no draft of the studio ({error})") from None
-        return cls(read.schema, read.wish, tuple(read.pin), read.table, read.read, read.person)
+        return cls(read.schema, read.controls, tuple(read.pin), read.table, read.read, read.person)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     table: str = ""
     person: str = ""
     read: dict[str, str] = {}
-    wish: dict[str, str] = {}
+    controls: dict[str, str] = {}
     schema: dict[str, Any] = {}
     pin: list[dict[str, str]] = []
 

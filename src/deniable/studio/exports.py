@@ -11,7 +11,7 @@ import tomli_w
 
 from deniable.errors import InputError
 from deniable.schema import Schema
-from deniable.studio.wish import Wish
+from deniable.studio.request import DraftRequest
 
 _OPTIONS = {
     "epsilon": "--epsilon",
@@ -19,30 +19,30 @@ _OPTIONS = {
     "given_rest": "--given-rest",
     "pair_floor": "--pair-floor",
     "pairs": "--pairs",
-    "asked": "--asked",
+    "max_questions": "--max-questions",
     "attenuation": "--attenuation",
 }
 
 
-def options(wish: Wish) -> list[str]:
-    """Return a wish as options of ``deniable design``."""
-    schema = Schema.from_plain(wish.schema)
-    if [schema.names[i] for i in schema.protected] == list(wish.responses):
+def options(request: DraftRequest) -> list[str]:
+    """Return a request as options of ``deniable design``."""
+    schema = Schema.from_plain(request.schema)
+    if [schema.names[i] for i in schema.protected] == list(request.responses):
         return []  # no design is needed
-    return [f"{_OPTIONS[name]}={value}" for name, value in wish.arguments.items()]
+    return [f"{_OPTIONS[name]}={value}" for name, value in request.arguments.items()]
 
 
-def schema_file(wish: Wish) -> str:
-    """Return the schema, with the levels and importances that are wished."""
-    return tomli_w.dumps(wish.schema)
+def schema_file(request: DraftRequest) -> str:
+    """Return the schema, with the levels and importances of the request."""
+    return tomli_w.dumps(request.schema)
 
 
-def shell_script(wish: Wish) -> str:
+def shell_script(request: DraftRequest) -> str:
     """Return a program for the shell that makes mechanism.json where it is started."""
-    files = {"schema.toml": schema_file(wish)}
-    command = shlex.join(["deniable", "design", *options(wish), "--output=mechanism.json"])
+    files = {"schema.toml": schema_file(request)}
+    command = shlex.join(["deniable", "design", *options(request), "--output=mechanism.json"])
     command += ' --schema="$given"/schema.toml'
-    for name, file in wish.responses.items():
+    for name, file in request.responses.items():
         files["matrix.json"] = _matrix(file)
         command += f' --matrix={shlex.quote(name)}="$given"/matrix.json'
     lines = [
@@ -79,14 +79,14 @@ Path("mechanism.json").write_bytes(to_json(mechanism_to_plain(design)))
 '''
 
 
-def python_program(wish: Wish) -> str:
+def python_program(request: DraftRequest) -> str:
     """Return a program in Python that makes mechanism.json where it is started."""
-    arguments = "".join(f", {name}={value!r}" for name, value in wish.arguments.items())
+    arguments = "".join(f", {name}={value!r}" for name, value in request.arguments.items())
     found = f"design = deniable.design(schema{arguments})"
-    for name, file in wish.responses.items():
+    for name, file in request.responses.items():
         content = _literal(_matrix(file))
         found = _WITH_MATRIX.format(name=name, content=content, arguments=arguments)
-    return _PROGRAM.format(schema=_literal(schema_file(wish)), found=found)
+    return _PROGRAM.format(schema=_literal(schema_file(request)), found=found)
 
 
 def _literal(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers as people type them: understood or refused, never misread."""
+"""Numbers as people type them: request_of or refused, never misread."""
 
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal

@@ -16,7 +16,7 @@ from deniable.statement.record import read_design
 from deniable.studio.draft import ENDING, Draft, Keeper
 from deniable.studio.numbers import written
 from deniable.studio.place import Place
-from deniable.studio.wish import from_document
+from deniable.studio.request import from_document
 from deniable.studio.working import in_process
 from deniable.tables.drafting import draft_with_reasons
 from deniable.tables.formats import TABLE_ENDINGS
@@ -74,7 +74,7 @@ def _of_mechanism(path: Path) -> Draft:
         typed["pair_floor"] = written(design.pair_floor or 0)
     if design.accuracy is not None:
         typed["pairs"] = written(design.accuracy.theta)
-    return draft.with_wish(method=method.name, **typed)
+    return draft.with_controls(method=method.name, **typed)
 
 
 def of_names(text: str) -> Draft:

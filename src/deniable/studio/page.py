@@ -27,14 +27,14 @@ from deniable.studio.making import notes_of, problems_of, usual_ledger
 from deniable.studio.numbers import shown
 from deniable.studio.opening import OPENED
 from deniable.studio.paths import path_in
+from deniable.studio.request import SCALES, DraftRequest, typed
 from deniable.studio.sentences import texts, translated
 from deniable.studio.state import LANGUAGES, State
-from deniable.studio.wish import SCALES, Wish, typed
 from deniable.tables.date_texts import FORMS
 from deniable.tables.formats import TABLE_ENDINGS
 from deniable.tables.preview import Preview
 
-VIEWS = ("start", "schema", "design", "release", "study", "ask")
+VIEWS = ("start", "schema", "design", "release", "study", "estimate")
 """The views, in the order in which they are needed."""
 
 CHECKS = ("check_release", "check_study")
@@ -60,7 +60,7 @@ POLICY = "; ".join(
 def page(
     studio: State,
     view: str,
-    wish: Wish,
+    request: DraftRequest,
     said: Mapping[str, str],
     *,
     partial: bool = False,
@@ -70,7 +70,7 @@ def page(
 ) -> str:
     """Return the page."""
     draft = studio.keeper.draft
-    answer = None if wish.problems else studio.answers.known(wish.digest)
+    answer = None if request.problems else studio.answers.known(request.digest)
     preview = studio.preview[1] if studio.preview else Preview()
     spoken = texts(studio.language)
     return render(
@@ -87,16 +87,16 @@ def page(
         studio=studio,
         keeper=studio.keeper,
         draft=draft,
-        wish=wish,
+        request=request,
         said=defaultdict(str, said),
         attributes=[defaultdict(str, one) for one in draft.attributes],
         partial=partial,
         mine=mine,
         differing=differing(draft, mine, studio.keeper) if mine else (),
-        ladder=lambda words: ladder(wish, words),
+        ladder=lambda words: ladder(request, words),
         page_of_docs=page_of_docs,
         own=lambda sentence: translated(str(sentence), studio.language),
-        typed=lambda name: typed(draft.wish, name),
+        typed=lambda name: typed(draft.controls, name),
         number_in=lambda text: shown(str(text), spoken["separators"]),
         scales=SCALES,
         methods={name: spec for name, spec in METHODS.items() if spec.offered},
@@ -115,7 +115,7 @@ def page(
         left_out=any(role_of(draft, name) == "leave_out" for name in draft.read),
         undeclared=undeclared(draft, preview.names if view == "release" else [*draft.read]),
         listed=files_in(studio.folder, within) if view == "start" else (),
-        offered=offered_in(studio.folder) if view in ("release", "ask") else None,
+        offered=offered_in(studio.folder) if view in ("release", "estimate") else None,
         matrices=[name for name, _ in files_in(studio.folder, "") if name.endswith(".json")],
         answer=answer and defaultdict(str, answer),
         told=answer.get("statements") if answer else None,
@@ -153,7 +153,7 @@ def differing(theirs: Draft, mine: Draft, keeper: Keeper) -> list[tuple[str, str
     first, second = (
         {
             "table": one.table,
-            **one.wish,
+            **one.controls,
             **{key: str(value) for key, value in one.schema.items() if key != "attribute"},
             "order": ", ".join(one.columns),
             **{", ".join(names_of(each)): tomli_w.dumps(each) for each in one.attributes},
@@ -171,10 +171,10 @@ def _pins(studio: State, draft: Draft) -> Sequence[Mapping[str, Any]]:
     """Return the compared requests with their results; None for one still computed."""
     found = []
     for pin in draft.pins:
-        wish = studio.understood(pin)
-        answer = None if wish.problems else studio.answers.known(wish.digest)
+        request = studio.design_request(pin)
+        answer = None if request.problems else studio.answers.known(request.digest)
         found.append(
-            {"name": pin["pin"], "wish": wish, "answer": answer and defaultdict(str, answer)}
+            {"name": pin["pin"], "request": request, "answer": answer and defaultdict(str, answer)}
         )
     return found
 

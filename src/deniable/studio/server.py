@@ -24,10 +24,10 @@ from deniable.studio import answers, exports, importing, working
 from deniable.studio.draft import Draft, Keeper, OutdatedError, Sketch
 from deniable.studio.page import CHECKS, POLICY, VIEWS, page
 from deniable.studio.place import Place
+from deniable.studio.request import DraftRequest
 from deniable.studio.sentences import translated
 from deniable.studio.state import LANGUAGES, State
-from deniable.studio.steps import REPEATED, STEPS, UNTIED, Asked
-from deniable.studio.wish import Wish
+from deniable.studio.steps import REPEATED, STEPS, UNTIED, Post
 
 _LONGEST_FORM = 4_000_000
 """Bytes that a form may have: the names of a thousand columns, and their categories."""
@@ -41,7 +41,7 @@ _ALONE_AFTER = 3600.0
 """Seconds without a page after which the studio ends."""
 
 
-_REPORTS = {"report.html": "release", "about.html": "ask"}
+_REPORTS = {"report.html": "release", "about.html": "estimate"}
 """Pages written next to outputs, and the names of their jobs."""
 
 
@@ -144,13 +144,13 @@ class Studio(State):
         draft if the saved one was changed elsewhere."""
         self._looked = time.monotonic()
         self.keeper.look()
-        wish = self.understood()
-        computing = self._compute(wish)
+        wanted = self.design_request()
+        computing = self._compute(wanted)
         said, self.said = self.said, {}
         content = page(
             self,
             view,
-            wish,
+            wanted,
             said,
             partial=partial,
             computing=computing,
@@ -161,10 +161,10 @@ class Studio(State):
         headers = {**self.door.headers, "X-Draft": self.state, **headers}
         return Response(content, 200, headers, "text/html; charset=utf-8")
 
-    def _compute(self, wish: Wish) -> str:
+    def _compute(self, wanted: DraftRequest) -> str:
         """Start computing the request, or else a compared one; return its digest."""
-        if not wish.problems:
-            for each in (wish, *(self.understood(pin) for pin in self.keeper.draft.pins)):
+        if not wanted.problems:
+            for each in (wanted, *(self.design_request(pin) for pin in self.keeper.draft.pins)):
                 if not each.problems and self.answers.known(each.digest) is None:
                     self.answers.want(each.digest, answers.answer, each)
                     return each.digest
@@ -174,7 +174,7 @@ class Studio(State):
     async def _answers(self, request: Request) -> Response:
         """Respond with the result; empty if the request has changed meanwhile."""
         digest = request.path_params["digest"]
-        self._compute(self.understood())
+        self._compute(self.design_request())
         if await self.answers.wait(digest, request.is_disconnected) is None:
             return Response(status_code=204, headers=self.door.headers)
         return self._shown("design", partial=True)
@@ -213,7 +213,7 @@ class Studio(State):
         mine = None
         try:
             if is_shown:
-                view = await step(Asked(self, form, request.is_disconnected)) or view
+                view = await step(Post(self, form, request.is_disconnected)) or view
             elif name in REPEATED:
                 raise InputError(_CHANGED)
             else:
@@ -236,12 +236,12 @@ class Studio(State):
             await importing.look(self, view)
             return self._shown(view, partial=partial, within=within, mine=mine, **address)
         # Without JavaScript the page cannot fetch the result later.
-        if name == "ask":
+        if name == "estimate":
             await self.made(name, request.is_disconnected)
-        wish = self.understood()
-        self._compute(wish)
-        if not wish.problems:
-            await self.answers.wait(wish.digest, request.is_disconnected)
+        wanted = self.design_request()
+        self._compute(wanted)
+        if not wanted.problems:
+            await self.answers.wait(wanted.digest, request.is_disconnected)
         return RedirectResponse(f"/{view}", 303, self.door.headers)
 
     async def _sketched(
@@ -254,31 +254,31 @@ class Studio(State):
             if not any(control.startswith("w.") for control in form):
                 self.typed = {f"f-{field}": text for field, text in form.items()}
                 raise InputError(_CHANGED)
-            base, name = self.keeper.draft, "wish"
+            base, name = self.keeper.draft, "wanted"
         aside = copy.copy(self)
         aside.keeper = Sketch(self.keeper.path, base)
-        step = STEPS["wish" if name == "solve" else name]
-        await step(Asked(aside, form, request.is_disconnected))
+        step = STEPS["update" if name == "solve" else name]
+        await step(Post(aside, form, request.is_disconnected))
         self.language, mine = aside.language, aside.keeper.draft
         return None if mine in (base, self.keeper.draft) else mine
 
     async def _file(self, request: Request) -> Response:
         """Serve a file."""
-        name, wish = request.path_params["name"], self.understood()
+        name, wanted = request.path_params["name"], self.design_request()
         if name in _REPORTS:
             return self._report(name)
         if name in ("answer.svg", "questionnaire.toml") and (self.cache / name).is_file():
             headers = self.door.headers if name == "answer.svg" else self.door.handed_out(name)
             return FileResponse(self.cache / name, 200, headers)
-        answer = self.answers.known(wish.digest)
-        if wish.problems or not answer or "mechanism" not in answer:
+        answer = self.answers.known(wanted.digest)
+        if wanted.problems or not answer or "mechanism" not in answer:
             return self._said(409, "there is no design yet; wait for it, or correct the request")
         makers: dict[str, Callable[[], str]] = {
-            "schema.toml": partial(exports.schema_file, wish),
+            "schema.toml": partial(exports.schema_file, wanted),
             "mechanism.json": lambda: answer["mechanism"],
-            "design.sh": partial(exports.shell_script, wish),
-            "design.py": partial(exports.python_program, wish),
-            "summary.html": lambda: page(self, "summary", wish, {}),
+            "design.sh": partial(exports.shell_script, wanted),
+            "design.py": partial(exports.python_program, wanted),
+            "summary.html": lambda: page(self, "summary", wanted, {}),
         }
         if name not in makers:
             return self._said(404, "there is no such file")

@@ -14,7 +14,7 @@ from deniable.studio import answers, working
 from deniable.studio.draft import Keeper
 from deniable.studio.making import Job
 from deniable.studio.place import Place
-from deniable.studio.wish import Wish, understood
+from deniable.studio.request import DraftRequest, request_of
 from deniable.tables.preview import Preview
 
 LANGUAGES = ("en", "de")
@@ -52,22 +52,22 @@ class State:
         """A name for the draft, by which a page knows whether it shows this one."""
         return self.keeper.state
 
-    def understood(self, wish: Mapping[str, str] | None = None) -> Wish:
+    def design_request(self, controls: Mapping[str, str] | None = None) -> DraftRequest:
         """Return the present request, or that of a compared design."""
-        return understood(self.keeper.draft, wish, self.folder)
+        return request_of(self.keeper.draft, controls, self.folder)
 
-    async def answer(self, wish: Wish, gone: working.Gone) -> Any:
+    async def answer(self, request: DraftRequest, gone: working.Gone) -> Any:
         """Return the result of a request; None if the client disconnected or changed it."""
-        self.answers.want(wish.digest, answers.answer, wish)
-        return await self.answers.wait(wish.digest, gone)
+        self.answers.want(request.digest, answers.answer, request)
+        return await self.answers.wait(request.digest, gone)
 
-    def mechanism_file(self, wish: Wish) -> Path:
+    def mechanism_file(self, request: DraftRequest) -> Path:
         """Return the file of a request's mechanism, for a later command."""
-        return self.cache / wish.digest / "mechanism.json"
+        return self.cache / request.digest / "mechanism.json"
 
     def is_of_now(self, job: Job) -> bool:
         """Whether a command takes the mechanism that is shown."""
-        return f"--mechanism={self.mechanism_file(self.understood())}" in job.arguments
+        return f"--mechanism={self.mechanism_file(self.design_request())}" in job.arguments
 
     def begin(self, name: str, job: Job, then: Callable[[], None] = lambda: None) -> None:
         """Start a job, replacing the one of this name."""

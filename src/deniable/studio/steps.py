@@ -17,15 +17,15 @@ from deniable.studio.importing import OPTIONS, Reading, reading_in
 from deniable.studio.making import CHECKED, Job, options
 from deniable.studio.numbers import plain, rounded_up
 from deniable.studio.paths import kept_path, new_path, path_in, read_path
+from deniable.studio.request import tables_text, taken
 from deniable.studio.sentences import texts
 from deniable.studio.state import LANGUAGES, State
-from deniable.studio.wish import tables_text, taken
 from deniable.studio.working import Gone, in_process
 from deniable.tables.formats import TABLE_ENDINGS
 
 
 @dataclass(frozen=True)
-class Asked:
+class Post:
     """A step with its form and state."""
 
     studio: State
@@ -39,34 +39,34 @@ class Asked:
         return str(texts(spoken if spoken in LANGUAGES else LANGUAGES[0])["separators"])
 
 
-Step = Callable[[Asked], Awaitable[str | None]]
+Step = Callable[[Post], Awaitable[str | None]]
 """Returns the view to go to, if it is another."""
 
 
-async def wish(asked: Asked) -> None:
+async def update(post: Post) -> None:
     """Take over the values of the controls."""
     controls = {
-        name[2:]: taken(name[2:], text, asked.separators)
-        for name, text in asked.form.items()
+        name[2:]: taken(name[2:], text, post.separators)
+        for name, text in post.form.items()
         if name.startswith("w.")
     }
-    asked.studio.keeper.change(lambda draft: draft.with_wish(**controls))
+    post.studio.keeper.change(lambda draft: draft.with_controls(**controls))
 
 
-async def undo(asked: Asked) -> None:
+async def undo(post: Post) -> None:
     """Go back a step."""
-    asked.studio.keeper.undo()
+    post.studio.keeper.undo()
 
 
-async def redo(asked: Asked) -> None:
+async def redo(post: Post) -> None:
     """Redo the step undone last."""
-    asked.studio.keeper.redo()
+    post.studio.keeper.redo()
 
 
-async def speak(asked: Asked) -> None:
+async def speak(post: Post) -> None:
     """Show the page in another language, with all that was typed into it."""
-    studio, form = asked.studio, asked.form
-    await wish(asked)
+    studio, form = post.studio, post.form
+    await update(post)
     kept = {name[5:]: text for name, text in form.items() if name.startswith("kept.")}
     studio.typed = kept or {f"f-{name}": text for name, text in form.items()}
     if form.get("of") in _MAKING:
@@ -75,119 +75,121 @@ async def speak(asked: Asked) -> None:
         studio.language = form["which"]
 
 
-_MAKING = ("release", "study", "ask")
+_MAKING = ("release", "study", "estimate")
 
 
-async def add_table(asked: Asked) -> None:
+async def add_table(post: Post) -> None:
     """Add a table of interest."""
-    await wish(asked)
-    names = [name for i in "123" if (name := asked.form.get(f"table.{i}"))]
+    await update(post)
+    names = [name for i in "123" if (name := post.form.get(f"table.{i}"))]
     if not names or len(set(names)) < len(names):
         raise InputError("choose one to three attributes, each once")
-    tables = asked.studio.understood().tables
+    tables = post.studio.design_request().tables
     if names not in tables:
         text = tables_text([*tables, names])
-        asked.studio.keeper.change(lambda draft: draft.with_wish(tables=text))
+        post.studio.keeper.change(lambda draft: draft.with_controls(tables=text))
 
 
-async def remove_table(asked: Asked) -> None:
+async def remove_table(post: Post) -> None:
     """Take a table of interest away."""
-    await wish(asked)
-    tables, gone = asked.studio.understood().tables, asked.form.get("which")
+    await update(post)
+    tables, gone = post.studio.design_request().tables, post.form.get("which")
     left = tables_text(table for table in tables if "\t".join(table) != gone)
-    asked.studio.keeper.change(lambda draft: draft.with_wish(tables=left))
+    post.studio.keeper.change(lambda draft: draft.with_controls(tables=left))
 
 
-async def solve(asked: Asked) -> None:
-    """Find the smallest ε that is as accurate as wished."""
-    await wish(asked)
-    studio = asked.studio
-    wished, version = studio.understood(), studio.keeper.version
-    wrong = {**wished.problems}
-    is_open = "epsilon" in wished.unchosen and wrong.pop("epsilon")
-    if not is_open and "epsilon" not in {**wished.arguments, **wrong}:
+async def solve(post: Post) -> None:
+    """Find the smallest ε that is as accurate as requested."""
+    await update(post)
+    studio = post.studio
+    request, version = studio.design_request(), studio.keeper.version
+    wrong = {**request.problems}
+    is_open = "epsilon" in request.unchosen and wrong.pop("epsilon")
+    if not is_open and "epsilon" not in {**request.arguments, **wrong}:
         raise InputError("this finds a total: choose a total, and a method that takes one")
     if wrong:
         raise InputError(next(iter(wrong.values())))
     studio.answers.drop()
-    finding = asyncio.create_task(in_process(answers.solve, wished))
+    finding = asyncio.create_task(in_process(answers.solve, request))
     while not finding.done():
         await asyncio.wait({finding}, timeout=0.25)
-        if studio.keeper.version != version or await asked.gone():
+        if studio.keeper.version != version or await post.gone():
             finding.cancel()
-            raise InputError("the wishes were changed while ε was looked for; press it again")
+            raise InputError(
+                "the request was changed during the search for ε; press the button again"
+            )
     epsilon, decides = await finding
-    studio.keeper.change(lambda draft: draft.with_wish(epsilon=rounded_up(epsilon)))
+    studio.keeper.change(lambda draft: draft.with_controls(epsilon=rounded_up(epsilon)))
     studio.said = {"solve": ", ".join(decides)}
 
 
-async def choose(asked: Asked) -> None:
+async def choose(post: Post) -> None:
     """Take an ε of those that are offered."""
-    await wish(asked)
-    asked.studio.keeper.change(lambda draft: draft.with_wish(epsilon=asked.form.get("which", "")))
+    await update(post)
+    post.studio.keeper.change(lambda draft: draft.with_controls(epsilon=post.form.get("which", "")))
 
 
-async def mine(asked: Asked) -> None:
+async def mine(post: Post) -> None:
     """Save a draft in the place of one that was changed elsewhere."""
-    keeper = asked.studio.keeper
-    draft = Draft.from_text(asked.form.get("text", ""), keeper.path)
+    keeper = post.studio.keeper
+    draft = Draft.from_text(post.form.get("text", ""), keeper.path)
     keeper.change(lambda _: draft, over=True)
 
 
-async def pin(asked: Asked) -> None:
-    """Keep the wish to compare others with."""
-    await wish(asked)
+async def pin(post: Post) -> None:
+    """Store the request for comparison."""
+    await update(post)
 
     def pinned(draft: Draft) -> Draft:
         if len(draft.pins) >= MOST_PINS:
             raise InputError(f"at most {MOST_PINS} are compared; take one away first")
         used = {one["pin"] for one in draft.pins}
         name = next(letter for letter in "ABCDE" if letter not in used)
-        return replace(draft, pins=(*draft.pins, {**draft.wish, "pin": name}))
+        return replace(draft, pins=(*draft.pins, {**draft.controls, "pin": name}))
 
-    asked.studio.keeper.change(pinned)
+    post.studio.keeper.change(pinned)
 
 
-async def unpin(asked: Asked) -> None:
+async def unpin(post: Post) -> None:
     """Compare with this one no more."""
 
     def without(draft: Draft) -> Draft:
-        left = tuple(one for one in draft.pins if one["pin"] != asked.form.get("which"))
+        left = tuple(one for one in draft.pins if one["pin"] != post.form.get("which"))
         return replace(draft, pins=left)
 
-    asked.studio.keeper.change(without)
+    post.studio.keeper.change(without)
 
 
-async def use(asked: Asked) -> None:
-    """Go back to a wish that was kept."""
+async def use(post: Post) -> None:
+    """Return to a stored request."""
 
     def back(draft: Draft) -> Draft:
-        wishes = [dict(one) for one in draft.pins if one["pin"] == asked.form.get("which")]
-        for wish in wishes:
-            del wish["pin"]
-        return replace(draft, wish=wishes[0]) if wishes else draft
+        stored = [dict(one) for one in draft.pins if one["pin"] == post.form.get("which")]
+        for controls in stored:
+            del controls["pin"]
+        return replace(draft, controls=stored[0]) if stored else draft
 
-    asked.studio.keeper.change(back)
+    post.studio.keeper.change(back)
 
 
-async def change(name: str, asked: Asked) -> None:
+async def change(name: str, post: Post) -> None:
     """Change the schema."""
-    edges = [plain(edge, asked.separators) for edge in asked.form.get("bins", "").split()]
-    form = {**asked.form, "bins": " ".join(edges)}
-    asked.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, form))
+    edges = [plain(edge, post.separators) for edge in post.form.get("bins", "").split()]
+    form = {**post.form, "bins": " ".join(edges)}
+    post.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, form))
 
 
-async def open_file(asked: Asked) -> str:
+async def open_file(post: Post) -> str:
     """Begin with a file of the page's own folder; a table that cannot be read is shown with the
     options for it."""
-    studio, which = asked.studio, asked.form.get("which", "")
+    studio, which = post.studio, post.form.get("which", "")
     path = path_in(studio.folder, which)
     studio.unread = {}
     try:
-        draft = await opening.draft_of(path, Reading(which, asked.form, {}).file_format)
+        draft = await opening.draft_of(path, Reading(which, post.form, {}).file_format)
     except InputError:
         if path.is_file() and path.name.lower().endswith(TABLE_ENDINGS):
-            studio.unread = {**asked.form, "which": which}
+            studio.unread = {**post.form, "which": which}
         raise
     if draft.table:
         draft = replace(draft, table=str(path.relative_to(studio.folder.resolve())))
@@ -199,10 +201,10 @@ async def open_file(asked: Asked) -> str:
     return "schema" if draft.table else "design"
 
 
-async def roles(asked: Asked) -> None:
+async def roles(post: Post) -> None:
     """Assign columns of the table new roles; newly randomized ones are drafted again."""
-    studio, draft = asked.studio, asked.studio.keeper.draft
-    given = {name: asked.form.get(f"role.{i}", "") for i, name in enumerate(draft.read)}
+    studio, draft = post.studio, post.studio.keeper.draft
+    given = {name: post.form.get(f"role.{i}", "") for i, name in enumerate(draft.read)}
     wanted = {name: role for name, role in given.items() if role in declaring.ROLES}
     found: dict[str, Any] = {}
     declared = {name for one in draft.attributes for name in declaring.columns_in(one)}
@@ -214,18 +216,18 @@ async def roles(asked: Asked) -> None:
     studio.keeper.change(lambda draft: declaring.with_roles(draft, wanted, found))
 
 
-async def look(asked: Asked) -> None:
+async def look(post: Post) -> None:
     """Show the first rows of the table to release, as it would be read."""
-    asked.studio.filled["release"] = asked.form
+    post.studio.filled["release"] = post.form
 
 
-async def example(asked: Asked) -> str:
+async def example(post: Post) -> str:
     """Begin with the example that the package brings, in a folder of its own."""
-    studio = asked.studio
+    studio = post.studio
     schema = studio.folder / "example" / "insurance.toml"
     if not schema.exists():
         studio.begin("example", Job(["example", "example"], studio.folder))
-        job = await studio.made("example", asked.gone)
+        job = await studio.made("example", post.gone)
         if job.status:
             raise InputError(" ".join(job.lines))
     draft = await opening.draft_of(schema)
@@ -233,35 +235,35 @@ async def example(asked: Asked) -> str:
     return "design"
 
 
-async def names(asked: Asked) -> str:
+async def names(post: Post) -> str:
     """Begin with names of columns."""
-    draft = opening.of_names(asked.form.get("names", ""))
-    asked.studio.keeper.change(lambda _: draft)
+    draft = opening.of_names(post.form.get("names", ""))
+    post.studio.keeper.change(lambda _: draft)
     return "schema"
 
 
 # --- jobs ---------------------------------------------------------------------------------------
 
 
-async def _mechanism(asked: Asked) -> Path:
+async def _mechanism(post: Post) -> Path:
     """Write the mechanism that is shown into the cache, and return the file."""
-    studio = asked.studio
-    wished = studio.understood()
-    answer = None if wished.problems else await studio.answer(wished, asked.gone)
+    studio = post.studio
+    request = studio.design_request()
+    answer = None if request.problems else await studio.answer(request, post.gone)
     if not answer or "mechanism" not in answer:
         raise InputError("there is no design yet; wait for it, or correct the request")
-    path = studio.mechanism_file(wished)
+    path = studio.mechanism_file(request)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, answer["mechanism"].encode(), overwrite=True)
     return path
 
 
-async def _check(of: str, given: list[str], asked: Asked) -> str:
+async def _check(of: str, given: list[str], post: Post) -> str:
     """Run a command's dry run, and return the check view after at most two seconds."""
-    studio, name = asked.studio, f"check_{of}"
-    studio.filled[of] = studio.filled[name] = asked.form
+    studio, name = post.studio, f"check_{of}"
+    studio.filled[of] = studio.filled[name] = post.form
     studio.from_check.pop(of, None)
-    await stop(replace(asked, form={"which": name}))
+    await stop(replace(post, form={"which": name}))
     job = Job([*given, *CHECKED], studio.folder)
     studio.begin(name, job)
     for _ in range(40):
@@ -275,12 +277,12 @@ def _typed(form: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in form.items() if text and name not in apart}
 
 
-async def make(of: str, asked: Asked) -> str:
+async def make(of: str, post: Post) -> str:
     """Run the checked command; check again if that fails, or first if the form has changed."""
-    studio, name = asked.studio, f"check_{of}"
+    studio, name = post.studio, f"check_{of}"
     check, form = studio.jobs.get(name), studio.filled.get(name)
-    if form and _typed(asked.form) != _typed(form):
-        return await {"release": release, "study": study}[of](asked)
+    if form and _typed(post.form) != _typed(form):
+        return await {"release": release, "study": study}[of](post)
     if check is None or form is None or check.status != 0 or not studio.is_of_now(check):
         raise InputError("the form has changed since the last check; check it first")
     given = [word for word in check.arguments if word not in CHECKED]
@@ -295,10 +297,10 @@ async def make(of: str, asked: Asked) -> str:
     return name
 
 
-async def release(asked: Asked) -> str:
+async def release(post: Post) -> str:
     """Check the release."""
-    form, folder = dict(asked.form), asked.studio.folder
-    reading = reading_in(asked.studio, "release")
+    form, folder = dict(post.form), post.studio.folder
+    reading = reading_in(post.studio, "release")
     if reading is None or not form.get("output"):
         raise InputError("name the table with the people's rows, and the folder to make")
     path_in(folder, reading.table)
@@ -308,40 +310,40 @@ async def release(asked: Asked) -> str:
     if form.get("ledger"):
         elsewhere = bool(form.get("ledger_elsewhere"))
         form["ledger"] = kept_path(folder, form["ledger"], elsewhere=elsewhere)
-    mechanism = await _mechanism(asked)
+    mechanism = await _mechanism(post)
     table = read_path(folder, reading.table)
     given = ["share", table, f"--mechanism={mechanism}", *reading.options, *options(form)]
-    return await _check("release", given, replace(asked, form=form))
+    return await _check("release", given, replace(post, form=form))
 
 
-async def study(asked: Asked) -> str:
+async def study(post: Post) -> str:
     """Check a study with the mechanism that is shown: its questionnaire, its folder."""
-    studio, form = asked.studio, dict(asked.form)
+    studio, form = post.studio, dict(post.form)
     if not form.get("output"):
         raise InputError("name the folder to make")
     form["output"] = new_path(studio.folder, form["output"])
-    mechanism = await _mechanism(asked)
+    mechanism = await _mechanism(post)
     plain = exports.questionnaire(studio.keeper.draft.made(), form)
     questionnaire = studio.cache / "questionnaire.toml"
     write_file(questionnaire, tomli_w.dumps(plain).encode(), overwrite=True)
     given = [f"--mechanism={mechanism}", f"--questionnaire={questionnaire}"]
-    return await _check("study", ["collect", "open", *given, *options(form)], asked)
+    return await _check("study", ["collect", "open", *given, *options(form)], post)
 
 
-async def rehearse(asked: Asked) -> None:
+async def rehearse(post: Post) -> None:
     """Serve the study on this machine, to try it."""
-    studio = asked.studio
-    path_in(studio.folder, asked.form.get("output", ""))
-    folder = read_path(studio.folder, asked.form.get("output", ""))
+    studio = post.studio
+    path_in(studio.folder, post.form.get("output", ""))
+    folder = read_path(studio.folder, post.form.get("output", ""))
     job = Job(
         ["collect", "serve", folder, "--port=0", "--json"], studio.folder, folder, serves=True
     )
     studio.begin("rehearsal", job)
 
 
-async def ask(asked: Asked) -> None:
+async def estimate(post: Post) -> None:
     """Start a query of a release: a table, a model, synthetic copies, or combined results."""
-    studio, form = asked.studio, asked.form
+    studio, form = post.studio, post.form
     kind = form.get("kind", "table")
     if kind != "combine" and not form.get("release"):
         raise InputError("name the folder of the release")
@@ -374,7 +376,7 @@ async def ask(asked: Asked) -> None:
         if len(of) < 3:  # of three, there is no picture
             studio.cache.mkdir(parents=True, exist_ok=True)
             picture = str(studio.cache / "answer.svg")
-    studio.begin("ask", Job([*given, "--json"], studio.folder, output, picture))
+    studio.begin("estimate", Job([*given, "--json"], studio.folder, output, picture))
 
 
 def _lines(form: Mapping[str, str], name: str) -> list[str]:
@@ -388,16 +390,16 @@ def _quoted(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-async def stop(asked: Asked) -> None:
+async def stop(post: Post) -> None:
     """Cancel a job and wait for its end."""
-    name = asked.form.get("which", "")
-    if job := asked.studio.jobs.get(name):
+    name = post.form.get("which", "")
+    if job := post.studio.jobs.get(name):
         job.stop()
-        await asked.studio.made(name, asked.gone)
+        await post.studio.made(name, post.gone)
 
 
 STEPS: dict[str, Step] = {
-    "wish": wish,
+    "update": update,
     "undo": undo,
     "redo": redo,
     "speak": speak,
@@ -419,13 +421,13 @@ STEPS: dict[str, Step] = {
     "make_release": partial(make, "release"),
     "make_study": partial(make, "study"),
     "rehearse": rehearse,
-    "ask": ask,
+    "estimate": estimate,
     "stop": stop,
     **{name: partial(change, name) for name in declaring.CHANGES},
 }
 """The steps, by the name of their button."""
 
-UNTIED = frozenset({"speak", "rehearse", "ask", "stop", "look"})
+UNTIED = frozenset({"speak", "rehearse", "estimate", "stop", "look"})
 """Steps independent of the draft."""
 
 REPEATED = frozenset({"undo", "redo", "release", "study", "make_release", "make_study"})

@@ -16,7 +16,7 @@ from deniable.randomness import SeededRandomness
 from unit.collect.studies import ANSWERS, TODAY, example_folder
 
 
-def test_a_study_is_asked_like_its_release(
+def test_a_study_answers_like_its_release(
     address: Callable[[], str | None], tmp_path: Path
 ) -> None:
     folder = example_folder(tmp_path, address())
@@ -27,9 +27,9 @@ def test_a_study_is_asked_like_its_release(
     store.submit([submission_of(folder.study, body) for body in bodies], TODAY)
     store.dispose()
     export(folder, tmp_path / "release", SeededRandomness(1))
-    for question in (Shares(("smokes",)), Shares(("sleep", "alcohol"))):
-        running = question.ask(open_collected(folder.path))
-        released = question.ask(open_release(tmp_path / "release"))
-        assert question.to_plain(running) == question.to_plain(released)
+    for query in (Shares(("smokes",)), Shares(("sleep", "alcohol"))):
+        running = query.run(open_collected(folder.path))
+        released = query.run(open_release(tmp_path / "release"))
+        assert query.to_plain(running) == query.to_plain(released)
     with pytest.raises(InputError, match="collect export makes a release that does"):
         open_collected(folder.path).count(["smokes"], by=["lonely"])

@@ -150,6 +150,7 @@ def test_open_ends_of_bins_are_asked_and_survive_the_file(tmp_path: Path) -> Non
     ("schema", "levels", "problem"),
     [
         (Schema((Attribute("born", bins=BORN),)), {}, "the bins of 'born' are dates"),
+        (Schema((Attribute("age", range=(0, 9)),)), {}, "'age' is a number with a range"),
         (Schema((SMOKES,), keep=("region",)), {}, "'region' is listed under keep without categ"),
         (
             Schema.anonymous((2,) * 201),

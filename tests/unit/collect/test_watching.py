@@ -49,7 +49,7 @@ def test_tables_are_those_of_the_study_counted_again_when_it_changes(
     for _ in range(2):
         shown = looked(watch).table(["smokes", "alcohol"])
     assert passes == [["smokes", "alcohol"]]
-    (found,) = Shares(("smokes", "alcohol"), target="population").ask(
+    (found,) = Shares(("smokes", "alcohol"), target="population").run(
         counting.open_collected(folder.path)
     )
     low, high = found.confidence_interval(0.95)
@@ -139,7 +139,7 @@ def test_page_study_and_export_give_one_verdict(
         for names in ("smokes",), ("smokes", "alcohol"):
             shown = batch.table(names, target).readability
             for source in counting.open_collected(folder.path), open_release(tmp_path / "release"):
-                (estimate,) = Shares(names, target=target).ask(source)
+                (estimate,) = Shares(names, target=target).run(source)
                 assert estimate.readability == shown
                 assert estimate.to_plain()["readable"] == shown.to_plain()
 

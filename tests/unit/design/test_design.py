@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from deniable.design.design import CURVE, cap_curve, design
+from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error
@@ -238,20 +238,6 @@ def test_a_divided_total_that_largest_levels_cut_off_costs_what_these_levels_cos
     assert all(level <= cap for level, cap in zip(levels, caps.values(), strict=True))
     least = design(schema, attribute_epsilon=levels, method="optimal")
     assert found.epsilon == pytest.approx(least.epsilon, abs=1e-8)
-
-
-def test_looser_caps_cost_less_at_the_same_levels() -> None:
-    made = design(Schema.anonymous((2, 3, 4)), attribute_epsilon=[1.0, 1.2, 1.3])
-    curve = cap_curve(made)
-    assert [point.cap for point in curve] == list(CURVE)
-    levels = [point.epsilon for point in curve]
-    assert levels == sorted(levels, reverse=True)
-    assert levels[2] == made.epsilon
-    assert levels[-1] == pytest.approx(made.optimal_epsilon, rel=0.02)
-
-
-def test_a_method_without_a_cap_of_its_own_has_no_curve() -> None:
-    assert cap_curve(design(Schema.anonymous((2, 3, 4)), epsilon=3.0, method="optimal")) is None
 
 
 def test_a_total_that_cannot_be_spent_is_told_of() -> None:

@@ -7,12 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from deniable.design.design import cap_curve, design
-from deniable.design.methods import FUNCTIONS
-from deniable.design.solving import Task, cost_of_balanced_caps
+from deniable.design.design import design
 from deniable.errors import InputError
 from deniable.laws import ScoreTable
-from deniable.mechanism.prediction import expected_variance
 from deniable.proofs.problem import SolverError
 from deniable.schema import Schema
 from deniable.solvers.patterns import balanced, least_error, optimal
@@ -141,16 +138,6 @@ def test_a_total_is_divided_under_caps_in_nats(counts, total, caps, level) -> No
         assert made.epsilon <= total
 
 
-def test_along_the_curve_no_looser_cap_costs_more(monkeypatch) -> None:
-    made = design(Schema.anonymous([2, 3, 4]), attribute_epsilon=[0.8, 0.9, 1.0])
-    found = [made.epsilon - 0.1, 2.6, 2.7, None]  # a search that fails, and one that finds nothing
-    functions = replace(FUNCTIONS["balanced"], cost_of_caps=lambda *_: found)
-    monkeypatch.setitem(FUNCTIONS, "balanced", functions)
-    curve = cap_curve(made, ("1.25x", "1.5x", "2x", "3x", "none"))
-    assert [point.cap for point in curve] == ["1.25x", "1.5x", "2x", "3x"]
-    assert [point.epsilon for point in curve] == [made.epsilon] * 4
-
-
 def test_a_total_that_the_search_fails_on_is_divided_among_independent_responses(
     monkeypatch,
 ) -> None:
@@ -159,28 +146,6 @@ def test_a_total_that_the_search_fails_on_is_divided_among_independent_responses
     assert 2.0 * (1 - 1e-6) <= made.epsilon <= 2.0
     assert made.mechanism.attribute_epsilon[0] <= 0.1
     assert made.notes[0].startswith("All attributes answer independently of each other")
-
-
-def test_at_a_total_the_curve_of_caps_states_errors() -> None:
-    made = design(Schema.anonymous([2, 3, 4]), epsilon=2.0, importance={"a3": 2.0}, pairs=0.4)
-    curve = cap_curve(made)
-    assert [point.cap for point in curve] == ["1.25x", "1.5x", "2x", "3x", "none"]
-    expected = expected_variance(made.mechanism)
-    assert (curve[2].shares, curve[2].pairs) == (expected.shares, expected.pairs)
-    loosest = design(
-        Schema.anonymous([2, 3, 4]),
-        epsilon=2.0,
-        importance={"a3": 2.0},
-        pairs=0.4,
-        given_rest="none",
-    )
-    assert curve[-1].shares == expected_variance(loosest.mechanism).shares
-
-
-def test_a_cap_that_cannot_be_met_has_no_place_on_the_curve() -> None:
-    costs = cost_of_balanced_caps(Task((3,) * 4), [1.0] * 4, ["2x", "0.5x", "none"], None)
-    assert costs[1] is None
-    assert costs[0] > costs[2] > 1.0
 
 
 def test_a_looser_cap_on_a_total_costs_no_accuracy() -> None:

@@ -11,7 +11,7 @@ import pyarrow
 import pytest
 
 import deniable
-from deniable.design.design import cap_curve, design
+from deniable.design.design import design
 from deniable.design.split_questionnaire import WORTH_SETS
 from deniable.errors import InputError
 from deniable.laws import PublishedForms
@@ -87,19 +87,6 @@ def test_a_cap_is_kept_and_a_record_that_does_not_keep_its_cap_is_refused() -> N
     assert levels[2] <= 2.0 < levels[1]
 
 
-def test_the_curve_says_what_other_caps_leave_of_shares_and_pairs() -> None:
-    plan = design(SCHEMA, epsilon=2, method="forms", given_rest=1.3)
-    curve = cap_curve(plan)
-    assert curve is not None
-    assert [point.cap for point in curve] == ["1.3", "0.35e", "0.5e", "0.75e", "none"]
-    shares = [point.shares for point in curve]
-    assert shares[1:] == sorted(shares[1:], key=lambda share: -(share or 0))
-    assert shares[0] == expected_variance(plan.mechanism).shares
-    assert all(point.pairs is not None for point in curve)
-    # What was asked for is not in a record.
-    assert cap_curve(mechanism_from_plain(mechanism_to_plain(plan))) is None
-
-
 def test_importance_moves_errors_to_what_counts_less() -> None:
     even, tilted = (
         design(SCHEMA, epsilon=2, method="forms", pairs=0.0, importance=importance)
@@ -125,7 +112,7 @@ def test_pairs_that_no_form_asks_together_are_named() -> None:
         ("a part of the record's ε", {"epsilon": 1, "method": "forms", "given_rest": "1.5e"}),
         ("multiple of each attribute's own ε", {"epsilon": 1, "given_rest": "0.5e"}),
         ("takes the weight of pairs instead", {"epsilon": 1, "method": "forms", "pair_floor": 0.5}),
-        ("are for method forms", {"epsilon": 1, "asked": 2}),
+        ("are for method forms", {"epsilon": 1, "max_questions": 2}),
         ("is for methods balanced and forms", {"epsilon": 1, "pairs": 0.5, "method": "optimal"}),
         ("has a column 'region'", {"epsilon": 1, "method": "forms", "form_column": "region"}),
         ("no protected attribute", {"epsilon": 1, "method": "forms", "importance": {"age": 2.0}}),
@@ -255,7 +242,7 @@ BROAD_SCHEMA = Schema(
     ),
     keep=("region",),
 )
-BROAD = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.3, asked=2)
+BROAD = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.3, max_questions=2)
 
 
 def pupils(n: int = 400) -> pandas.DataFrame:
@@ -279,8 +266,8 @@ def test_sets_are_named_only_where_they_gain() -> None:
     with pytest.raises(InputError, match=r"steps|sets|more often"):
         mechanism_from_plain(plain)
     assert not released_laws(design(BROAD_SCHEMA, epsilon=5, method="forms", pairs=0.0)).sets
-    with pytest.raises(InputError, match="asked and form_column are for method forms"):
-        design(BROAD_SCHEMA, epsilon=1, asked=2)
+    with pytest.raises(InputError, match="`max_questions` and `form_column` are for method forms"):
+        design(BROAD_SCHEMA, epsilon=1, max_questions=2)
 
 
 def test_merged_attributes_and_what_is_capped_low_name_no_sets() -> None:

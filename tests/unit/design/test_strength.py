@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.design.design import design
+from deniable.design.request import StrengthRequest
 from deniable.design.strength import (
-    StrengthRequest,
     choose,
     joint_blocks,
     merged,

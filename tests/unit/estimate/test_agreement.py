@@ -108,7 +108,7 @@ def released(keep: tuple[str, ...] = ()) -> tuple[Any, Strata]:
 
 def test_a_release_is_tested_whole_and_group_by_group() -> None:
     rows, strata = released(("town",))
-    (whole,) = Agreement(()).ask(open_release(rows, strata))
+    (whole,) = Agreement(()).run(open_release(rows, strata))
     assert [test.attribute for test in whole.tests] == ["a1", "a2", "a3"]
     assert whole.n_records == 3000
     assert 1e-3 < whole.p_value <= 1
@@ -117,10 +117,10 @@ def test_a_release_is_tested_whole_and_group_by_group() -> None:
     )
     assert "with one population" in whole.caption()
     assert "cannot find a wrong attenuation" in whole.remarks()[-1]
-    question = Agreement(("a1",), by=("town",))
-    north, south = question.ask(open_release(rows, strata))
+    query = Agreement(("a1",), by=("town",))
+    north, south = query.run(open_release(rows, strata))
     assert north.n_records + south.n_records == 3000
-    assert len(question.to_plain([north, south])["groups"]) == 2
+    assert len(query.to_plain([north, south])["groups"]) == 2
 
 
 def test_what_cannot_be_compared_is_said() -> None:
@@ -129,13 +129,13 @@ def test_what_cannot_be_compared_is_said() -> None:
     with pytest.raises(InputError, match="takes no weights"):
         Agreement((), weights="w")
     with pytest.raises(InputError, match="within subgroups of 'a2', which is randomized"):
-        Agreement(("a1",), by=("a2",)).ask(release)
+        Agreement(("a1",), by=("a2",)).run(release)
     with pytest.raises(InputError, match="this release has no forms"):
-        Agreement(()).ask(open_release(releases.rows(), Strata.one(releases.mechanism())))
+        Agreement(()).run(open_release(releases.rows(), Strata.one(releases.mechanism())))
     schema = Schema((*strata.schema.attributes, Attribute("k", ("0", "1"))), keep=("k",))
     plan = deniable.design(schema, epsilon=3, method="forms")
     with pytest.raises(InputError, match="'k' is not under forms"):
-        Agreement(("k",)).ask(open_release(rows, Strata.one(plan.mechanism)))
+        Agreement(("k",)).run(open_release(rows, Strata.one(plan.mechanism)))
     one = deniable.design(Schema.anonymous((2, 2)), epsilon=6, method="forms", pairs=0)
     found = agreement_of(one.mechanism, "a1", expected(one.mechanism, "a1", 1000))
     assert not found.tests

@@ -118,7 +118,7 @@ def rows() -> pa.Table:
 
 def test_groups_of_rows_are_independent_so_that_their_variances_add() -> None:
     release = Release(Strata.one(MECHANISM), rows())
-    found = Comparison(("age",), column="town", values=("a", "b")).ask(release)
+    found = Comparison(("age",), column="town", values=("a", "b")).run(release)
     assert [one.of for one in found] == [(("age", str(code)),) for code in range(3)]
     groups = release.count(["age"], by=["town"])
     first, second = (Shares(("age",)).answer(group)[0] for group in groups)
@@ -128,7 +128,7 @@ def test_groups_of_rows_are_independent_so_that_their_variances_add() -> None:
     )
     assert found[0].n_records == 3000
     plain = Comparison(("age",), column="sex", values=("f", "m"), by=("town",))
-    answers = plain.ask(release)
+    answers = plain.run(release)
     assert [dict(one.group) for one in answers] == [{"town": t} for t in "ab" for _ in range(3)]
     assert len(plain.to_plain(answers)["differences"]) == 6
 
@@ -142,9 +142,9 @@ def test_what_cannot_be_compared_is_refused() -> None:
         Comparison(("age",), column="sex", values=("f", "x")).answer(counts("age", "sex"))
     release = Release(Strata.one(MECHANISM), rows())
     with pytest.raises(InputError, match="no row has the value 'c' in 'town'"):
-        Comparison(("age",), column="town", values=("a", "c")).ask(release)
+        Comparison(("age",), column="town", values=("a", "c")).run(release)
     with pytest.raises(InputError, match="leave it out of those within which they are"):
-        Comparison(("age",), column="sex", values=("f", "m"), by=("sex",)).ask(release)
+        Comparison(("age",), column="sex", values=("f", "m"), by=("sex",)).run(release)
 
 
 @both_targets
@@ -166,7 +166,7 @@ def test_within_subgroups_of_a_randomized_attribute_errors_are_of_the_joint_tabl
 
 def test_groups_of_rows_are_compared_within_subgroups_too() -> None:
     release = Release(Strata.one(MECHANISM), rows())
-    found = Comparison(("age",), column="town", values=("a", "b"), by=("sex",)).ask(release)
+    found = Comparison(("age",), column="town", values=("a", "b"), by=("sex",)).run(release)
     towns = release.count(["age", "sex"], by=["town"])
     first, second = (Shares(("age",), by=("sex",)).answer(town)[0] for town in towns)
     errors = first.standard_error**2 + second.standard_error**2
@@ -177,5 +177,5 @@ def test_groups_of_rows_are_compared_within_subgroups_too() -> None:
         assert one.standard_error**2 == pytest.approx(errors[age, sex])
     means = Comparison(("age",), column="town", values=("a", "b"), by=("sex",), mean=True)
     by_town = [Mean(("age",), by=("sex",)).answer(town) for town in towns]
-    for one, of_a, of_b in zip(means.ask(release), *by_town, strict=True):
+    for one, of_a, of_b in zip(means.run(release), *by_town, strict=True):
         assert one.estimates == pytest.approx((of_a.estimate, of_b.estimate))

@@ -100,13 +100,13 @@ def test_the_estimates_stand_beside_their_leverage_and_strata_count_by_their_row
     columns = releases.rows()
     rows = table_of(columns)
     one = open_release(rows, Strata.one(releases.mechanism()))
-    (answer,) = Leverage(("smokes",)).ask(one)
+    (answer,) = Leverage(("smokes",)).run(one)
     row = answer.table()[1]
     assert row["smokes"] == "yes"
     assert set(row) == {"smokes", "estimate", "standard_error", "moved", "range"}
     assert row["moved"] == pytest.approx(0.005 / np.tanh(1.5))
     towns, mechanisms = np.array(columns["town"]), releases.by_town()
-    (both,) = Leverage(("smokes",)).ask(open_release(rows, mechanisms))
+    (both,) = Leverage(("smokes",)).run(open_release(rows, mechanisms))
     shares = {town: np.mean(towns == town) for town in "ab"}
     expected = 0.005 * (shares["a"] / np.tanh(1.5) + shares["b"] / np.tanh(0.5))
     assert both.table()[1]["moved"] == pytest.approx(expected)
@@ -130,4 +130,4 @@ def test_questions_that_leverage_does_not_answer_are_refused() -> None:
     with pytest.raises(InputError, match="takes no weights"):
         Leverage(("smokes",), weights="weight")
     with pytest.raises(InputError, match="within subgroups of 'sex', an attribute"):
-        Leverage(("smokes",), by=("sex",)).ask(release)
+        Leverage(("smokes",), by=("sex",)).run(release)

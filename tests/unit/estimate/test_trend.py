@@ -45,7 +45,7 @@ def asked(
     table: dict[str, NDArray[Any]], strata: Strata, of: tuple[str, ...] = ("rs1",), **more: Any
 ) -> TrendTests:
     columns = {name: np.asarray(column).astype(str) for name, column in table.items()}
-    (found,) = Trend(of, status=more.pop("status", "status"), **more).ask(
+    (found,) = Trend(of, status=more.pop("status", "status"), **more).run(
         open_release(pa.table(columns), strata)
     )
     return found
@@ -158,10 +158,10 @@ def test_expected_counts_give_the_true_difference_and_none_where_there_is_none(n
     mechanism = LAWS[name]
     names = ("a1", "a2")
     scores = (0.0, 2.0, 3.0)[: mechanism.schema.n_categories[0]]
-    question = Trend(("a1",), status="a2", scores=scores, compare=("1", "0"))
-    (apart,) = question.answer(at_expectation(mechanism, names, 0.0))
+    query = Trend(("a1",), status="a2", scores=scores, compare=("1", "0"))
+    (apart,) = query.answer(at_expectation(mechanism, names, 0.0))
     assert abs(apart.tests[0].z) < 0.01
-    (found,) = question.answer(at_expectation(mechanism, names, 0.5))
+    (found,) = query.answer(at_expectation(mechanism, names, 0.5))
     table = truth(mechanism, names, 0.5)
     means = np.array(scores) @ table / table.sum(axis=0)
     assert found.tests[0].difference == pytest.approx(means[1] - means[0], abs=1e-6)
@@ -177,8 +177,8 @@ def test_the_statistic_and_the_error_are_those_of_dense_matrices(name: str) -> N
     random = np.random.default_rng(2)
     observed = random.multinomial(n, forward @ table.ravel()).astype(float)
     counts = Counts.of(mechanism, observed.reshape(3, 2))
-    question = Trend(("a1",), status="a2", scores=(0, 2, 3), compare=("0", "1"))
-    (found,) = question.answer(counts)
+    query = Trend(("a1",), status="a2", scores=(0, 2, 3), compare=("0", "1"))
+    (found,) = query.answer(counts)
     theta, inverse = observed / n, np.linalg.inv(forward)
 
     def plug_in(frequencies: NDArray[np.float64]) -> tuple[float, float]:
@@ -212,8 +212,8 @@ def test_a_part_of_a_merged_attribute_is_tested_by_itself() -> None:
     population /= population.sum()
     released = merged.dense(mechanism) @ population
     counts = merged.counted(mechanism, pair, n * released / released.sum())
-    question = Trend(("q",), status="b", scores=(0, 1, 2))
-    (found,) = question.answer(Counts.of(mechanism, Tabulation(counts, None, n)))
+    query = Trend(("q",), status="b", scores=(0, 1, 2))
+    (found,) = query.answer(Counts.of(mechanism, Tabulation(counts, None, n)))
     table = (sums @ population).reshape(3, 2)
     means = np.arange(3) @ table / table.sum(axis=0)
     assert found.tests[0].difference == pytest.approx(means[1] - means[0], abs=1e-6)
@@ -227,8 +227,8 @@ def test_under_forms_a_kept_status_compares_within_forms() -> None:
     table = pa.table({name: column.astype(str) for name, column in rows.items()})
     answers = deniable.randomize(table, plan)
     released = {k: np.array(v) for k, v in answers.to_pydict().items()}
-    question = Trend(("rs2",), status="status", compare=("case", "control"))
-    (answer,) = question.ask(open_release(answers, Strata.one(plan.mechanism)))
+    query = Trend(("rs2",), status="status", compare=("case", "control"))
+    (answer,) = query.run(open_release(answers, Strata.one(plan.mechanism)))
     (found,) = answer.tests
     form = plan.mechanism.form_column
     share = np.mean(released["status"] == "case")
@@ -285,13 +285,13 @@ def test_what_cannot_be_tested_is_said() -> None:
 def test_groups_of_rows_are_tested_by_themselves() -> None:
     strata = Strata.one(releases.mechanism())
     columns = pa.table({k: [str(v) for v in vs] for k, vs in releases.rows().items()})
-    question = Trend(("smokes",), status="sex", by=("town",), level=0.9)
-    answers = question.ask(open_release(columns, strata))
-    assert len(answers) == len(question.to_plain(answers)["groups"]) > 1
+    query = Trend(("smokes",), status="sex", by=("town",), level=0.9)
+    answers = query.run(open_release(columns, strata))
+    assert len(answers) == len(query.to_plain(answers)["groups"]) > 1
     town = dict(answers[0].group)["town"]
     assert f"where town = {town}" in answers[0].caption(0.9)
     undeclared = Trend(("smokes",), status="town", by=("sex",))
-    first, second = undeclared.ask(open_release(columns, strata))
+    first, second = undeclared.run(open_release(columns, strata))
     assert (first.group, second.group) == ((("sex", "f"),), (("sex", "m"),))
     (row,) = first.table(0.95)
     assert row["low"] < row["difference"] < row["high"]

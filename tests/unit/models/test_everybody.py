@@ -17,7 +17,7 @@ from deniable.estimate.tabulate import Counts, Tabulation
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.models.cells import Axis
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.schema import Attribute, Schema
 
 Y = Attribute("y", ("no", "?", "yes"), missing="?")

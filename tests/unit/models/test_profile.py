@@ -13,7 +13,7 @@ from deniable.models.cells import Axis
 from deniable.models.likelihood import At, Likelihood, Observed, fit_log_linear
 from deniable.models.model import Model
 from deniable.models.profile import UNREAD, Number, Profiles
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.schema import Attribute, Schema
 
 SCHEMA = Schema((Attribute("ill", ("no", "yes")), Attribute("sex", ("f", "m"))))

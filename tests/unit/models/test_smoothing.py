@@ -25,7 +25,7 @@ def counted(mechanism: Mechanism, table: np.ndarray, n: float = 1e6) -> Smoothed
 
 
 def smoothed(release: object, **how: object) -> Smoothed:
-    (found,) = Smooth(NAMES, **how).ask(release)  # type: ignore[arg-type]
+    (found,) = Smooth(NAMES, **how).run(release)  # type: ignore[arg-type]
     return found
 
 
@@ -112,12 +112,12 @@ def test_pairs_are_enough_where_no_form_asks_all_three() -> None:
 def test_what_cannot_be_smoothed_is_refused() -> None:
     release = released(LAWS["product"], people(200))
     with pytest.raises(InputError, match="three attributes or more"):
-        Smooth(("y", "a")).ask(release)
+        Smooth(("y", "a")).run(release)
     with pytest.raises(InputError, match="put 'other' into the table"):
         smoothed(released(as_it_is(), people(200)), by=("other",))
     strata = Strata(dict.fromkeys("ABC", LAWS["product"]), "town")
     with pytest.raises(InputError, match="smooth within each \\(by 'town'\\)"):
         smoothed(open_release(release.rows, strata))
-    assert len(Smooth(NAMES, by=("town",)).ask(open_release(release.rows, strata))) == 3
+    assert len(Smooth(NAMES, by=("town",)).run(open_release(release.rows, strata))) == 3
     plain = Smooth(NAMES, by=("town",))
-    assert len(plain.to_plain(plain.ask(release))["groups"]) == 3
+    assert len(plain.to_plain(plain.run(release))["groups"]) == 3

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.design.design import design
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance
 from deniable.estimate.shares import Shares
@@ -83,15 +83,15 @@ every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_a_release_verifies_and_answers(tmp_path: Path, mode: dict[str, Any]) -> None:
     record = released(tmp_path / "r", rows(), **mode)
     verify(tmp_path / "r")
-    (found,) = Shares(("a", "b")).ask(open_release(tmp_path / "r"))
+    (found,) = Shares(("a", "b")).run(open_release(tmp_path / "r"))
     assert found.n_records == 600
     assert found.values.sum() == pytest.approx(1)
-    groups = Shares(("a",), by=("c",)).ask(open_release(tmp_path / "r"))
+    groups = Shares(("a",), by=("c",)).run(open_release(tmp_path / "r"))
     assert [g.group for g in groups] == [(("c", "n"),), (("c", "s"),), (("c", "w"),)]
     assert sum(g.n_records for g in groups) == 600
-    (selected,) = Shares(("a",), where={"c": "s"}).ask(open_release(tmp_path / "r"))
+    (selected,) = Shares(("a",), where={"c": "s"}).run(open_release(tmp_path / "r"))
     assert selected.values == pytest.approx(groups[1].values)
-    (covariance,) = Covariance(("a", "b")).ask(open_release(tmp_path / "r"))
+    (covariance,) = Covariance(("a", "b")).run(open_release(tmp_path / "r"))
     assert math.isfinite(covariance.standard_error)
     text = (tmp_path / "r" / "report.html").read_text()
     for one in record["guarantee"]["instead"]:
@@ -237,7 +237,7 @@ def test_missing_values_are_a_stratum(tmp_path: Path) -> None:
     plan = read_designs(tmp_path / "r")
     assert plan.column == "c"
     assert plan.sizes[""] == 5
-    groups = Shares(("a",), by=("c",)).ask(open_release(tmp_path / "r"))
+    groups = Shares(("a",), by=("c",)).run(open_release(tmp_path / "r"))
     assert groups[0].n_records == 5
 
 
@@ -299,7 +299,7 @@ def test_counts_of_strata_say_which_stratum_they_are_of(tmp_path: Path) -> None:
     released(tmp_path / "r", rows(), by="c")
     (tmp_path / "counts.csv").write_text("a,count\nx,3\ny,4\n")
     with pytest.raises(InputError, match="there is no column 'c'"):
-        Shares(("a",)).ask(open_release(tmp_path / "r", counts=tmp_path / "counts.csv"))
+        Shares(("a",)).run(open_release(tmp_path / "r", counts=tmp_path / "counts.csv"))
 
 
 def test_a_seeded_release_repeats(tmp_path: Path) -> None:

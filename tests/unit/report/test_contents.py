@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deniable.design.strength import StrengthRequest
+from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
 from deniable.release.curator import Treatment, pram

@@ -345,16 +345,10 @@ def test_a_long_list_is_cut_and_its_rest_counted() -> None:
     block["law"]["forms"] = block["law"]["forms"][:1] * 45
     record["comparison"] = {
         "saving": {"marginals": 2.345, "pairs": 6.1},
-        "curve": [
-            {"cap": "none", "epsilon": 2.0, "shares": 1.0, "pairs": 2.0},
-            {"cap": "0.5", "epsilon": 2.0, "shares": 1.5, "pairs": 6.0},
-        ],
-        "chosen_cap": "0.5",
     }
     text = visible(render_report(record))
     assert "and 5 more, in codebook.csv." in text
     assert "2.3 times as many rows, and for tables of two attributes 6.1 times as many" in text
-    assert "at most 0.5 nats (this release) shares: 1.5 times tables of two: 3 times" in text
     record = sixty_attributes()
     single = record["attenuation"]["single"]
     first, *others = list(single)[:12]

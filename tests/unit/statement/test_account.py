@@ -5,10 +5,9 @@ from statistics import median
 
 import pytest
 
-from deniable.design.design import cap_curve, design
+from deniable.design.design import design
 from deniable.schema import Attribute, Schema
 from deniable.statement import account as module
-from deniable.statement.account import account
 from deniable.statement.record import design_to_plain, mechanism_to_plain
 
 SCHEMA = Schema.anonymous((2, 3, 4))
@@ -37,16 +36,6 @@ def test_the_saving_is_the_ratio_of_variances_of_shares_under_two_designs() -> N
         for (_, a), (_, b) in zip(DESIGN.account.pairs, rival.account.pairs, strict=True)
     ]
     assert DESIGN.account.saving.pairs == pytest.approx(median(pairs), rel=1e-9)
-
-
-def test_the_curve_is_what_it_is_handed() -> None:
-    curve = cap_curve(DESIGN, ("2x", "none"))
-    assert DESIGN.account.curve is None
-    assert account(DESIGN, curve=curve).curve is curve
-    shown = account(DESIGN, curve=curve).comparison_to_plain()
-    assert [point["cap"] for point in shown["curve"]] == ["2x", "none"]
-    assert shown["chosen_cap"] == "2x"
-    assert DESIGN.account.comparison_to_plain()["chosen_cap"] is None
 
 
 def test_nothing_is_designed_while_a_design_is_written_down(monkeypatch) -> None:

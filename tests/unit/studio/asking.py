@@ -134,8 +134,8 @@ async def inside(folder: Path, **options: Any) -> tuple[Browser, Studio, Fake]:
 
 
 def answer_of(made: Studio) -> Any:
-    """What is told of a studio's wish."""
-    return answers.answer(made.understood())
+    """What is told of a studio's request."""
+    return answers.answer(made.design_request())
 
 
 def processes() -> list[BaseProcess]:

@@ -20,4 +20,4 @@ def draft(*attributes: dict[str, Any], keep: tuple[str, ...] = (), **typed: str)
     declared = list(attributes) or [attribute("a"), attribute("b", 3), attribute("c", 2)]
     schema = {"attribute": declared} | ({"keep": list(keep)} if keep else {})
     named = {"epsilon": "4"} | {name.replace("__", "."): text for name, text in typed.items()}
-    return Draft(schema).with_wish(**named)
+    return Draft(schema).with_controls(**named)

@@ -1,4 +1,4 @@
-"""What is computed for a wish, beside the library's own calls. The command line's: tests/cli."""
+"""What is computed for a request, beside the library's own calls. The command line's: tests/cli."""
 
 import json
 from pathlib import Path
@@ -11,13 +11,13 @@ from deniable.errors import InputError
 from deniable.statement.record import mechanism_to_plain, to_json
 from deniable.studio.answers import answer, made, solve
 from deniable.studio.numbers import decimal_number, rounded_up
-from deniable.studio.wish import Wish, understood
+from deniable.studio.request import DraftRequest, request_of
 from unit.studio.drafts import attribute, draft
 
 
 def test_an_answer_is_the_librarys() -> None:
     one = draft(keep=("c",), tables="a\nb\tc", within="3", epsilon="2,5")
-    found = answer(understood(one))
+    found = answer(request_of(one))
     design = deniable.design(one.made(), epsilon=2.5)
     assert found["mechanism"].encode() == to_json(mechanism_to_plain(design))
     assert found["notes"] == list(design.notes)
@@ -29,22 +29,24 @@ def test_an_answer_is_the_librarys() -> None:
 def test_levels_that_no_law_can_meet_are_refused_in_the_librarys_sentence() -> None:
     levels = {"level__a": "5", "level__b": "0.1", "level__c": "3"}
     with pytest.raises(InputError, match="cannot keep the requested level"):
-        answer(understood(draft(kind="levels", method="heuristic", **levels)))
+        answer(request_of(draft(kind="levels", method="heuristic", **levels)))
 
 
 def test_a_response_matrix_is_used(tmp_path: Path) -> None:
     file = tmp_path / "matrix.json"
     file.write_text("[[0.75, 0.25], [0.25, 0.75]]")
-    wish = {"matrix_of": "a", "matrix_file": "matrix.json", "epsilon": "1"}
-    told = answer(understood(draft(**wish), None, tmp_path))["statements"]
+    request = {"matrix_of": "a", "matrix_file": "matrix.json", "epsilon": "1"}
+    told = answer(request_of(draft(**request), None, tmp_path))["statements"]
     assert told["attributes"][0]["epsilon"] == pytest.approx(np.log(3))
-    alone = answer(understood(draft(attribute("a"), **wish), None, tmp_path))["statements"]
+    alone = answer(request_of(draft(attribute("a"), **request), None, tmp_path))["statements"]
     assert alone["method"] == "matrix"
 
 
-def largest(wish: Wish, total: float) -> float:
-    tables = wish.tables or [[name] for name in "abc"]
-    expected = deniable.expected_tables(made(wish, epsilon=total), tables, wish.rows, wish.assume)
+def largest(request: DraftRequest, total: float) -> float:
+    tables = request.tables or [[name] for name in "abc"]
+    expected = deniable.expected_tables(
+        made(request, epsilon=total), tables, request.rows, request.assume
+    )
     return max(table.half_width or np.inf for table in expected)
 
 
@@ -60,13 +62,15 @@ def largest(wish: Wish, total: float) -> float:
 def test_the_total_that_is_found_is_enough_and_one_per_cent_less_is_not(
     typed: dict[str, str],
 ) -> None:
-    wish = understood(draft(**typed))
-    total, deciding = solve(wish)
+    request = request_of(draft(**typed))
+    total, deciding = solve(request)
     shown = decimal_number(rounded_up(total), "ε")
-    tables = answer(understood(draft(**typed, epsilon=rounded_up(total))))["statements"]["tables"]
-    asked = wish.tables or [[name] for name in "abc"]
+    tables = answer(request_of(draft(**typed, epsilon=rounded_up(total))))["statements"]["tables"]
+    asked = request.tables or [[name] for name in "abc"]
     widths = {tuple(one["attributes"]): one["half_width"] for one in tables}
-    assert max(widths[tuple(table)] for table in asked) <= wish.within
-    assert widths[tuple(deciding)] == pytest.approx(wish.within, rel=0.02)
+    assert max(widths[tuple(table)] for table in asked) <= request.within
+    assert widths[tuple(deciding)] == pytest.approx(request.within, rel=0.02)
     # Brute search: 1 % less is not enough, nor is any of the totals below, down to half of it.
-    assert not [t for t in 0.99 * shown * 0.93 ** np.arange(10) if largest(wish, t) <= wish.within]
+    assert not [
+        t for t in 0.99 * shown * 0.93 ** np.arange(10) if largest(request, t) <= request.within
+    ]

@@ -12,8 +12,8 @@ from deniable.report.wording import (
     posterior_text,
 )
 from deniable.studio.choosing import ladder, largest_epsilon, page_of_docs
+from deniable.studio.request import request_of
 from deniable.studio.sentences import texts
-from deniable.studio.wish import understood
 from unit.studio.drafts import draft
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -37,14 +37,14 @@ def test_words_are_those_of_the_documentation() -> None:
 @pytest.mark.parametrize(("prior", "limit"), [(0.1, 0.5), (0.01, 0.02), (0.4, 0.999)])
 def test_a_limit_is_kept(prior: float, limit: float) -> None:
     epsilon = largest_epsilon(prior, limit)
-    wish = understood(draft(prior=f"{100 * prior:g}", limit=f"{100 * limit:g}", waves="3"))
-    found = next(one for one in ladder(wish, []) if not one["words"])
+    request = request_of(draft(prior=f"{100 * prior:g}", limit=f"{100 * limit:g}", waves="3"))
+    found = next(one for one in ladder(request, []) if not one["words"])
     assert found["total"] == pytest.approx(epsilon, rel=1e-5)
     assert found["total"] <= epsilon
     assert 3 * float(found["each"]) <= found["total"]
 
 
 def test_releases_of_the_same_people_share_an_epsilon() -> None:
-    rows = ladder(understood(draft(waves="10")), texts("en")["strength"].items())
+    rows = ladder(request_of(draft(waves="10")), texts("en")["strength"].items())
     assert [(one["total"], one["each"]) for one in rows[:2]] == [(0.5, "0.05"), (1.0, "0.1")]
-    assert ladder(understood(draft(waves="0")), [("2", "x")])[0]["each"] == "2"
+    assert ladder(request_of(draft(waves="0")), [("2", "x")])[0]["each"] == "2"

@@ -1,4 +1,4 @@
-"""Changes to the schema, and that wishes follow them."""
+"""Changes to the schema, and that requests follow them."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from deniable.studio.declaring import (
     with_roles,
 )
 from deniable.studio.draft import Draft
-from deniable.studio.wish import understood
+from deniable.studio.request import request_of
 from unit.studio.drafts import ODD, SPLIT, attribute, draft
 
 FORM = {"which": "0", "names": "a", "categories": "0\r\n1"}
@@ -99,15 +99,15 @@ WISHES = {
 }  # fmt: skip
 
 
-def test_wishes_follow_a_new_name_also_those_that_are_compared() -> None:
+def test_requestes_follow_a_new_name_also_those_that_are_compared() -> None:
     before = draft(**WISHES)
-    before = Draft(before.schema, before.wish, ({**before.wish, "pin": "A"},))
+    before = Draft(before.schema, before.controls, ({**before.controls, "pin": "A"},))
     after = CHANGES["declare"](before, {**FORM, "names": ODD[0], "kept": "yes"})
     new = {
         "tables": f"{ODD[0]}\tb\nb\nc", "matrix_of": ODD[0], f"level.{ODD[0]}": "1.5",
         f"importance.{ODD[0]}": "2", f"shares.{ODD[0]}": "50 50", "level.b": "3", "epsilon": "4",
     }  # fmt: skip
-    assert after.wish == new
+    assert after.controls == new
     assert after.pins == ({**new, "pin": "A"},)
     assert after.kept == (ODD[0],)
     assert CHANGES["declare"](after, FORM).kept == ()
@@ -117,21 +117,21 @@ def test_of_several_columns_those_that_stay_keep_their_tables() -> None:
     several = {"names": ["a", "b", "c"], "categories": ["0", "1"]}
     before = draft(several, tables="a\tb\nc")
     form = {**FORM, "names": "a\r\nc"}
-    assert CHANGES["declare"](before, form).wish == {"epsilon": "4", "tables": "c"}
-    assert CHANGES["declare"](before, {**form, "names": "c\nb\na"}).wish == before.wish
+    assert CHANGES["declare"](before, form).controls == {"epsilon": "4", "tables": "c"}
+    assert CHANGES["declare"](before, {**form, "names": "c\nb\na"}).controls == before.controls
     renamed = CHANGES["declare"](before, {**form, "names": "a\nnew\nc"})
-    assert renamed.wish == {"epsilon": "4", "tables": "a\tnew\nc"}
+    assert renamed.controls == {"epsilon": "4", "tables": "a\tnew\nc"}
     assert renamed.attributes[0]["names"] == ["a", "new", "c"]
 
 
 def test_what_is_wished_of_a_removed_attribute_goes() -> None:
     after = CHANGES["remove"](draft(**WISHES, keep=("a", "c")), {"which": "0"})
-    assert after.wish == {
+    assert after.controls == {
         **{"epsilon": "4", "tables": "b\nc"},
         **{"matrix_of": "", "level.b": "3"},
     }
     assert (after.columns, after.kept) == (("b", "c"), ("c",))
-    assert understood(after).problems == {}
+    assert request_of(after).problems == {}
 
 
 def test_attributes_are_added_and_moved() -> None:
@@ -149,9 +149,9 @@ def test_merging_and_taking_apart() -> None:
     before = draft(attribute("a", drafted=True), attribute("b"), attribute("c"), tables="a\nc")
     merged = CHANGES["merge"](before, {"which": "0", "other": "2"})
     assert merged.columns == ("a+c", "b")
-    assert merged.wish == before.wish
+    assert merged.controls == before.controls
     assert merged.attributes[0]["drafted"]
-    assert understood(merged).problems == {}
+    assert request_of(merged).problems == {}
     again = CHANGES["merge"](merged, {"which": "1", "other": "0"})
     assert again.columns == ("b+a+c",)
     assert CHANGES["split"](merged, {"which": "0"}).columns == ("a", "c", "b")
@@ -190,7 +190,7 @@ def test_roles_of_columns() -> None:
     changed = with_roles(of, {"p": "person", "k": "leave_out", "x": "randomize"}, {})
     assert changed.columns == ("a", "q", "m+n", "x")
     assert (changed.kept, changed.person) == ((), "p")
-    assert "level.p" not in changed.wish
+    assert "level.p" not in changed.controls
     with pytest.raises(InputError, match="take them apart first"):
         with_roles(of, {"m": "leave_out"}, {})
     with pytest.raises(InputError, match="one column holds the person's id"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deniable import atomic_files
 from deniable.errors import InputError
 from deniable.studio.draft import Draft, Keeper, OutdatedError, digest, names_of
-from deniable.studio.wish import understood
+from deniable.studio.request import request_of
 from unit.studio.drafts import ODD, attribute, draft
 
 FULL = Draft(
@@ -44,8 +44,8 @@ def test_every_text_is_kept(tmp_path_factory: pytest.TempPathFactory, text: str)
 @pytest.mark.parametrize(
     "text",
     [
-        "wish = 1",
-        "wish.epsilon = 4",
+        "controls = 1",
+        "controls.epsilon = 4",
         "other = 1",
         "table = [1]",
         "[[pin]]\nepsilon = '2'",
@@ -76,7 +76,7 @@ def test_wherever_a_draft_is_cut_it_is_read_or_refused(tmp_path: Path) -> None:
     for end in range(0, len(whole), 7):
         path.write_bytes(whole[:end])
         with suppress(InputError):
-            understood(Draft.from_toml(path))
+            request_of(Draft.from_toml(path))
             read += 1
     assert 0 < read < len(whole) // 7
 
@@ -91,18 +91,18 @@ def test_steps_back_and_forth(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "draft.studio.toml", draft())
     versions = [keeper.version]
     for epsilon in ("1", "2", "2"):
-        keeper.change(lambda draft, text=epsilon: draft.with_wish(epsilon=text))
+        keeper.change(lambda draft, text=epsilon: draft.with_controls(epsilon=text))
         versions.append(keeper.version)
     assert versions[0] < versions[1] < versions[2] == versions[3]
     keeper.undo()
-    assert keeper.draft.wish == {"epsilon": "1"} == Draft.from_toml(keeper.path).wish
+    assert keeper.draft.controls == {"epsilon": "1"} == Draft.from_toml(keeper.path).controls
     keeper.redo()
     keeper.redo()
-    assert keeper.draft.wish == {"epsilon": "2"}
+    assert keeper.draft.controls == {"epsilon": "2"}
     for _ in range(3):
         keeper.undo()
     assert keeper.draft == draft()
-    keeper.change(lambda draft: draft.with_wish(epsilon="3"))
+    keeper.change(lambda draft: draft.with_controls(epsilon="3"))
     assert not keeper.after
     assert keeper.version > versions[-1]
     with pytest.raises(InputError):
@@ -110,23 +110,25 @@ def test_steps_back_and_forth(tmp_path: Path) -> None:
 
 
 def test_what_is_typed_back_to_the_default_is_not_kept() -> None:
-    assert draft(epsilon="", rows="5").with_wish(rows="10000", within="").wish == {"within": ""}
+    assert draft(epsilon="", rows="5").with_controls(rows="10000", within="").controls == {
+        "within": ""
+    }
 
 
 def test_what_another_program_writes_is_taken_over_and_not_overwritten(tmp_path: Path) -> None:
     """Two keepers of one file: whoever is late is told, and nothing of the other is lost."""
     path = tmp_path / "draft.studio.toml"
     one, two = Keeper(path, draft()), Keeper(path, draft())
-    one.change(lambda draft: draft.with_wish(epsilon="1"))
-    for late in (lambda: two.change(lambda draft: draft.with_wish(rows="5")), two.undo):
+    one.change(lambda draft: draft.with_controls(epsilon="1"))
+    for late in (lambda: two.change(lambda draft: draft.with_controls(rows="5")), two.undo):
         two.look()
-        one.change(lambda draft: draft.with_wish(within=str(len(two.before))))
+        one.change(lambda draft: draft.with_controls(within=str(len(two.before))))
         with pytest.raises(OutdatedError) as outdated:
             late()
         assert Draft.from_toml(path) == one.draft == two.draft
-    assert outdated.value.mine.wish == {"epsilon": "1"}
+    assert outdated.value.mine.controls == {"epsilon": "1"}
     two.undo()  # what was taken over is a step
-    assert two.draft.wish["within"] == "1"
+    assert two.draft.controls["within"] == "1"
     one.look()
     assert one.draft == two.draft
     state = one.state
@@ -136,37 +138,37 @@ def test_what_another_program_writes_is_taken_over_and_not_overwritten(tmp_path:
 
 def test_a_hand_edit_is_seen_and_one_that_is_no_draft_is_not_overwritten(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "draft.studio.toml", draft())
-    keeper.change(lambda draft: draft.with_wish(epsilon="1"))
+    keeper.change(lambda draft: draft.with_controls(epsilon="1"))
     good, version, state = keeper.path.read_text(), keeper.version, keeper.state
-    for text in (b"[wish", b"\xff"):
+    for text in (b"[controls", b"\xff"):
         keeper.path.write_bytes(text)
         keeper.look()
         assert "this is no draft" in keeper.unread
         assert keeper.version > version
         assert keeper.state != state
         with pytest.raises(OutdatedError):
-            keeper.change(lambda draft: draft.with_wish(epsilon="2"))
+            keeper.change(lambda draft: draft.with_controls(epsilon="2"))
         with pytest.raises(OutdatedError):
             keeper.undo()
         assert keeper.path.read_bytes() == text
     keeper.path.write_text(good.replace('"1"', '"3"'))
     keeper.look()
-    assert (keeper.unread, keeper.draft.wish) == ("", {"epsilon": "3"})
+    assert (keeper.unread, keeper.draft.controls) == ("", {"epsilon": "3"})
     keeper.path.write_bytes(b"[")
     keeper.look()
     keeper.change(lambda draft: draft, over=True)
     assert Draft.from_toml(keeper.path) == keeper.draft
     keeper.path.unlink()  # nothing to overwrite
     keeper.look()
-    keeper.change(lambda draft: draft.with_wish(epsilon="4"))
-    assert Draft.from_toml(keeper.path).wish == {"epsilon": "4"}
+    keeper.change(lambda draft: draft.with_controls(epsilon="4"))
+    assert Draft.from_toml(keeper.path).controls == {"epsilon": "4"}
 
 
 def test_a_full_disk_is_said_and_the_old_file_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeper = Keeper(tmp_path / "draft.studio.toml", draft())
-    keeper.change(lambda draft: draft.with_wish(epsilon="1"))
+    keeper.change(lambda draft: draft.with_controls(epsilon="1"))
     before = keeper.path.read_bytes()
 
     def full(*_: Any) -> None:
@@ -174,11 +176,11 @@ def test_a_full_disk_is_said_and_the_old_file_stays(
 
     with monkeypatch.context() as patch:
         patch.setattr(atomic_files.os, "fsync", full)
-        keeper.change(lambda draft: draft.with_wish(epsilon="2"))
+        keeper.change(lambda draft: draft.with_controls(epsilon="2"))
     assert "the disk is full" in keeper.unsaved
     assert keeper.path.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == [keeper.path.name]
-    assert keeper.draft.wish == {"epsilon": "2"}
+    assert keeper.draft.controls == {"epsilon": "2"}
     keeper.undo()
     keeper.redo()
     assert not keeper.unsaved

@@ -26,7 +26,7 @@ from deniable.statement.record import mechanism_to_plain, to_json
 from deniable.studio import answers, exports
 from deniable.studio.draft import Draft
 from deniable.studio.page import LANGUAGES, page
-from deniable.studio.wish import Wish, understood
+from deniable.studio.request import DraftRequest, request_of
 from unit.collect import chromium
 from unit.studio.asking import inside, studio
 from unit.studio.drafts import ODD, attribute, draft
@@ -35,10 +35,12 @@ ODDER = (*ODD, "a", "END OF schema.toml")
 WITH_LINES = [attribute(name) for name in ODDER]
 DRAFTS = {
     "importance": draft(importance__b="3", epsilon="2,5", pairs="0.3", cap="1.5"),
-    "levels": draft(*WITH_LINES).with_wish(kind="levels", **{f"level.{n}": "0,5" for n in ODDER}),
+    "levels": draft(*WITH_LINES).with_controls(
+        kind="levels", **{f"level.{n}": "0,5" for n in ODDER}
+    ),
     "kept": draft(*WITH_LINES, keep=(ODD[4],), method="kronecker", cap="none"),
     "forms": draft(
-        attribute("a"), attribute("b"), method="forms", cap="0.9", pairs="0.5", asked="1"
+        attribute("a"), attribute("b"), method="forms", cap="0.9", pairs="0.5", max_questions="1"
     ),
     "strengths": draft(method="lambda", attenuation="0,3"),
     "frontier": draft(attribute(ODD[0]), attribute("b"), matrix_of=ODD[0], matrix_file="it's.json"),
@@ -46,15 +48,15 @@ DRAFTS = {
 }
 
 
-def wished(of: Draft, folder: Path) -> Wish:
+def requested(of: Draft, folder: Path) -> DraftRequest:
     (rows := folder / "rows.json").write_text("[[0.7, 0.3], [0.2, 0.8]]")
     law = {"a": response_from_file(rows, Attribute("a", ("0", "1")))}
     point = with_responses(Schema((Attribute("a", ("0", "1")),)), None, law)
     (folder / "it's.json").write_bytes(to_json(mechanism_to_plain(point)))
     rows.unlink()
-    wish = understood(of, folder=folder)
-    assert not wish.problems
-    return wish
+    request = request_of(of, folder=folder)
+    assert not request.problems
+    return request
 
 
 async def never() -> bool:
@@ -70,11 +72,11 @@ def command(words: Sequence[str], patch: pytest.MonkeyPatch) -> None:
 def test_programs_make_the_same_mechanism(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wish = wished(DRAFTS[name], tmp_path)
-    mechanism = answers.answer(wish)["mechanism"].encode()
+    request = requested(DRAFTS[name], tmp_path)
+    mechanism = answers.answer(request)["mechanism"].encode()
     (fresh := tmp_path / "fresh").mkdir()
     monkeypatch.chdir(fresh)
-    exec(compile(exports.python_program(wish), "design.py", "exec"), {})
+    exec(compile(exports.python_program(request), "design.py", "exec"), {})
     assert Path("mechanism.json").read_bytes() == mechanism
     command(["inspect", "mechanism.json"], monkeypatch)
     Path("mechanism.json").unlink()
@@ -84,7 +86,7 @@ def test_programs_make_the_same_mechanism(
         (stubs / stub).write_text(f"#!/bin/sh\n{does}\n")
         (stubs / stub).chmod(0o755)
     env = {**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
-    script = exports.shell_script(wish)
+    script = exports.shell_script(request)
     shell = subprocess.run(["sh"], input=script.encode(), env=env, check=True, capture_output=True)
     command(shell.stdout.decode().split("\0")[:-1], monkeypatch)
     assert Path("mechanism.json").read_bytes() == mechanism
@@ -92,9 +94,12 @@ def test_programs_make_the_same_mechanism(
 
 @pytest.mark.slow
 def test_programs_run_by_themselves(tmp_path: Path) -> None:
-    wish = wished(DRAFTS["frontier"], tmp_path)
-    mechanism = answers.answer(wish)["mechanism"].encode()
-    programs = {"sh": exports.shell_script(wish), sys.executable: exports.python_program(wish)}
+    request = requested(DRAFTS["frontier"], tmp_path)
+    mechanism = answers.answer(request)["mechanism"].encode()
+    programs = {
+        "sh": exports.shell_script(request),
+        sys.executable: exports.python_program(request),
+    }
     (tmp_path / "it's.json").unlink()
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for number, (program, text) in enumerate(programs.items()):
@@ -108,10 +113,10 @@ def test_programs_run_by_themselves(tmp_path: Path) -> None:
 
 
 def test_a_matrix_that_is_gone_is_told(tmp_path: Path) -> None:
-    wish = wished(DRAFTS["frontier"], tmp_path)
+    request = requested(DRAFTS["frontier"], tmp_path)
     (tmp_path / "it's.json").unlink()
     with pytest.raises(InputError, match="cannot be read any more"):
-        exports.shell_script(wish)
+        exports.shell_script(request)
 
 
 def test_files_of_a_page(tmp_path: Path) -> None:
@@ -119,7 +124,7 @@ def test_files_of_a_page(tmp_path: Path) -> None:
         browser, made, _ = await inside(tmp_path)
         early = await browser.ask("/files/mechanism.json")
         assert (early.status, "no design yet" in early.text) == (409, True)
-        await made.answer(made.understood(), never)
+        await made.answer(made.design_request(), never)
         got = {}
         for name in ("schema.toml", "mechanism.json", "design.sh", "design.py", "summary.html"):
             answer = await browser.ask(f"/files/{name}")
@@ -156,15 +161,15 @@ def test_the_summary_is_one_page_of_paper(tmp_path: Path) -> None:
     long = [attribute(f"{i} {'what was asked ' * 30}", 2 + i % 5) for i in range(100)]
     many = draft(*long, attribute("q"), keep=tuple(one["name"] for one in long[:20]))
     tables = "\n".join("\t".join(one["name"] for one in long[i : i + 3]) for i in range(20, 40))
-    of = many.with_wish(method="kronecker", epsilon="40", tables=tables)
+    of = many.with_controls(method="kronecker", epsilon="40", tables=tables)
     of = replace(of, schema={**of.schema, "title": "Title " * 200})
     made, _ = studio(tmp_path, of)
-    wish = made.understood()
-    asyncio.run(made.answer(wish, never))
+    request = made.design_request()
+    asyncio.run(made.answer(request, never))
     driver = chromium.launched()
     try:
         for made.language in LANGUAGES:
-            assert pages(driver, page(made, "summary", wish, {})) == 1
+            assert pages(driver, page(made, "summary", request, {})) == 1
     finally:
         driver.quit()
 

@@ -106,7 +106,7 @@ def test_a_release_is_read_with_the_options_that_are_shown(tmp_path: Path) -> No
     towns = attribute("Stadt", 2) | {"categories": ["Köln", "Würzburg"]}
     of = draft(towns)
     stated = {"encoding": "latin-1", "separator": ";"}
-    of = Draft(of.schema | {"file": stated}, of.wish, (), "klinik.csv", {"Nr": "x"}, "Nr")
+    of = Draft(of.schema | {"file": stated}, of.controls, (), "klinik.csv", {"Nr": "x"}, "Nr")
 
     async def work() -> None:
         made, _ = studio(tmp_path, of)

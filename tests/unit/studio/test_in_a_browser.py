@@ -1,4 +1,4 @@
-"""The page in Chromium: no number beside another wish, and nothing that a key cannot reach."""
+"""The page in Chromium: no number beside another request, and nothing that a key cannot reach."""
 
 import asyncio
 import json
@@ -210,7 +210,7 @@ def test_what_is_typed_greys_the_numbers_at_once_and_brings_the_command_lines(
     for table in told["tables"]:
         assert f"± {points_text(table['half_width'])}" in answers
     assert run(browser, "return [wrong, shown]") == [[], ["4", "2.5"]]
-    assert running.keeper.draft.wish["epsilon"] == "2,5"
+    assert running.keeper.draft.controls["epsilon"] == "2,5"
     # A slider, by keys; its box says the same, and so does what comes.
     slider = browser.find_element(By.CSS_SELECTOR, "[data-of=w-epsilon]")
     slider.send_keys(Keys.ARROW_LEFT)
@@ -221,12 +221,12 @@ def test_what_is_typed_greys_the_numbers_at_once_and_brings_the_command_lines(
     # Another method brings other controls, and the focus stays.
     radio = browser.find_element(By.CSS_SELECTOR, "[name='w.method'][value=kronecker]")
     radio.send_keys(Keys.SPACE)
-    until(lambda: running.keeper.draft.wish.get("method") == "kronecker")
+    until(lambda: running.keeper.draft.controls.get("method") == "kronecker")
     until(lambda: run(browser, "return seen") == running.made.state)
     focused = "return [document.activeElement.name, document.activeElement.value]"
     until(lambda: run(browser, focused) == ["w.method", "kronecker"])
     browser.find_element(By.ID, "undo").send_keys(Keys.ENTER)
-    until(lambda: "method" not in running.keeper.draft.wish)
+    until(lambda: "method" not in running.keeper.draft.controls)
     until(lambda: run(browser, "return seen") == running.made.state)
     assert run(browser, "return document.activeElement.id") == "undo"
     assert browser.current_url == f"{running.url}/design"
@@ -311,7 +311,7 @@ def test_a_slider_that_is_dragged_computes_little(
     assert running.slow.begun - begun <= 4
     assert running.slow.running == 0
     print(f"final {took:.0f} ms after the last position, {running.slow.begun - begun} designs")
-    assert running.keeper.draft.wish["epsilon"] == typed(browser)
+    assert running.keeper.draft.controls["epsilon"] == typed(browser)
 
 
 @pytest.mark.slow
@@ -338,13 +338,13 @@ def test_a_button_that_was_pressed_is_not_pressed_again_by_typing(
     browser: webdriver.Chrome, running: Running
 ) -> None:
     run(browser, "document.querySelector('[name=do][value=solve]').click()")
-    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#wish .notice[role=status]"))
-    found = running.keeper.draft.wish["epsilon"]
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "#request .notice[role=status]"))
+    found = running.keeper.draft.controls["epsilon"]
     assert typed(browser) == found
     run(browser, TYPE, "w-epsilon", "3")
     settled(browser, "3")
     browser.find_element(By.ID, "w-epsilon").send_keys("5", Keys.ENTER)
-    until(lambda: running.keeper.draft.wish["epsilon"] == "35")
+    until(lambda: running.keeper.draft.controls["epsilon"] == "35")
     assert run(browser, "return document.activeElement.id") == "w-epsilon"
     assert browser.current_url == f"{running.url}/design"
     # One that stands outside its form; it stays in focus when it has moved.
@@ -363,7 +363,7 @@ def test_without_a_script_it_is_a_form(browser: webdriver.Chrome, running: Runni
         box.clear()
         box.send_keys("3,5")
         browser.find_element(By.ID, "compute").click()
-        until(lambda: running.keeper.draft.wish.get("epsilon") == "3,5")
+        until(lambda: running.keeper.draft.controls.get("epsilon") == "3,5")
         until(lambda: browser.find_elements(By.CSS_SELECTOR, "#answers .facts b"))
         assert browser.find_element(By.CSS_SELECTOR, "#answers .facts b").text == "3.5"
         browser.find_element(By.ID, "undo").click()
@@ -437,21 +437,21 @@ def test_a_result_is_marked_when_its_form_changes_and_announced_when_it_arrives(
         job.status = 0
 
     monkeypatch.setattr(Job, "run", run_slowly)
-    running.made.jobs.pop("ask", None)
-    browser.get(f"{running.url}/ask")
+    running.made.jobs.pop("estimate", None)
+    browser.get(f"{running.url}/estimate")
     run(browser, "document.querySelector('[name=\"table.1\"]').value = 'smokes'")
-    start = "document.querySelector('button.main[value=ask]').click()"
+    start = "document.querySelector('button.main[value=estimate]').click()"
     run(browser, start)
-    until(lambda: run(browser, "return document.getElementById('stop-ask')?.focus() ?? 1"))
-    until(lambda: browser.find_elements(By.ID, "stop-ask"))
-    run(browser, "document.getElementById('stop-ask').focus(); moves = []")
+    until(lambda: run(browser, "return document.getElementById('stop-estimate')?.focus() ?? 1"))
+    until(lambda: browser.find_elements(By.ID, "stop-estimate"))
+    run(browser, "document.getElementById('stop-estimate').focus(); moves = []")
     run(browser, "document.addEventListener('focusin', (e) => moves.push(e.target.id))")
     time.sleep(1.2)  # progress is fetched twice meanwhile
-    assert run(browser, "return [document.activeElement.id, moves]") == ["stop-ask", []]
+    assert run(browser, "return [document.activeElement.id, moves]") == ["stop-estimate", []]
     ends.set()
     said = "return document.getElementById('announced').textContent"
     until(lambda: run(browser, said) == "The result is here.")
-    assert run(browser, "return document.activeElement.id") == "job-ask"
+    assert run(browser, "return document.activeElement.id") == "job-estimate"
     assert browser.find_element(By.TAG_NAME, "caption").text == "Shares of smokes, 9 rows, release"
     assert broken(browser) == []
     # Another request: the old numbers are marked at once, and gone when it has started.
@@ -463,11 +463,11 @@ def test_a_result_is_marked_when_its_form_changes_and_announced_when_it_arrives(
     assert outdated.is_displayed()
     assert run(browser, "return document.querySelector('.result').matches('.stale')")
     run(browser, start)
-    until(lambda: browser.find_elements(By.ID, "stop-ask"))
+    until(lambda: browser.find_elements(By.ID, "stop-estimate"))
     assert not browser.find_elements(By.CSS_SELECTOR, ".result")
     ends.set()
     until(lambda: run(browser, said))
-    running.made.jobs.pop("ask")
+    running.made.jobs.pop("estimate")
 
 
 def clicked(browser: webdriver.Chrome, by: str, what: str) -> bool:
@@ -550,7 +550,7 @@ def test_a_page_that_is_closed_ends_what_it_waited_for(
     with pytest.MonkeyPatch.context() as patch:
         hangs = working.Answers(lambda *_: working.in_process(time.sleep, 60))
         patch.setattr(running.made, "answers", hangs)
-        running.keeper.change(lambda draft: replace(draft, wish={"epsilon": "5"}, pins=()))
+        running.keeper.change(lambda draft: replace(draft, controls={"epsilon": "5"}, pins=()))
         first = browser.current_window_handle
         browser.switch_to.new_window("tab")
         browser.get(f"{running.url}/design")
@@ -580,10 +580,10 @@ def test_two_windows_overwrite_nothing_and_the_late_one_chooses(
     browser.switch_to.window(first)
     run(browser, TYPE, "w-epsilon", "2")
     until(lambda: browser.find_elements(By.CSS_SELECTOR, "button[value=mine]"))
-    assert running.keeper.draft.wish["epsilon"] == "3" == typed(browser)
+    assert running.keeper.draft.controls["epsilon"] == "3" == typed(browser)
     browser.find_element(By.CSS_SELECTOR, "button[value=mine]").click()
     settled(browser, "2")
-    assert running.keeper.draft.wish["epsilon"] == "2" == typed(browser)
+    assert running.keeper.draft.controls["epsilon"] == "2" == typed(browser)
     assert not browser.find_elements(By.CSS_SELECTOR, "button[value=mine]")
     running.slow.delay = lambda path: 0.3 if path == "/do" else 0.0
     for text in ("4", "4.5", "5"):  # faster than answers come
@@ -607,5 +607,5 @@ def test_another_language_keeps_every_form(browser: webdriver.Chrome, running: R
     assert browser.find_element(By.ID, "f-ordered").is_selected()
     browser.get(f"{running.url}/design")
     run(browser, TYPE, "w-rows", "10.000")
-    until(lambda: running.keeper.draft.wish.get("rows") is None)  # as usual
+    until(lambda: running.keeper.draft.controls.get("rows") is None)  # as usual
     running.made.language = "en"

@@ -15,7 +15,7 @@ from deniable.studio import opening
 from deniable.studio.answers import answer
 from deniable.studio.draft import Draft, Keeper
 from deniable.studio.opening import begun, draft_of, names_in
-from deniable.studio.wish import understood
+from deniable.studio.request import request_of
 from unit.studio.drafts import ODD, attribute, draft
 
 
@@ -51,10 +51,10 @@ def test_a_schema_begins_a_draft_as_it_stands(tmp_path: Path) -> None:
         "[[attribute]]\nnames = ['a', 'b']\ncategories = [1, 2]\nepsilon = 0.1234567891\n"
     )
     found = opened(path)
-    assert found.wish == {"kind": "levels", "level.born": "1", "level.a": "0.1234567891"}
+    assert found.controls == {"kind": "levels", "level.born": "1", "level.a": "0.1234567891"}
     schema = deniable.Schema.from_toml(path)
-    assert deniable.Schema.from_plain(understood(found).schema) == schema
-    told = answer(understood(found))["statements"]
+    assert deniable.Schema.from_plain(request_of(found).schema) == schema
+    told = answer(request_of(found))["statements"]
     assert told["epsilon"] == deniable.design(schema).epsilon
 
 
@@ -75,9 +75,9 @@ def test_a_mechanism_begins_a_draft_that_makes_it_again(
     design = deniable.design(deniable.Schema.anonymous((2, 3)), **asked)  # type: ignore[arg-type]
     path = tmp_path / "mechanism.json"
     path.write_bytes(to_json(mechanism_to_plain(design)))
-    wish = understood(opened(path))
-    assert wish.problems == {}
-    found = answer(wish)
+    request = request_of(opened(path))
+    assert request.problems == {}
+    found = answer(request)
     told = found["statements"]
     assert told["epsilon"] == pytest.approx(design.epsilon, rel=1e-8)
     for one, level in zip(told["attributes"], design.mechanism.attribute_epsilon, strict=True):
@@ -174,8 +174,8 @@ def test_a_draft_that_was_begun_before_is_not_lost(tmp_path: Path) -> None:
     source.write_text("[[attribute]]\nname = 'a'\ncategories = ['0', '1']\n")
     keeper, _ = begun(source)
     assert not keeper.path.exists()  # nothing was changed yet
-    keeper.change(lambda draft: draft.with_wish(epsilon="1"))
-    assert begun(source)[0].draft.wish == {"epsilon": "1"}
+    keeper.change(lambda draft: draft.with_controls(epsilon="1"))
+    assert begun(source)[0].draft.controls == {"epsilon": "1"}
     Keeper(keeper.path, Draft()).change(lambda _: draft(attribute("z")))
     with pytest.raises(InputError, match="is another draft, begun before"):
         begun(source)

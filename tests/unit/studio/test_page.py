@@ -26,9 +26,9 @@ from deniable.studio.page import (
     worst,
 )
 from deniable.studio.place import Place
+from deniable.studio.request import request_of, tables_text
 from deniable.studio.sentences import translated
 from deniable.studio.server import Studio
-from deniable.studio.wish import tables_text, understood
 from unit.studio.drafts import ODD, attribute, draft
 
 TEMPLATES = Path(str(__import__("deniable.studio").studio.__file__)).parent / "templates"
@@ -39,11 +39,11 @@ def studio(folder: Path, draft: Draft) -> Studio:
 
 
 def answered(studio: Studio) -> None:
-    """Compute what is wished and what is compared, here."""
-    for typed in (studio.keeper.draft.wish, *studio.keeper.draft.pins):
-        wish = studio.understood(typed)
-        if not wish.problems:
-            studio.answers._known[wish.digest] = answers.answer(wish)
+    """Compute what is requested and what is compared, here."""
+    for typed in (studio.keeper.draft.controls, *studio.keeper.draft.pins):
+        request = studio.design_request(typed)
+        if not request.problems:
+            studio.answers._known[request.digest] = answers.answer(request)
 
 
 class Seen(HTMLParser):
@@ -115,48 +115,48 @@ STATES: dict[str, Draft] = {
 @pytest.mark.parametrize("state", STATES)
 def test_every_view_is_shown_in_every_state(tmp_path: Path, state: str) -> None:
     shown = studio(tmp_path, STATES[state])
-    wish = shown.understood()
+    request = shown.design_request()
     language = {"odd": "de"}.get(state, "en")
     shown.language = language
     views = (*VIEWS, *CHECKS) if state in ("empty", "odd", "no schema") else ("design", "release")
     for view in views:
-        check(page(shown, view, wish, {}))
-    if wish.problems:
-        for name, sentence in wish.problems.items() if shown.keeper.draft.attributes else ():
+        check(page(shown, view, request, {}))
+    if request.problems:
+        for name, sentence in request.problems.items() if shown.keeper.draft.attributes else ():
             said = translated(sentence, language) or sentence
-            expected = "ε has not been chosen yet" if name in wish.unchosen else said[:10]
-            assert expected in unescape(page(shown, "design", wish, {}))
+            expected = "ε has not been chosen yet" if name in request.unchosen else said[:10]
+            assert expected in unescape(page(shown, "design", request, {}))
         return
-    waiting = page(shown, "design", wish, {}, partial=True, computing=wish.digest)
-    assert f'hx-get="/answers/{wish.digest}"' in waiting
+    waiting = page(shown, "design", request, {}, partial=True, computing=request.digest)
+    assert f'hx-get="/answers/{request.digest}"' in waiting
     if state == "refused":
-        shown.answers._known[wish.digest] = {"problem": ODD[1]}
+        shown.answers._known[request.digest] = {"problem": ODD[1]}
     else:
         answered(shown)
     for view in views:
-        text = page(shown, view, wish, {"page": ODD[1], "solve": ODD[0]})
+        text = page(shown, view, request, {"page": ODD[1], "solve": ODD[0]})
         check(text)
-        assert view != "design" or f'data-wish="{wish.digest}"' in text
+        assert view != "design" or f'data-request="{request.digest}"' in text
     if state != "refused":
-        check(page(shown, "summary", wish, {}))
+        check(page(shown, "summary", request, {}))
 
 
 def test_no_answer_of_another_wish_is_shown(tmp_path: Path) -> None:
     shown = studio(tmp_path, draft())
     answered(shown)
-    told = page(shown, "design", shown.understood(), {})
+    told = page(shown, "design", shown.design_request(), {})
     for change in ({"epsilon": "3"}, {"within": "3"}, {"rows": "20000"}, {"epsilon": "1e"}):
         shown.keeper.change(lambda _, change=change: draft(**change))
-        wish = shown.understood()
-        text = page(shown, "design", wish, {})
-        assert f'data-wish="{wish.digest}"' in text
+        request = shown.design_request()
+        text = page(shown, "design", request, {})
+        assert f'data-request="{request.digest}"' in text
         assert "Rows needed" in told
         assert "Rows needed" not in text
 
 
 def test_too_many_attributes_get_one_sentence(tmp_path: Path) -> None:
     shown = studio(tmp_path, draft(*[attribute(f"a{i}") for i in range(1001)]))
-    text = page(shown, "design", shown.understood(), {})
+    text = page(shown, "design", shown.design_request(), {})
     assert text.count("1,001 attributes are more than this page can show") == 2  # and in the list
 
 
@@ -186,7 +186,7 @@ def test_tables_and_releases_below_are_offered(tmp_path: Path) -> None:
         "releases": ["release", "below/released"],
     }
     shown = studio(tmp_path, draft())
-    text = page(shown, "release", shown.understood(), {})
+    text = page(shown, "release", shown.design_request(), {})
     assert '<option value="below/on/e.sav">' in text
     check(text)
     for i in range(300):
@@ -240,8 +240,8 @@ def test_every_text_is_used_and_every_choice_has_one() -> None:
         assert set(found["methods"]) == {name for name, spec in METHODS.items() if spec.offered}
         assert set(found["views"]) == {*VIEWS, *CHECKS}
         assert set(found["languages"]) == set(LANGUAGES)
-    told = answers.answer(understood(draft()))["statements"]
-    forms = answers.answer(understood(draft(method="forms")))["statements"]
+    told = answers.answer(request_of(draft()))["statements"]
+    forms = answers.answer(request_of(draft(method="forms")))["statements"]
     observers = {one["key"] for one in (*told["observers"], *forms["observers"])}
     assert observers <= set(texts("en")["observers"])
 

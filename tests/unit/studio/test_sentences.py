@@ -9,8 +9,8 @@ import pytest
 
 import deniable.studio
 from deniable.studio.declaring import problem_of
+from deniable.studio.request import request_of
 from deniable.studio.sentences import texts, translated
-from deniable.studio.wish import understood
 from unit.studio.drafts import attribute, draft
 
 SOURCES = sorted(Path(str(deniable.studio.__file__)).parent.glob("*.py"))
@@ -65,7 +65,7 @@ CONTROLS: list[dict[str, str]] = [
     *({"method": "forms", "cap": text} for text in ("x", "2")),
     *({"kind": "levels", "level__a": "1", "pair_floor": text} for text in ("x", "2")),
     *({"method": "forms", "pairs": text} for text in ("x", "2")),
-    {"method": "forms", "asked": "x"},
+    {"method": "forms", "max_questions": "x"},
     *({"assume": "typed", "shares__a": text} for text in ("x", "1 2 3", "60 60", "-1 101")),
     {"tables": "gone"},
     {"method": "closed-form"},
@@ -75,7 +75,7 @@ CONTROLS: list[dict[str, str]] = [
 
 @pytest.mark.parametrize("typed", CONTROLS, ids=str)
 def test_whatever_a_control_can_cause_is_there_in_german(typed: dict[str, str]) -> None:
-    problems = understood(draft(**typed)).problems
+    problems = request_of(draft(**typed)).problems
     assert problems
     for sentence in problems.values():
         assert translated(sentence, "de") not in (None, sentence)

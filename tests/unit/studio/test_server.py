@@ -56,13 +56,13 @@ def test_another_site_gets_nothing_and_changes_nothing(tmp_path: Path) -> None:
             assert (await browser.ask("/design", headers=headers)).status == status
             assert (await browser.do("example", headers)).status == status
         for token in ("", "0" * 64, "é"):
-            assert (await browser.do("wish", token=token, **{"w.epsilon": "9"})).status == 403
+            assert (await browser.do("update", token=token, **{"w.epsilon": "9"})).status == 403
         large = "x" * server._LONGEST_FORM
-        assert (await browser.do("wish", **{"w.epsilon": large})).status == 403
+        assert (await browser.do("update", **{"w.epsilon": large})).status == 403
         assert made.keeper.draft is before
         headers = {"Origin": own, "Sec-Fetch-Site": "same-origin", **HTMX}
-        assert (await browser.do("wish", headers, **{"w.epsilon": "3"})).status == 200
-        assert made.keeper.draft.wish["epsilon"] == "3"
+        assert (await browser.do("update", headers, **{"w.epsilon": "3"})).status == 200
+        assert made.keeper.draft.controls["epsilon"] == "3"
 
     asyncio.run(look())
 
@@ -97,7 +97,7 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_nothing_runs_but_the_two_scripts(tmp_path: Path) -> None:
     async def look() -> None:
         browser, made, _ = await inside(tmp_path)
-        await browser.ask(f"/answers/{made.understood().digest}")
+        await browser.ask(f"/answers/{made.design_request().digest}")
         for view in server.VIEWS:
             answer = await browser.ask(f"/{view}")
             policy = answer.headers["content-security-policy"]
@@ -124,18 +124,18 @@ def test_steps_change_the_draft_and_name_it(tmp_path: Path) -> None:
     async def look() -> None:
         browser, made, _ = await inside(tmp_path)
         first = made.state
-        answer = await browser.do("wish", PARTIAL, **{"w.epsilon": "3"})
+        answer = await browser.do("update", PARTIAL, **{"w.epsilon": "3"})
         assert answer.headers["x-draft"] == made.state != first
         assert 'id="p-epsilon" hx-swap-oob="true"' in answer.text
         alive = await browser.ask("/alive")
         assert alive.text == f'{{"draft":"{made.state}"}}'
         answer = await browser.do("undo")
-        assert made.keeper.draft.wish["epsilon"] == "2"
+        assert made.keeper.draft.controls["epsilon"] == "2"
         assert answer.headers["x-draft"] == first  # what is the same has the same name
         assert answer.headers["hx-push-url"] == "false"
         assert 'value="2"' in answer.text
         await browser.do("redo")
-        assert made.keeper.draft.wish["epsilon"] == "3"
+        assert made.keeper.draft.controls["epsilon"] == "3"
         answer = await browser.do("names", names="a, b", view="start")
         assert answer.headers["hx-push-url"] == "/schema"
         assert (await browser.do("speak de")).text.count('lang="de"') == 2
@@ -149,10 +149,10 @@ def test_steps_change_the_draft_and_name_it(tmp_path: Path) -> None:
 def test_without_a_script_a_form_is_answered_when_it_is_computed(tmp_path: Path) -> None:
     async def look() -> None:
         browser, made, _ = await inside(tmp_path)
-        answer = await browser.do("wish", {}, **{"w.epsilon": "1,5"})
+        answer = await browser.do("update", {}, **{"w.epsilon": "1,5"})
         assert (answer.status, answer.headers["location"]) == (303, "/design")
-        assert made.answers.known(made.understood().digest)["statements"]["epsilon"] <= 1.5
-        answer = await browser.do("wish", {}, **{"w.epsilon": "x"})
+        assert made.answers.known(made.design_request().digest)["statements"]["epsilon"] <= 1.5
+        answer = await browser.do("update", {}, **{"w.epsilon": "x"})
         assert answer.status == 303
 
     asyncio.run(look())
@@ -162,18 +162,18 @@ def test_an_answer_comes_when_it_is_there_and_not_when_another_is_wanted(tmp_pat
     async def look() -> None:
         browser, made, fake = await inside(tmp_path)
         fake.go.clear()
-        digest = made.understood().digest
+        digest = made.design_request().digest
         waiting = asyncio.create_task(browser.ask(f"/answers/{digest}"))
         await asyncio.sleep(0.01)
-        answer = await browser.do("wish", PARTIAL, **{"w.epsilon": "3"})
-        assert f'hx-get="/answers/{made.understood().digest}"' in answer.text
+        answer = await browser.do("update", PARTIAL, **{"w.epsilon": "3"})
+        assert f'hx-get="/answers/{made.design_request().digest}"' in answer.text
         assert (await waiting).status == 204
         assert (fake.begun, fake.ended) == (2, 1)
         fake.go.set()
-        answer = await browser.ask(f"/answers/{made.understood().digest}")
+        answer = await browser.ask(f"/answers/{made.design_request().digest}")
         assert answer.status == 200
         assert answer.headers["x-draft"] == made.state
-        assert made.understood().digest in answer.text
+        assert made.design_request().digest in answer.text
         assert "hx-get" not in answer.text
 
     asyncio.run(look())
@@ -183,7 +183,7 @@ def test_a_page_that_is_loaded_again_while_it_waits_gets_its_answer(tmp_path: Pa
     async def look() -> None:
         browser, made, fake = await inside(tmp_path)
         fake.go.clear()
-        digest = made.understood().digest
+        digest = made.design_request().digest
         first = asyncio.create_task(browser.ask(f"/answers/{digest}"))
         await asyncio.sleep(0.01)
         browser.is_gone.set()
@@ -206,11 +206,11 @@ def test_a_failure_is_told_where_it_can_be_read_and_without_what_was_typed(
     async def broken(asked: Any) -> None:
         raise KeyError(asked.form["w.epsilon"])
 
-    monkeypatch.setitem(steps.STEPS, "wish", broken)
+    monkeypatch.setitem(steps.STEPS, "update", broken)
 
     async def look() -> None:
         browser, _, _ = await inside(tmp_path)
-        answer = await browser.do("wish", **{"w.epsilon": "private"})
+        answer = await browser.do("update", **{"w.epsilon": "private"})
         assert answer.status == 500
         assert "see the terminal" in answer.text
 
@@ -296,15 +296,15 @@ def test_a_late_page_overwrites_nothing_and_is_shown_both(tmp_path: Path) -> Non
     async def look() -> None:
         browser, made, _ = await inside(tmp_path)
         shown = made.state
-        await browser.do("wish", draft=shown, tab="one", **{"w.epsilon": "3"})
+        await browser.do("update", draft=shown, tab="one", **{"w.epsilon": "3"})
         # The same page may go on before it has its answer; another may not.
-        await browser.do("wish", draft=shown, tab="one", **{"w.epsilon": "3.5"})
-        assert made.keeper.draft.wish["epsilon"] == "3.5"
+        await browser.do("update", draft=shown, tab="one", **{"w.epsilon": "3.5"})
+        assert made.keeper.draft.controls["epsilon"] == "3.5"
         for headers, tab in ((PARTIAL, "two"), ({}, "")):
             late = {"draft": shown, "tab": tab, "w.epsilon": "1,25", "w.rows": "500"}
-            answer = await browser.do("wish", headers, **late)
+            answer = await browser.do("update", headers, **late)
             assert answer.status == 200
-            assert made.keeper.draft.wish == {"epsilon": "3.5"}
+            assert made.keeper.draft.controls == {"epsilon": "3.5"}
             rows = re.findall(r"<tr><th scope=.row.>.*</tr>", answer.text)
             assert re.findall("<pre>(.*?)</pre>", rows[0]) == ["3.5", "1,25"]
             assert re.findall("<pre>(.*?)</pre>", rows[1]) == ["10000", "500"]
@@ -313,10 +313,10 @@ def test_a_late_page_overwrites_nothing_and_is_shown_both(tmp_path: Path) -> Non
         answer = await browser.do("mine", text=text, draft=shown)
         assert "Save mine" in answer.text  # it is still late
         await browser.do("mine", text=text, draft=made.state)
-        assert made.keeper.draft.wish == {"epsilon": "1,25", "rows": "500"}
+        assert made.keeper.draft.controls == {"epsilon": "1,25", "rows": "500"}
         assert Draft.from_toml(made.keeper.path) == made.keeper.draft
         await browser.do("undo", draft=made.state)
-        assert made.keeper.draft.wish == {"epsilon": "3.5"}
+        assert made.keeper.draft.controls == {"epsilon": "3.5"}
 
     asyncio.run(look())
 
@@ -327,7 +327,7 @@ def test_two_studios_of_one_draft_overwrite_nothing(tmp_path: Path) -> None:
         two, second, _ = await inside(tmp_path)
         shown = second.state
         await one.do("remove 0", view="schema", draft=first.state)
-        answer = await two.do("wish", PARTIAL, draft=shown, **{"w.epsilon": "1"})
+        answer = await two.do("update", PARTIAL, draft=shown, **{"w.epsilon": "1"})
         assert "Save mine" in answer.text
         assert "smokes" in answer.text
         assert Draft.from_toml(first.keeper.path) == first.keeper.draft == second.keeper.draft
@@ -341,11 +341,11 @@ def test_a_late_page_makes_nothing(tmp_path: Path, step: str) -> None:
     async def look() -> None:
         browser, made, _ = await inside(tmp_path)
         shown = made.state
-        await browser.do("wish", draft=shown, **{"w.epsilon": "3"})
+        await browser.do("update", draft=shown, **{"w.epsilon": "3"})
         view = step if step in server.VIEWS else "design"
         answer = await browser.do(step, view=view, draft=shown, table="t.csv", output="out")
         assert "the step was not taken: press it again" in answer.text
-        assert made.keeper.draft.wish == {"epsilon": "3"}
+        assert made.keeper.draft.controls == {"epsilon": "3"}
         assert not made.jobs
 
     asyncio.run(look())
@@ -354,22 +354,22 @@ def test_a_late_page_makes_nothing(tmp_path: Path, step: str) -> None:
 def test_a_draft_that_is_edited_by_hand_is_shown(tmp_path: Path) -> None:
     async def look() -> None:
         browser, made, _ = await inside(tmp_path)
-        await browser.do("wish", **{"w.epsilon": "3"})
+        await browser.do("update", **{"w.epsilon": "3"})
         shown, path = made.state, made.keeper.path
         path.write_text(path.read_text().replace('"3"', '"2.5"'))
         assert shown not in (await browser.ask("/alive")).text
         assert 'value="2.5"' in (await browser.ask("/design")).text
-        answer = await browser.do("wish", draft=shown, **{"w.epsilon": "4"})
+        answer = await browser.do("update", draft=shown, **{"w.epsilon": "4"})
         assert "Save mine" in answer.text
-        path.write_text("[wish")
+        path.write_text("[controls")
         answer = await browser.ask("/design")
         assert "is no longer a draft" in answer.text
-        answer = await browser.do("wish", draft=made.state, **{"w.epsilon": "4"})
-        assert "[wish" in answer.text
-        assert path.read_text() == "[wish"
+        answer = await browser.do("update", draft=made.state, **{"w.epsilon": "4"})
+        assert "[controls" in answer.text
+        assert path.read_text() == "[controls"
         text = unescape(re.findall(r'name="text" value="([^"]*)"', answer.text)[0])
         await browser.do("mine", text=text, draft=made.state)
-        assert Draft.from_toml(path).wish == {"epsilon": "4"}
+        assert Draft.from_toml(path).controls == {"epsilon": "4"}
 
     asyncio.run(look())
 
@@ -382,7 +382,7 @@ def test_a_notice_goes_with_the_next_change(tmp_path: Path) -> None:
         browser, made, _ = await inside(tmp_path)
         answer = await browser.do("solve", draft=made.state)
         assert "The table that decides" in answer.text
-        answer = await browser.do("wish", PARTIAL, **{"w.epsilon": "3"})
+        answer = await browser.do("update", PARTIAL, **{"w.epsilon": "3"})
         for name in ("said", "solved"):
             assert f'<div id="{name}" hx-swap-oob="true">' in answer.text
         assert "The table that decides" not in answer.text
@@ -396,7 +396,7 @@ def test_a_notice_goes_with_the_next_change(tmp_path: Path) -> None:
         ("start", {"names": "a, b"}, ["f-names"]),
         ("release", {"of": "release", "output": "x", "population": "p"}, ["f-output"]),
         ("study", {"of": "study", "purpose": "why"}, ["f-purpose"]),
-        ("ask", {"of": "ask", "release": "r", "table.1": "drinks"}, ["f-release"]),
+        ("estimate", {"of": "estimate", "release": "r", "table.1": "drinks"}, ["f-release"]),
         ("schema", {"kept.f-more": "c, d", "kept.f-title": "T"}, ["f-more", "f-title"]),
         ("schema", {"at": "0", "which": "0", "question": "Why?"}, ["f-question"]),
     ],
@@ -422,12 +422,12 @@ def test_numbers_are_read_in_the_language_of_the_page_that_they_were_typed_into(
     async def look() -> None:
         browser, made, _ = await inside(tmp_path)
         for language, typed in (("de", "10.000"), ("en", "12,000"), ("de", "14\u202f000")):
-            await browser.do("wish", language=language, **{"w.rows": typed, "w.epsilon": "2"})
+            await browser.do("update", language=language, **{"w.rows": typed, "w.epsilon": "2"})
             digits = re.sub(r"\D", "", typed)
-            assert made.understood().rows == int(digits)
+            assert made.design_request().rows == int(digits)
         answer = await browser.do("speak de", language="en", **{"w.within": "2.125"})
         assert 'name="w.within" value="2,125"' in answer.text
-        answer = await browser.do("wish", language="de", **{"w.rows": "12.000,5"})
+        answer = await browser.do("update", language="de", **{"w.rows": "12.000,5"})
         assert "erwartete Zeilen: Das ist keine ganze Zahl" in answer.text
         answer = await browser.do("undo", view="nothing")
         assert answer.text.strip() == "Diesen Schritt gibt es nicht"
@@ -446,12 +446,12 @@ def test_without_an_epsilon_nothing_is_computed(tmp_path: Path) -> None:
         assert 'aria-invalid="true"' not in answer.text
         assert (fake.begun, (await browser.ask("/files/mechanism.json")).status) == (0, 409)
         form = {"w.prior": "1", "w.limit": "50", "w.waves": "4", "draft": made.state}
-        answer = await browser.do("wish", PARTIAL, **form)
+        answer = await browser.do("update", PARTIAL, **form)
         assert '<div id="ladder" hx-swap-oob="true">' in answer.text
         assert 'value="choose 1.14877"' in answer.text
         answer = await browser.do("choose 0.5", {}, draft=made.state)
         assert answer.status == 303
-        assert made.understood().arguments["epsilon"] == 0.5
+        assert made.design_request().arguments["epsilon"] == 0.5
         assert "4 releases of the same people" in (await browser.ask("/design")).text
 
     asyncio.run(look())

@@ -198,8 +198,8 @@ THREE = {"table.1": COMMAS, "table.2": QUOTES, "table.3": "c"}
 
 
 def test_a_release_is_asked_for_any_table(made: Studio) -> None:
-    page = press(made, "ask", {"release": "release", **THREE}).text
-    found = made.jobs["ask"].result()
+    page = press(made, "estimate", {"release": "release", **THREE}).text
+    found = made.jobs["estimate"].result()
     assert found["attributes"] == [COMMAS, QUOTES, "c"]
     assert page.count('scope="row"') == 12
     assert f"{100 * found['cells'][0]['high']:.1f}&#160;%" in page
@@ -210,12 +210,14 @@ def test_a_release_is_asked_for_any_table(made: Studio) -> None:
         ({"table.1": COMMAS, "table.2": COMMAS}, "twice"),
         ({"table.1": COMMAS, "release": "nothing"}, "there is no such file or folder"),
     ):
-        assert sentence in press(made, "ask", {"release": "release", **typed}).text
+        assert sentence in press(made, "estimate", {"release": "release", **typed}).text
 
 
 @pytest.mark.slow
 def test_an_answer_has_a_picture(made: Studio) -> None:
-    page = press(made, "ask", {"release": "release", "table.1": COMMAS, "table.2": QUOTES}).text
+    page = press(
+        made, "estimate", {"release": "release", "table.1": COMMAS, "table.2": QUOTES}
+    ).text
     assert page.count('scope="row"') == 6
     assert "/files/answer.svg" in page
     picture = asked(made, "/files/answer.svg")
@@ -229,8 +231,8 @@ MODEL = {"kind": "model", "release": "release", "response": "c", "terms": f'Q("{
 
 
 def test_a_release_is_asked_for_a_model(made: Studio) -> None:
-    page = press(made, "ask", {**MODEL, "where": "region = n\n\n", "collapse": ""}).text
-    job = made.jobs["ask"]
+    page = press(made, "estimate", {**MODEL, "where": "region = n\n\n", "collapse": ""}).text
+    job = made.jobs["estimate"]
     found = job.result()
     assert job.command.endswith("'--where=region = n' --json")
     assert found["kind"] == "logistic"
@@ -245,27 +247,27 @@ def test_a_release_is_asked_for_a_model(made: Studio) -> None:
         ({"where": "nonsense"}, "where"),
         ({"collapse": "c"}, "collapse"),
     ):
-        page = press(made, "ask", MODEL | typed).text
+        page = press(made, "estimate", MODEL | typed).text
         assert 'role="alert">' in page
-        assert sentence in page.partition('id="job-ask"')[2].partition("<form")[0]
+        assert sentence in page.partition('id="job-estimate"')[2].partition("<form")[0]
 
 
 def test_synthetic_copies_are_made_and_their_results_combined(made: Studio, folder: Path) -> None:
     form = {"kind": "synthetic", "release": "release", "copies": "5", "rows": "synthetic"}
-    assert "name the folder to make" in press(made, "ask", form).text
-    page = press(made, "ask", form | {"output": "synthetic"}).text
-    assert made.jobs["ask"].result()["copies"] == 5
+    assert "name the folder to make" in press(made, "estimate", form).text
+    page = press(made, "estimate", form | {"output": "synthetic"}).text
+    assert made.jobs["estimate"].result()["copies"] == 5
     assert "<b>5</b> × 400 rows: <code>synthetic</code>" in page
     about = asked(made, "/files/about.html")
     assert about.body == (folder / "synthetic" / "about.html").read_bytes()
-    assert "exists already" in press(made, "ask", form | {"output": "synthetic"}).text
+    assert "exists already" in press(made, "estimate", form | {"output": "synthetic"}).text
     lines = [f"{copy},share,0.{copy}5,0.01" for copy in range(1, 6)]
     results = folder / "synthetic" / "results.csv"
     results.write_text("\n".join(["copy,term,estimate,std_error", *lines]) + "\n")
     combine = {"kind": "combine", "results": ""}
-    assert "name the file with the results" in press(made, "ask", combine).text
-    page = press(made, "ask", combine | {"results": "synthetic/results.csv"}).text
-    (term,) = made.jobs["ask"].result()["terms"]
+    assert "name the file with the results" in press(made, "estimate", combine).text
+    page = press(made, "estimate", combine | {"results": "synthetic/results.csv"}).text
+    (term,) = made.jobs["estimate"].result()["terms"]
     assert f"{term['estimate']:.4g}" in page
     assert asked(made, "/files/about.html").status == 409, "that job is replaced"
 
@@ -275,7 +277,7 @@ def test_a_release_that_says_nothing_is_called_that(made: Studio, tmp_path: Path
     of = [attribute(COMMAS), attribute(QUOTES, 3), attribute("c")]
     weak, _ = studio(tmp_path, draft(*of, epsilon="1", method="kronecker"))
     press(weak, "release", FEW)
-    page = press(weak, "ask", {"release": "release", **THREE}).text
+    page = press(weak, "estimate", {"release": "release", **THREE}).text
     assert "NOTHING CAN BE READ." in page
 
 
@@ -300,7 +302,7 @@ def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Stu
     write_table(tmp_path / "people.csv", 400)
     first, _ = studio(tmp_path, OF)
     press(first, "release", FEW)
-    press(first, "ask", {"release": "release", "table.1": "c"})
+    press(first, "estimate", {"release": "release", "table.1": "c"})
     study = {"output": "study", "title": "Q", "purpose": "P", "contact": "C", "consent": "Yes."}
     first.keeper.change(lambda _: draft(attribute("c")))
     press(first, "study", study | {"closes": "2999-12-31"})
@@ -309,7 +311,7 @@ def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Stu
     first.jobs["rehearsal"] = Job(["collect", "serve", "study"], tmp_path, "study")
     first._remember()  # killed before the rehearsal has ended
     again, _ = studio(tmp_path, first.keeper.draft)
-    for view in ("/release", "/ask"):
+    for view in ("/release", "/estimate"):
         ours, theirs = (asked(each, view).text.partition('id="job-')[2] for each in (first, again))
         ours, theirs = (text.partition("<form")[0] for text in (ours, theirs))
         assert re.sub(r"svg\?\d+", "", ours) == re.sub(r"svg\?\d+", "", theirs)
@@ -374,7 +376,7 @@ def test_processes_are_stopped_as_by_control_and_c(
     asyncio.run(walk())
 
 
-# --- wishes, by their buttons -------------------------------------------------------------------
+# --- requests, by their buttons -------------------------------------------------------------------
 
 
 async def answered(function: Callable[..., Any], *given: Any) -> Any:
@@ -393,26 +395,26 @@ def test_tables_pins_and_languages_are_chosen_by_buttons(tmp_path: Path) -> None
         both = {"table.1": "smokes", "table.2": "drinks"}
         for _ in range(2):  # once is enough
             await browser.do("add_table", **both)
-        assert made.understood().tables == [["smokes", "drinks"]]
+        assert made.design_request().tables == [["smokes", "drinks"]]
         twice = await browser.do("add_table", **{"table.1": "smokes", "table.2": "smokes"})
         assert "choose one to three attributes, each once" in twice.text
         await browser.do("remove_table smokes\tdrinks")
-        assert made.understood().tables == []
+        assert made.design_request().tables == []
         for name in "ABCD":
             await browser.do("pin")
             assert draft().pins[-1]["pin"] == name
         assert "at most 4 are compared" in (await browser.do("pin")).text
-        await browser.do("wish", **{"w.epsilon": "3"})
+        await browser.do("update", **{"w.epsilon": "3"})
         await browser.do("unpin B")
         await browser.do("use A")
         assert [pin["pin"] for pin in draft().pins] == ["A", "C", "D"]
-        assert draft().wish == {"epsilon": "2"}
+        assert draft().controls == {"epsilon": "2"}
         await browser.do("use none")
-        assert draft().wish == {"epsilon": "2"}
+        assert draft().controls == {"epsilon": "2"}
         await browser.do("undo")
-        assert draft().wish == {"epsilon": "3"}
+        assert draft().controls == {"epsilon": "3"}
         await browser.do("redo")
-        assert draft().wish == {"epsilon": "2"}
+        assert draft().controls == {"epsilon": "2"}
         assert 'lang="de"' in (await browser.do("speak de")).text.partition("<body")[0]
         await browser.do("speak xx")
         assert made.language == "de"
@@ -431,15 +433,15 @@ def test_the_smallest_total_is_found_unless_the_wish_changes(
         monkeypatch.setattr(steps, "in_process", answered)
         found = await browser.do("solve", **{"w.within": "5", "w.method": "kronecker"})
         assert "<b><bdi>drinks</bdi></b>" in found.text
-        assert made.keeper.draft.wish["epsilon"] not in ("2", "4")
+        assert made.keeper.draft.controls["epsilon"] not in ("2", "4")
         assert "ε" in (await browser.do("solve", **{"w.epsilon": "-1"})).text
         refused = await browser.do("solve", **{"w.epsilon": "2", "w.method": "lambda"})
         assert "this finds a total" in refused.text
         monkeypatch.setattr(steps, "in_process", slow)
         finding = asyncio.create_task(browser.do("solve", **{"w.method": "kronecker"}))
         await asyncio.sleep(0.05)
-        await browser.do("wish", **{"w.rows": "500"})
-        assert "the wishes were changed" in (await finding).text
+        await browser.do("update", **{"w.rows": "500"})
+        assert "the request was changed" in (await finding).text
 
     asyncio.run(work())
 
@@ -517,7 +519,7 @@ def test_what_has_changed_since_it_was_checked_is_not_made(made: Studio, tmp_pat
         assert "check it first" in (await browser.do("make_release", view="check_release")).text
         page = (await browser.do("release", view="release", **FEW)).text
         assert 'value="make_release"' in page
-        checked.keeper.change(lambda draft: draft.with_wish(epsilon="3"))
+        checked.keeper.change(lambda draft: draft.with_controls(epsilon="3"))
         page = (await browser.ask("/check_release")).text
         assert "The design has changed" in page
         assert 'value="make_release"' not in page

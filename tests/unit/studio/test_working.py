@@ -1,4 +1,4 @@
-"""Processes that are ended, and answers that never stand beside another wish."""
+"""Processes that are ended, and answers that never stand beside another request."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from deniable.errors import InputError
 from deniable.schema import FileFormat
 from deniable.studio import answers
-from deniable.studio.wish import understood
+from deniable.studio.request import request_of
 from deniable.studio.working import Answers, in_process, warm
 from deniable.tables.drafting import draft_with_reasons
 from unit.studio.asking import processes
@@ -41,8 +41,8 @@ def ended(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def test_processes_answer_refuse_and_are_ended(tmp_path: Path) -> None:
     async def work() -> None:
         await warm()
-        wish = understood(draft())
-        assert await in_process(answers.answer, wish) == answers.answer(wish)
+        request = request_of(draft())
+        assert await in_process(answers.answer, request) == answers.answer(request)
         with pytest.raises(InputError, match=r"none\.csv"):
             await in_process(draft_with_reasons, str(tmp_path / "none.csv"), FileFormat())
         # What a process dies of, of itself or by another's hand.
@@ -68,7 +68,7 @@ def test_a_process_is_gone_soon_after_nobody_wants_its_answer() -> None:
         async def has_gone() -> bool:
             return gone
 
-        for leave in ("browser closed", "other wish", "end"):
+        for leave in ("browser closed", "other request", "end"):
             known.want("slow", time.sleep, 60)
             waiting = asyncio.create_task(known.wait("slow", has_gone))
             while not processes():
@@ -76,7 +76,7 @@ def test_a_process_is_gone_soon_after_nobody_wants_its_answer() -> None:
             since = time.monotonic()
             if leave == "browser closed":
                 gone = True
-            elif leave == "other wish":
+            elif leave == "other request":
                 known.want("fast", int)
             else:
                 known.drop()
@@ -152,20 +152,20 @@ def test_no_answer_stands_beside_another_wish(order: list[str], seed: int) -> No
         fake = Fake()
         known = Answers(fake)
         waiting = []
-        for wish in order:
-            known.want(wish, stubborn, wish)
-            waiting.append((wish, asyncio.create_task(known.wait(wish, never))))
+        for request in order:
+            known.want(request, stubborn, request)
+            waiting.append((request, asyncio.create_task(known.wait(request, never))))
             await asyncio.sleep(0)
         late = fake.asked[::-1]
         random.Random(seed).shuffle(late)
         for _, event in late:
             event.set()
             await asyncio.sleep(0)
-        for wish, task in waiting:
-            assert await task in (None, f"of {wish}")
+        for request, task in waiting:
+            assert await task in (None, f"of {request}")
         assert await waiting[-1][1] == f"of {order[-1]}"
-        for wish in "abcdef":
-            assert known.known(wish) in (None, f"of {wish}")
+        for request in "abcdef":
+            assert known.known(request) in (None, f"of {request}")
 
     asyncio.run(work())
 

@@ -34,15 +34,11 @@ from deniable.solvers.patterns.optimal import (
     record_level,
 )
 from deniable.solvers.patterns.orbits import orbits
-from deniable.solvers.patterns.ramps.newton import Fit
 from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
 
 EXACT_ORBITS = 1024
 """Most orbits for which the capped linear program is tried: ten different attributes, in a second
 or so."""
-
-EXACT_IN_A_SEARCH = 256
-"""The same where the program is solved several times: eight attributes, in a tenth of a second."""
 
 LOOSEST = 6.0
 """Where nothing is capped a ramp has caps of so many times the levels: ε is within 1e-3 of that of
@@ -66,14 +62,12 @@ class BalancedSolution:
         method: "optimal" if the unrestricted optimum keeps them anyway, "program" for the linear
             program, "ramp" for a ramp or a mixture of ramps, "independent" (the Kronecker product)
             if nothing better was found.
-        ramp: the best single ramp, if one was looked for: a start for similar requests.
         apart: attributes that answer independently of all others.
     """
 
     parts: tuple[Part, ...]
     optimum: OptimalSolution
     method: Method
-    ramp: Fit | None = None
     apart: tuple[int, ...] = ()
 
     @property
@@ -112,7 +106,6 @@ def solve(
     caps: Sequence[float | None] | None,
     pair_floor: float | None,
     *,
-    start: BalancedSolution | None = None,
     exact: int = EXACT_ORBITS,
 ) -> BalancedSolution:
     """Find a law of small record level that meets every level and keeps caps and floor.
@@ -139,23 +132,21 @@ def solve(
             f"pair_floor: at most 1, what independent responses reach, not {pair_floor:g}"
         )
     restricted = pair_floor is not None or bool(np.isfinite(limits).any())
-    optimum = start.optimum if start is not None else unrestricted(problem, restricted)
+    optimum = unrestricted(problem, restricted)
     room = limits - problem.attribute_epsilon > 1e-9  # nats; else the cap is the level
     if room.sum() < 2:  # beside independent responses, one attribute has nothing to gain
         room[:] = False
     free, bound = np.flatnonzero(room).tolist(), np.flatnonzero(~room).tolist()
     parts: list[Part] = []
     method: Method = "independent"
-    ramp = None
     if free:
         inner = Problem(problem.n_categories[free], problem.attribute_epsilon[free])
         known = unrestricted(inner, restricted) if bound else optimum
-        near = None if start is None or bound else start.ramp
-        part, method, ramp = _with_room(inner, limits[free], pair_floor, known, near, exact)
+        part, method = _with_room(inner, limits[free], pair_floor, known, exact)
         parts = [replace(p, attributes=tuple(free[i] for i in p.attributes)) for p in part]
     if bound:
         parts.append(independent(problem, bound))
-    return compared(BalancedSolution(tuple(parts), optimum, method, ramp, tuple(bound)))
+    return compared(BalancedSolution(tuple(parts), optimum, method, tuple(bound)))
 
 
 def compared(solution: BalancedSolution) -> BalancedSolution:
@@ -180,25 +171,23 @@ def _with_room(
     limits: FloatArray,
     floor: float | None,
     optimum: OptimalSolution,
-    near: Fit | None,
     exact: int,
-) -> tuple[list[Part], Method, Fit | None]:
+) -> tuple[list[Part], Method]:
     """Solve for attributes that all have room below their caps."""
     if _all_keep(optimum.parts, limits, floor):
-        return list(optimum.parts), "optimal", None
+        return list(optimum.parts), "optimal"
     product = independent(problem, range(problem.n_attributes))
     method: Method = "program"
-    part, ramp = capped_table(problem, limits, floor, exact), None
+    part = capped_table(problem, limits, floor, exact)
     if part is None:
         method, level = "ramp", equal_where_alike(problem, limits)
         caps = np.minimum(limits, LOOSEST * level)
         height = optimum.epsilon + min(0.35, 0.1 * optimum.epsilon)  # about what caps cost
         search = CommonLaw(Problem(problem.n_categories, level), caps, floor, height)
-        ramp = search.best(near)
-        part = search.law(ramp)
+        part = search.law(search.best())
     if part is None or part.account.epsilon >= product.account.epsilon:
-        return [product], "independent", ramp
-    return [part], method, ramp
+        return [product], "independent"
+    return [part], method
 
 
 def equal_where_alike(problem: Problem, limits: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ function dress() {
     slider.hidden = false;
     place(slider);
   }
-  for (const said of document.querySelectorAll("#wish .problem")) {
+  for (const said of document.querySelectorAll("#request .problem")) {
     const control = document.querySelector(`[aria-describedby~="${CSS.escape(said.id)}"]`);
     if (said.textContent.trim()) control?.setAttribute("aria-invalid", "true");
     else control?.removeAttribute("aria-invalid");
@@ -68,10 +68,10 @@ document.addEventListener("input", (event) => {
   if (moved.type === "range") type(moved);
   else document.querySelectorAll(`[data-of="${CSS.escape(moved.id)}"]`).forEach(place);
   outdate(moved.form);
-  if (!moved.closest("#wish") || moved.name.startsWith("table.")) return;
+  if (!moved.closest("#request") || moved.name.startsWith("table.")) return;
   turn += 1;
   outdateAnswers();
-  document.querySelector("#wish > .notice[role=status]")?.remove(); // of the wishes before
+  document.querySelector("#request > .notice[role=status]")?.remove(); // of the previous request
   clearTimeout(pause);
   // Another choice may change the controls.
   if (moved.matches("select, [type=radio]")) at("compute").click();
@@ -95,10 +95,10 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
     steps += 1;
     if (detail.elt.id !== "live") {
       turn += 1;
-      if (detail.elt.id === "wish") outdateAnswers();
+      if (detail.elt.id === "request") outdateAnswers();
       else outdate(detail.elt);
     }
-    if (detail.elt.id === "wish") clearTimeout(pause);
+    if (detail.elt.id === "request") clearTimeout(pause);
   }
   turns.set(detail.xhr, turn);
 });

@@ -20,7 +20,7 @@ from deniable.estimate.tabulate import Counts
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.models.smoothing import Smooth
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema

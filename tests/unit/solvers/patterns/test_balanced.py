@@ -200,16 +200,6 @@ def test_without_caps_and_floor_it_is_the_optimum() -> None:
     assert solution.cost == 0.0
 
 
-def test_the_search_for_other_caps_starts_where_one_ended() -> None:
-    counts, levels = request(3, 7)
-    first = balanced.solve(counts, levels, [2.0 * level for level in levels], 0.5, exact=0)
-    caps = [1.5 * level for level in levels]
-    again = balanced.solve(counts, levels, caps, 0.5, start=first, exact=0)
-    alone = balanced.solve(counts, levels, caps, 0.5, exact=0)
-    assert again.optimum is first.optimum
-    assert again.epsilon == pytest.approx(alone.epsilon, rel=1e-3)
-
-
 def giant(k: int) -> tuple[list[int], list[float]]:
     """One level of 20 nats among ordinary ones."""
     levels = np.random.default_rng(k).uniform(0.3, 3.0, k).tolist()

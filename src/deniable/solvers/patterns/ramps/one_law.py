@@ -70,9 +70,9 @@ class CommonLaw:
         if k <= MOST_IN_TABLE and grouped is not None:
             self._drawn = Tables(grouped)
 
-    def best(self, near: Fit | None = None) -> Fit | None:
+    def best(self) -> Fit | None:
         """Return the best single ramp found, whatever the floor; None if there is none."""
-        return self._search.best(near)
+        return self._search.best()
 
     def keeps_floor(self, fit: Fit) -> bool:
         """Return whether a ramp keeps the floor, as far as the search can tell."""

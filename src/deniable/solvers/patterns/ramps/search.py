@@ -39,13 +39,9 @@ class RampSearch:
         self._fit = RampFit(sums, problem, caps, 1e-7, 1e-5)  # what is drawn is solved for again
         self._level, self._caps, self._height = problem.attribute_epsilon, caps, height
 
-    def best(self, near: Fit | None = None) -> Fit | None:
+    def best(self) -> Fit | None:
         """Return the best ramp found under the caps; None if there is none."""
-        found = None
-        if near is not None and len(near.ramp.slopes) == len(self._level):
-            found = self._from(near, near.top, 1.0) or self._followed(near)
-        if found is None:
-            found = next(_settled(self._starts(1.0)), None)
+        found = next(_settled(self._starts(1.0)), None)
         for looser in LOOSER:
             if found is not None:
                 break

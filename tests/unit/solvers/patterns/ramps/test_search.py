@@ -31,16 +31,6 @@ def test_no_other_top_costs_less(seed: int, times: float) -> None:
         assert other is None or other.ramp.height >= best.ramp.height * (1 - 1e-4)
 
 
-def test_a_ramp_for_something_similar_is_a_start() -> None:
-    problem = checked_problem(*request(1, 7))
-    first = searched(problem, 2.0, 3.0)[0].best()
-    again = searched(problem, 1.7, 3.0)[0].best(first)
-    alone = searched(problem, 1.7, 3.0)[0].best()
-    assert again is not None
-    assert alone is not None
-    assert again.ramp.height == pytest.approx(alone.ramp.height, rel=1e-4)
-
-
 def test_tops_are_moved_up_until_every_pair_keeps_more_than_its_singles_leave() -> None:
     problem = checked_problem(*request(2, 7))
     search, _ = searched(problem, 2.0, 3.0)

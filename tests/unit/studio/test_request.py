@@ -6,14 +6,20 @@ from hypothesis import strategies as st
 
 from deniable.statement.methods import METHODS
 from deniable.studio.draft import Draft
-from deniable.studio.wish import MOST_ATTRIBUTES, from_document, tables_in, tables_text, understood
+from deniable.studio.request import (
+    MOST_ATTRIBUTES,
+    from_document,
+    request_of,
+    tables_in,
+    tables_text,
+)
 from unit.studio.drafts import ODD, SPLIT, attribute, draft
 
 LEVELS = {"kind": "levels", "level__a": "1", "level__b": "1", "level__c": "1"}
 
 
 def problems(**typed: str) -> dict[str, str]:
-    return understood(draft(**typed)).problems
+    return request_of(draft(**typed)).problems
 
 
 @pytest.mark.parametrize(
@@ -37,7 +43,7 @@ def problems(**typed: str) -> dict[str, str]:
         ("within", "", "the accepted error: this is not a number", {}),
         ("pair_floor", "2", "the floor on pairs: between 0 and 1, not 2", {"method": "lp"}),
         ("pairs", "-1", "how much pairs count: between 0 and 1, not -1", {"method": "forms"}),
-        ("asked", "2.5", "most questions: a whole number", {"method": "forms"}),
+        ("max_questions", "2.5", "most questions: a whole number", {"method": "forms"}),
         ("attenuation", "0", "λ must lie between 0 and 1", {"method": "lambda"}),
         ("attenuation", "2", "λ must lie between 0 and 1", {"method": "joint"}),
         ("method", "nonsense", "there is no method 'nonsense'", {}),
@@ -77,31 +83,37 @@ def test_what_is_wrong_is_said_at_its_control(
 def test_what_is_wrong_with_the_schema_is_said_once(
     declared: list[dict[str, object]], said: str
 ) -> None:
-    found = understood(Draft({"attribute": declared})).problems
+    found = request_of(Draft({"attribute": declared})).problems
     assert list(found) == ["schema"]
     assert said in found["schema"]
 
 
-def test_what_is_large_or_odd_is_understood() -> None:
+def test_what_is_large_or_odd_is_read() -> None:
     assert problems(rows=str(10**12), epsilon="3,5", within="2,5", cap="none") == {}
     assert problems(assume="typed", shares__a="50,5; 49,5", shares__b="") == {}
     assert problems(assume="typed", shares__a="50 %, 50 %") == {}
     names = [attribute(name) for name in ODD + SPLIT]
-    found = understood(draft(*names, tables=tables_text([ODD[:3], ODD[3:], SPLIT])))
+    found = request_of(draft(*names, tables=tables_text([ODD[:3], ODD[3:], SPLIT])))
     assert found.problems == {}
     assert found.tables == [list(ODD[:3]), list(ODD[3:]), list(SPLIT)]
     many = [attribute(f"a{i}") for i in range(MOST_ATTRIBUTES)]
-    assert understood(draft(*many)).problems == {}
+    assert request_of(draft(*many)).problems == {}
 
 
 def test_tables_may_be_of_kept_columns_that_are_declared() -> None:
-    assert understood(draft(keep=("c", "x"), tables="c\na\tc")).problems == {}
-    found = understood(draft(keep=("c", "x"), tables="x")).problems
+    assert request_of(draft(keep=("c", "x"), tables="c\na\tc")).problems == {}
+    found = request_of(draft(keep=("c", "x"), tables="x")).problems
     assert "'x' is released unchanged" in found["tables"]
 
 
 def test_arguments_are_those_that_the_method_takes() -> None:
-    typed = {"cap": "1,5", "pair_floor": "0.25", "pairs": "0.5", "asked": "3", "importance__a": "2"}
+    typed = {
+        "cap": "1,5",
+        "pair_floor": "0.25",
+        "pairs": "0.5",
+        "max_questions": "3",
+        "importance__a": "2",
+    }
     taken = {
         "balanced": {"epsilon": 4.0, "given_rest": "1.5x", "pairs": 0.5},
         "optimal": {"epsilon": 4.0},
@@ -111,26 +123,26 @@ def test_arguments_are_those_that_the_method_takes() -> None:
     }
     for method, arguments in taken.items():
         chosen = {"attenuation": "0.5"} if method == "lambda" else {}
-        found = understood(draft(**typed, **chosen, method=method))
+        found = request_of(draft(**typed, **chosen, method=method))
         assert found.problems == {}
         assert found.arguments == {"method": method, **arguments}
         importance = "importance" in METHODS[method].takes
         assert ("importance" in found.schema["attribute"][0]) == importance
-    forms = understood(draft(**{**typed, "cap": "0.5"}, method="forms"))
+    forms = request_of(draft(**{**typed, "cap": "0.5"}, method="forms"))
     assert forms.arguments["given_rest"] == "0.5e"
-    assert (forms.arguments["pairs"], forms.arguments["asked"]) == (0.5, 3)
-    assert understood(draft(method="joint", attenuation="0,3")).arguments["attenuation"] == 0.3
+    assert (forms.arguments["pairs"], forms.arguments["max_questions"]) == (0.5, 3)
+    assert request_of(draft(method="joint", attenuation="0,3")).arguments["attenuation"] == 0.3
 
 
 def test_levels_stand_in_the_schema() -> None:
-    found = understood(draft(**LEVELS, importance__a="3"))
+    found = request_of(draft(**LEVELS, importance__a="3"))
     assert [one["epsilon"] for one in found.schema["attribute"]] == [1, 1, 1]
     assert "epsilon" not in found.arguments
     assert "importance" not in found.schema["attribute"][0]
     del (fewer := dict(LEVELS))["level__c"]
-    assert understood(draft(keep=("c",), **fewer)).problems == {}
+    assert request_of(draft(keep=("c",), **fewer)).problems == {}
     by_matrix = {**fewer, "matrix_of": "c", "matrix_file": "picked.json"}
-    found = understood(draft(**by_matrix))
+    found = request_of(draft(**by_matrix))
     assert (found.problems, found.responses) == ({}, {"c": "picked.json"})
 
 
@@ -142,14 +154,15 @@ CHANGES = {
 
 
 def test_whatever_changes_an_answer_changes_the_digest() -> None:
-    wishes = [
-        draft(matrix_file="m.json", matrix_of="b").with_wish(**{k: t}) for k, t in CHANGES.items()
+    requests = [
+        draft(matrix_file="m.json", matrix_of="b").with_controls(**{k: t})
+        for k, t in CHANGES.items()
     ]
-    wishes += [draft(assume="typed", shares__a=text) for text in ("50 50", "40 60")]
-    wishes += [draft(), draft(attribute("a", 4)), draft(keep=("a",))]
-    digests = {understood(one).digest for one in wishes}
-    assert len(digests) == len(wishes)
-    assert understood(draft(prior="20")).digest == understood(draft()).digest
+    requests += [draft(assume="typed", shares__a=text) for text in ("50 50", "40 60")]
+    requests += [draft(), draft(attribute("a", 4)), draft(keep=("a",))]
+    digests = {request_of(one).digest for one in requests}
+    assert len(digests) == len(requests)
+    assert request_of(draft(prior="20")).digest == request_of(draft()).digest
 
 
 def test_a_schema_that_is_read_gives_levels_to_the_controls() -> None:
@@ -161,7 +174,7 @@ def test_a_schema_that_is_read_gives_levels_to_the_controls() -> None:
             ]
         }
     )
-    assert found.wish == {"kind": "levels", "level.a": "1.23456789", "importance.b": "2"}
+    assert found.controls == {"kind": "levels", "level.a": "1.23456789", "importance.b": "2"}
     assert found.attributes == (attribute("a"), attribute("b"))
 
 
@@ -181,7 +194,7 @@ def test_tables_are_kept_as_they_were_chosen(tables: list[list[str]]) -> None:
     ],
 )
 def test_how_much_may_be_learnt_has_no_default(typed: dict[str, str], unchosen: list[str]) -> None:
-    found = understood(draft(**typed))
+    found = request_of(draft(**typed))
     assert found.unchosen == list(found.problems) == unchosen
     assert {"epsilon", "attenuation"} & found.arguments.keys() == (
         set() if unchosen else {"attenuation"}
@@ -190,4 +203,4 @@ def test_how_much_may_be_learnt_has_no_default(typed: dict[str, str], unchosen: 
 
 def test_where_a_matrix_decides_there_is_nothing_to_choose() -> None:
     one = draft(attribute("a"), epsilon="", matrix_of="a", matrix_file="m.json")
-    assert understood(one).problems == {}
+    assert request_of(one).problems == {}

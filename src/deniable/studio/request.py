@@ -39,7 +39,7 @@ _Check = Callable[[float, str], float]
 
 
 @dataclass
-class Wish:
+class DraftRequest:
     """A request, as far as the controls are valid."""
 
     schema: dict[str, Any]
@@ -65,52 +65,58 @@ class Wish:
         )
 
 
-def typed(wish: Mapping[str, str], name: str) -> str:
+def typed(controls: Mapping[str, str], name: str) -> str:
     """Return the text of a control."""
-    return wish.get(name, usual(name))
+    return controls.get(name, usual(name))
 
 
-def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path = Path()) -> Wish:
+def request_of(
+    draft: Draft, controls: Mapping[str, str] | None = None, folder: Path = Path()
+) -> DraftRequest:
     """Return the request of a draft, or of a compared one; its files lie in ``folder``."""
-    wish = draft.wish if wish is None else wish
-    asked = Wish(dict(draft.schema))
+    controls = draft.controls if controls is None else controls
+    request = DraftRequest(dict(draft.schema))
 
     def put(name: str, read: Callable[[], _T]) -> _T | None:
         try:
             return read()
         except InputError as error:
-            asked.problems[name] = str(error)
+            request.problems[name] = str(error)
             return None
 
     def number(name: str, what: str, checked: _Check) -> float | None:
-        text = typed(wish, name)
+        text = typed(controls, name)
         return put(name, lambda: checked(decimal_number(text, what), what)) if text else None
 
     def choose(name: str, sentence: str) -> None:
-        if schema and not typed(wish, name):
-            asked.problems[name] = sentence
-            asked.unchosen.append(name)
+        if schema and not typed(controls, name):
+            request.problems[name] = sentence
+            request.unchosen.append(name)
 
     schema = put("schema", lambda: _made(draft))
-    spec = put("method", lambda: method_named(typed(wish, "method")))
+    spec = put("method", lambda: method_named(typed(controls, "method")))
     takes = spec.takes if spec else frozenset()
     if schema and spec:
         put("method", lambda: check_number(spec, len(schema.protected)))
-    asked.rows = put("rows", lambda: _rows(typed(wish, "rows"))) or 0
-    asked.within = put("within", lambda: _percent(typed(wish, "within"), "the accepted error")) or 0
-    asked.prior = put("prior", lambda: _percent(typed(wish, "prior"), "the belief before")) or 0
-    if text := typed(wish, "limit"):
-        asked.limit = put("limit", lambda: _limit(text, asked.prior)) or 0
-    asked.waves = put("waves", lambda: _waves(typed(wish, "waves"))) or 0
-    if file := typed(wish, "matrix_file"):
-        asked.responses = {typed(wish, "matrix_of"): str(folder / Path(file).name)}
-        if "" in asked.responses:
-            asked.problems["matrix_of"] = "choose the attribute that the matrix is of"
-    by_level = typed(wish, "kind") == "levels" and "levels" in takes
-    asked.schema["attribute"] = attributes = []
+    request.rows = put("rows", lambda: _rows(typed(controls, "rows"))) or 0
+    request.within = (
+        put("within", lambda: _percent(typed(controls, "within"), "the accepted error")) or 0
+    )
+    request.prior = (
+        put("prior", lambda: _percent(typed(controls, "prior"), "the belief before")) or 0
+    )
+    if text := typed(controls, "limit"):
+        request.limit = put("limit", lambda: _limit(text, request.prior)) or 0
+    request.waves = put("waves", lambda: _waves(typed(controls, "waves"))) or 0
+    if file := typed(controls, "matrix_file"):
+        request.responses = {typed(controls, "matrix_of"): str(folder / Path(file).name)}
+        if "" in request.responses:
+            request.problems["matrix_of"] = "choose the attribute that the matrix is of"
+    by_level = typed(controls, "kind") == "levels" and "levels" in takes
+    request.schema["attribute"] = attributes = []
     for one in draft.attributes:
         name, more = names_of(one)[0], {}
-        if by_level and name not in asked.responses:
+        if by_level and name not in request.responses:
             more["epsilon"] = number(f"level.{name}", f"ε of '{name}'", _level)
             if name not in draft.kept:
                 choose(f"level.{name}", f"ε of '{name}': type its level, in nats")
@@ -119,40 +125,42 @@ def understood(draft: Draft, wish: Mapping[str, str] | None = None, folder: Path
             more["importance"] = number(f"importance.{name}", what, check_positive)
         attributes.append({**one, **{key: value for key, value in more.items() if value}})
 
-    arguments: dict[str, Any] = {"method": typed(wish, "method")}
-    if "strength" in takes and (typed(wish, "attenuation") or "total" not in takes):
+    arguments: dict[str, Any] = {"method": typed(controls, "method")}
+    if "strength" in takes and (typed(controls, "attenuation") or "total" not in takes):
         strength = number("attenuation", "λ", lambda value, _: check_attenuation(value))
         arguments["attenuation"] = strength
         choose("attenuation", "λ: type the part of a difference of shares that is left")
     elif not by_level:
         arguments["epsilon"] = number("epsilon", "ε", _level)
         designed = {names_of(one)[0] for one in draft.attributes} - {*draft.kept}
-        if not designed or designed - asked.responses.keys():
+        if not designed or designed - request.responses.keys():
             choose("epsilon", "ε: type the total for the whole record, in nats")
-    if "caps" in takes and (cap := typed(wish, "cap")):
+    if "caps" in takes and (cap := typed(controls, "cap")):
         arguments["given_rest"] = put("cap", lambda: _cap(cap, of_record="forms" in takes))
     by_ratio = any(one.get("ratio") for one in attributes)
     if "floor" in takes and ("pairs" not in takes or by_level or by_ratio):
         arguments["pair_floor"] = number("pair_floor", "the floor on pairs", _part)
     elif "pairs" in takes:
         arguments["pairs"] = number("pairs", "how much pairs count", _part)
-    if "forms" in takes and (text := typed(wish, "asked")):
-        arguments["asked"] = put("asked", lambda: whole_number(text, "most questions"))
-    asked.arguments = {name: value for name, value in arguments.items() if value is not None}
+    if "forms" in takes and (text := typed(controls, "max_questions")):
+        arguments["max_questions"] = put(
+            "max_questions", lambda: whole_number(text, "most questions")
+        )
+    request.arguments = {name: value for name, value in arguments.items() if value is not None}
 
-    asked.tables = tables_in(typed(wish, "tables"))
+    request.tables = tables_in(typed(controls, "tables"))
     if schema:
-        put("tables", lambda: [checked_names(schema, table) for table in asked.tables])
-    asked.assume = typed(wish, "assume")
-    asked.target = "population" if typed(wish, "target") == "population" else "table"
-    if asked.assume == "typed":
-        given = {name: wish.get(f"shares.{name}", "") for name in draft.columns}
-        asked.assume = {
+        put("tables", lambda: [checked_names(schema, table) for table in request.tables])
+    request.assume = typed(controls, "assume")
+    request.target = "population" if typed(controls, "target") == "population" else "table"
+    if request.assume == "typed":
+        given = {name: controls.get(f"shares.{name}", "") for name in draft.columns}
+        request.assume = {
             name: shares
             for name, text in given.items()
             if text and (shares := put(f"shares.{name}", partial(_shares, text, name, schema)))
         }
-    return asked
+    return request
 
 
 def taken(name: str, text: str, separators: str) -> str:
@@ -164,7 +172,7 @@ def taken(name: str, text: str, separators: str) -> str:
     return text
 
 
-_WHOLE = ("rows", "asked", "waves")
+_WHOLE = ("rows", "max_questions", "waves")
 _OTHER_NUMBERS = ("limit", "cap", "pair_floor", "pairs")
 
 
@@ -258,18 +266,18 @@ def _made(draft: Draft) -> Schema:
 def from_document(plain: Plain, *, table: str = "") -> Draft:
     """Return the draft that a schema begins: levels and importances in it go to the controls.
 
-    >>> from_document({"attribute": [{"name": "a", "epsilon": 1.5}]}).wish
+    >>> from_document({"attribute": [{"name": "a", "epsilon": 1.5}]}).controls
     {'kind': 'levels', 'level.a': '1.5'}
     """
     plain = msgspec.to_builtins(plain)  # dates are texts
-    wish, attributes = {}, []
+    controls, attributes = {}, []
     for one in plain.get("attribute", ()):
         name = names_of(one)[0]
         left = {key: value for key, value in one.items() if (key, value) != ("missing", "error")}
         for kind, key in (("level", "epsilon"), ("importance", "importance")):
             if key in left:
-                wish[f"{kind}.{name}"] = written(left.pop(key))
+                controls[f"{kind}.{name}"] = written(left.pop(key))
         attributes.append(left)
-    if any(key.startswith("level.") for key in wish):
-        wish = {"kind": "levels", **wish}
-    return Draft({**plain, "attribute": attributes}, wish, table=table)
+    if any(key.startswith("level.") for key in controls):
+        controls = {"kind": "levels", **controls}
+    return Draft({**plain, "attribute": attributes}, controls, table=table)

@@ -28,7 +28,7 @@ Answer = TypeVar("Answer", bound=Tabular)
 
 
 @dataclass(frozen=True)
-class Question(ABC, Generic[Answer]):
+class Query(ABC, Generic[Answer]):
     """A query of some attributes of a release.
 
     A new query is a subclass with :meth:`answer`, from counts to results, and :meth:`to_plain`
@@ -71,7 +71,7 @@ class Question(ABC, Generic[Answer]):
         if self.answered and not self.takes_answered:
             raise InputError(
                 "`answered` is for shares, means, quantiles, covariances, comparisons, models and "
-                "the test of independence, not for this question"
+                "the test of independence, not for this query"
             )
         if self.weights is not None and not self.takes_weights:
             raise InputError(f"{type(self).__name__} takes no weights; leave them out")
@@ -86,9 +86,9 @@ class Question(ABC, Generic[Answer]):
         """Return one answer as plain values for strict JSON, and several under ``groups``."""
         return one_or_groups([cast(Any, answer).to_plain(self.level) for answer in answers])
 
-    def ask(self, release: Release) -> Answers[Answer]:
+    def run(self, release: Release) -> Answers[Answer]:
         """Return the results for every group of rows, in the order of the groups' values."""
-        (answers,) = ask_together([self], release)
+        (answers,) = run_together([self], release)
         return answers
 
     def selection(self, counts: Counts) -> Selection:
@@ -120,7 +120,7 @@ def refuse_randomized_groups(schema: Schema, by: Sequence[str], subject: str) ->
             )
 
 
-def ask_together(questions: Sequence[Question[Answer]], release: Release) -> list[Answers[Answer]]:
+def run_together(queries: Sequence[Query[Answer]], release: Release) -> list[Answers[Answer]]:
     """Return the results of several queries of the same rows, which are read once.
 
     Examples:
@@ -131,25 +131,25 @@ def ask_together(questions: Sequence[Question[Answer]], release: Release) -> lis
         >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(1, 2))
         >>> released = pyarrow.table({"a1": ["0", "1"] * 9, "a2": ["0"] * 9 + ["1"] * 9})
         >>> release = open_release(released, Strata.one(plan.mechanism))
-        >>> tables = ask_together([Shares(("a1",)), Shares(("a1", "a2"))], release)
+        >>> tables = run_together([Shares(("a1",)), Shares(("a1", "a2"))], release)
         >>> [table.values.shape for (table,) in tables]
         [(2,), (2, 2)]
     """
-    first = questions[0]
+    first = queries[0]
     schema = release.strata.schema
     subgroups = first.subgroups(schema)
     counted = release.count_tables(
-        [[*question.of, *subgroups] for question in questions],
+        [[*query.of, *subgroups] for query in queries],
         by=[name for name in first.by if name not in subgroups],
         where=first.where,
         weights=first.weights,
     )
     return [
         Answers(
-            (answer for counts in groups for answer in question.answer(counts)),
-            question.selection(groups[0]),
+            (answer for counts in groups for answer in query.answer(counts)),
+            query.selection(groups[0]),
         )
-        for question, groups in zip(questions, counted, strict=True)
+        for query, groups in zip(queries, counted, strict=True)
     ]
 
 

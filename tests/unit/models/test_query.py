@@ -23,9 +23,10 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis
-from deniable.models.model import Model, Test
+from deniable.models.hypotheses import Test
+from deniable.models.model import Model
 from deniable.models.profile import UNREAD
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.models.syntax import placeholder, shown_name
 from deniable.schema import Attribute, Schema
 from unit.models.cases import (
@@ -48,7 +49,7 @@ RANDOMIZED = released(LAWS["product"], PEOPLE)
 
 
 def ask(formula: str, release: object = PLAIN, **how: object) -> Model:
-    (model,) = ModelQuery(formula, **how).ask(release)  # type: ignore[arg-type]
+    (model,) = ModelQuery(formula, **how).run(release)  # type: ignore[arg-type]
     return model
 
 
@@ -146,7 +147,7 @@ def test_a_kept_column_of_numbers_is_a_covariate_and_a_kept_text_one_of_categori
 
 
 def test_groups_and_selections_are_fits_of_their_rows() -> None:
-    models = ModelQuery("y ~ b", prior=False, by=("town",)).ask(PLAIN)
+    models = ModelQuery("y ~ b", prior=False, by=("town",)).run(PLAIN)
     assert [model.group for model in models] == [(("town", t),) for t in "ABC"]
     for model in models:
         town = model.group[0][1]
@@ -170,7 +171,7 @@ def test_least_squares_of_a_kept_number_is_the_ordinary_one() -> None:
     theirs = smf.wls("hours ~ a + b", FRAME, weights=FRAME["weight"]).fit(cov_type="HC0")
     np.testing.assert_allclose(weighted.coefficients, theirs.params, atol=1e-8)
     np.testing.assert_allclose(weighted.covariance, theirs.cov_params(), rtol=1e-6)
-    by = ModelQuery("hours ~ a", by=("town",), where={"weight": "2.0"}).ask(PLAIN)
+    by = ModelQuery("hours ~ a", by=("town",), where={"weight": "2.0"}).run(PLAIN)
     part = FRAME[(FRAME["weight"] == 2) & (FRAME["town"] == "B")]
     np.testing.assert_allclose(
         by[1].coefficients, smf.ols("hours ~ a", part).fit().params, atol=1e-8
@@ -525,7 +526,7 @@ def test_a_number_with_gaps_stays_a_number_and_the_gaps_are_counted(kind: str) -
     some = FRAME.drop(index=[*GAPS[kind]])
     for column, formula in (("hours", "hours ~ a + b"), ("hours", "hours ~ a*weight + b")):
         release = released(as_it_is(), with_cells(column, GAPS[kind], kind))
-        model = ModelQuery(formula).ask(release)
+        model = ModelQuery(formula).run(release)
         theirs, names = smf.ols(formula, some).fit(cov_type="HC0"), list(model[0].names)
         np.testing.assert_allclose(model[0].coefficients, theirs.params[names], atol=1e-7)
         covariance = theirs.cov_params().loc[names, names]
@@ -534,10 +535,10 @@ def test_a_number_with_gaps_stays_a_number_and_the_gaps_are_counted(kind: str) -
         assert model[0].n_records == 2996
         assert "Left out: 4 rows where 'hours' is empty." in model[0].summary()
     release = released(as_it_is(), with_cells("weight", GAPS[kind], kind))
-    (model,) = ModelQuery("y ~ a + weight", prior=False).ask(release)
+    (model,) = ModelQuery("y ~ a + weight", prior=False).run(release)
     np.testing.assert_allclose(model.coefficients, logit("y ~ a + weight", some).params, atol=1e-6)
     assert model.selection.left_out == (("weight", 4),)
-    weighted = ModelQuery("y ~ a", weights="weight", prior=False).ask(release)
+    weighted = ModelQuery("y ~ a", weights="weight", prior=False).run(release)
     assert (weighted[0].n_records, weighted.selection.left_out) == (2996, (("weight", 4),))
 
 
@@ -570,7 +571,7 @@ def test_numbers_within_c_are_categories_and_many_categories_are_refused() -> No
         with pytest.raises(InputError, match=r"'town' has 3,000 different values.* at most 100"):
             ask(formula, released(as_it_is(), named))
     with pytest.raises(InputError, match=r"'hours' has 3,000 different values.* round it"):
-        ask("y ~ hours")
+        ask("~ y + hours")
 
 
 def test_those_who_answered_are_modelled_by_least_squares() -> None:
@@ -584,7 +585,7 @@ def test_those_who_answered_are_modelled_by_least_squares() -> None:
     )
     release = released(deniable.design(schema, epsilon=1).mechanism, PEOPLE)
     some = FRAME[(FRAME["a"] != "r") & (FRAME["town"] != "C")]
-    models = ModelQuery("hours ~ a*weight + town", answered=True, where="town!=C").ask(release)
+    models = ModelQuery("hours ~ a*weight + town", answered=True, where="town!=C").run(release)
     theirs, names = smf.ols("hours ~ a*weight + town", some).fit(cov_type="HC0"), models[0].names
     np.testing.assert_allclose(models[0].coefficients, theirs.params[list(names)], atol=1e-7)
     errors = theirs.bse[list(names)]

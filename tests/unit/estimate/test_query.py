@@ -1,4 +1,4 @@
-"""Every question answers for itself: the same as its estimator, group by group."""
+"""Every query answers for itself: the same as its estimator, group by group."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from deniable.errors import InputError
 from deniable.estimate.covariance import Covariance
 from deniable.estimate.independence import Independence, independence
 from deniable.estimate.ordered import Mean, Quantile
-from deniable.estimate.question import Question
+from deniable.estimate.query import Query
 from deniable.estimate.shares import Shares
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
@@ -26,14 +26,14 @@ def counted(*names: str, by: tuple[str, ...] = ()) -> list[Counts]:
 
 
 def test_shares_answer_as_the_table_does() -> None:
-    (found,) = Shares(("smokes",), by=("sex",), method="em", target="population").ask(RELEASE)
+    (found,) = Shares(("smokes",), by=("sex",), method="em", target="population").run(RELEASE)
     (counts,) = counted("smokes", "sex")
     (expected,) = Shares(("smokes",), by=("sex",), method="em", target="population").answer(counts)
     assert found.to_plain() == expected.to_plain()
 
 
 def test_means_and_quantiles_answer_for_kept_columns_and_attributes_alike() -> None:
-    means = Mean(("age",), by=("sex", "town"), level=0.9, scores=(1.0, 2.0, 5.0)).ask(RELEASE)
+    means = Mean(("age",), by=("sex", "town"), level=0.9, scores=(1.0, 2.0, 5.0)).run(RELEASE)
     expected = [
         summary
         for counts in counted("age", "sex", by=("town",))
@@ -43,39 +43,39 @@ def test_means_and_quantiles_answer_for_kept_columns_and_attributes_alike() -> N
     assert [dict(mean.group) for mean in means] == [
         {"town": town, "sex": sex} for town in "ab" for sex in "fm"
     ]
-    (median,) = Quantile(("age",), probability=0.4).ask(RELEASE)
+    (median,) = Quantile(("age",), probability=0.4).run(RELEASE)
     assert [median] == Quantile(("age",), probability=0.4).answer(counted("age")[0])
 
 
 def test_covariance_and_independence_answer_for_every_group() -> None:
     middles = (None, "middle")
-    question = Covariance(("smokes", "age"), by=("town",), weights="weight", scores=middles)
-    found = question.ask(RELEASE)
+    query = Covariance(("smokes", "age"), by=("town",), weights="weight", scores=middles)
+    found = query.run(RELEASE)
     groups = count_rows(table(), ONE, ["smokes", "age"], by=["town"], weights="weight")
     assert found == [
         Covariance(("smokes", "age"), scores=middles).answer(counts)[0] for counts in groups
     ]
-    tests = Independence(("smokes", "age"), by=("town",)).ask(RELEASE)
+    tests = Independence(("smokes", "age"), by=("town",)).run(RELEASE)
     pairs = counted("smokes", "age", by=("town",))
     assert tests == [independence(counts, ("smokes", "age")) for counts in pairs]
 
 
 def test_a_kept_column_that_is_not_declared_is_tested_like_one_that_is() -> None:
-    (test,) = Independence(("town", "smokes")).ask(RELEASE)
+    (test,) = Independence(("town", "smokes")).run(RELEASE)
     assert test.attributes == ("smokes", "town")
     assert test.n_records == 400
     counts = [each.parts[0][1].counts for each in counted("smokes", by=("town",))]
     assert test.released is not None
     assert sum(c.sum() for c in counts) == test.n_records
     with pytest.raises(InputError, match="mechanisms of their own"):
-        Independence(("smokes", "town")).ask(Release(by_town(), table()))
+        Independence(("smokes", "town")).run(Release(by_town(), table()))
     with pytest.raises(InputError, match=r"test within each of them \(by 'town'\)"):
-        Independence(("smokes", "age")).ask(Release(by_town(), table()))
-    assert len(Independence(("smokes", "age"), by=("town",)).ask(Release(by_town(), table()))) == 2
+        Independence(("smokes", "age")).run(Release(by_town(), table()))
+    assert len(Independence(("smokes", "age"), by=("town",)).run(Release(by_town(), table()))) == 2
 
 
 @pytest.mark.parametrize(
-    ("question", "keys"),
+    ("query", "keys"),
     [
         (Shares(("smokes",)), {"attributes", "cells", "level"}),
         (Shares(("smokes",), by=("town",)), {"groups"}),
@@ -86,16 +86,16 @@ def test_a_kept_column_that_is_not_declared_is_tested_like_one_that_is() -> None
         (Independence(("smokes", "age"), by=("town",)), {"groups"}),
     ],
 )
-def test_answers_become_plain_values(question: Question[Any], keys: set[str]) -> None:
-    plain = question.to_plain(question.ask(RELEASE))
+def test_answers_become_plain_values(query: Query[Any], keys: set[str]) -> None:
+    plain = query.to_plain(query.run(RELEASE))
     assert keys <= plain.keys()
     json.dumps(plain, allow_nan=False)
 
 
 def test_the_level_of_a_question_is_that_of_its_intervals() -> None:
     narrow, wide = (
-        question.to_plain(question.ask(RELEASE))["cells"][0]
-        for question in (Shares(("smokes",), level=0.5), Shares(("smokes",), level=0.99))
+        query.to_plain(query.run(RELEASE))["cells"][0]
+        for query in (Shares(("smokes",), level=0.5), Shares(("smokes",), level=0.99))
     )
     assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
 
@@ -109,15 +109,15 @@ def test_the_level_of_a_question_is_that_of_its_intervals() -> None:
         (lambda: Covariance(("age",)), "of two attributes"),
         (lambda: Independence(("age", "age")), "of two attributes"),
         (lambda: Independence(("age", "smokes"), weights="weight"), "takes no weights"),
-        (lambda: Covariance(("age", "smokes"), by=("sex",)).ask(RELEASE), "subgroups of 'sex'"),
-        (lambda: Independence(("age", "sex"), by=("smokes",)).ask(RELEASE), "which is randomized"),
-        (lambda: Independence(("age", "town"), by=("town",)).ask(RELEASE), "only once"),
-        (lambda: Independence(("town", "weight")).ask(RELEASE), "both released unchanged"),
+        (lambda: Covariance(("age", "smokes"), by=("sex",)).run(RELEASE), "subgroups of 'sex'"),
+        (lambda: Independence(("age", "sex"), by=("smokes",)).run(RELEASE), "which is randomized"),
+        (lambda: Independence(("age", "town"), by=("town",)).run(RELEASE), "only once"),
+        (lambda: Independence(("town", "weight")).run(RELEASE), "both released unchanged"),
         (
-            lambda: Shares(("age",), method="guess").ask(RELEASE),
+            lambda: Shares(("age",), method="guess").run(RELEASE),
             "the method is inversion, em or projected",
         ),  # type: ignore[arg-type]
-        (lambda: Shares(("age",), target="world").ask(RELEASE), "the target is"),  # type: ignore[arg-type]
+        (lambda: Shares(("age",), target="world").run(RELEASE), "the target is"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_sentence(ask: Any, message: str) -> None:

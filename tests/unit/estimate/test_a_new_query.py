@@ -1,4 +1,4 @@
-"""A new kind of question is one class: here, how much commoner one category is than another."""
+"""A new kind of query is one class: here, how much commoner one category is than another."""
 
 import inspect
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import pytest
 
 from deniable.cli import queries
 from deniable.estimate.inference import Inference, Value
-from deniable.estimate.question import Question, one_or_groups
+from deniable.estimate.query import Query, one_or_groups
 from deniable.estimate.source import open_release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
@@ -19,7 +19,7 @@ from unit.estimate.releases import by_town, mechanism, table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lead(Question[Value]):
+class Lead(Query[Value]):
     """By how much is the first category more frequent than the last?"""
 
     def answer(self, counts: Counts) -> list[Value]:
@@ -34,14 +34,14 @@ class Lead(Question[Value]):
 
 def test_a_question_of_ten_lines_is_asked_of_a_release() -> None:
     release = open_release(table(), Strata.one(mechanism()))
-    question = Lead(("smokes",))
-    (lead,) = question.ask(release)
+    query = Lead(("smokes",))
+    (lead,) = query.run(release)
     # k-RR with λ = (e³ − 1)/(e³ + 1) leaves λ times the difference of two categories.
     released = table().column("smokes").to_pylist()
     attenuation = float(np.tanh(1.5))
     seen = (released.count("no") - released.count("yes")) / 400
     assert lead.estimate == pytest.approx(seen / attenuation, rel=1e-9)
-    assert question.to_plain([lead]) == {"lead": lead.estimate, "error": lead.standard_error}
+    assert query.to_plain([lead]) == {"lead": lead.estimate, "error": lead.standard_error}
 
 
 def test_its_command_is_made_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,12 +54,12 @@ def test_its_command_is_made_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_it_knows_groups_selections_weights_and_strata_without_a_line_more() -> None:
     whole = open_release(table(), by_town())
-    groups = Lead(("smokes",), by=("town",), weights="weight", where={"sex": "f"}).ask(whole)
+    groups = Lead(("smokes",), by=("town",), weights="weight", where={"sex": "f"}).run(whole)
     assert len(groups) == 2
-    question = Lead(("smokes",), by=("town",))
-    assert len(question.to_plain(question.ask(whole))["groups"]) == 2
-    (together,) = Lead(("smokes",)).ask(whole)
-    parts = question.ask(whole)
+    query = Lead(("smokes",), by=("town",))
+    assert len(query.to_plain(query.run(whole))["groups"]) == 2
+    (together,) = Lead(("smokes",)).run(whole)
+    parts = query.run(whole)
     sizes = [table().column("town").to_pylist().count(town) / 400 for town in "ab"]
     expected = sum(size * part.estimate for size, part in zip(sizes, parts, strict=True))
     assert together.estimate == pytest.approx(expected, rel=1e-9)
