@@ -26,6 +26,7 @@ __all__ = [
     "Design",
     "DesignRequest",
     "Estimate",
+    "Honesty",
     "Independence",
     "InputError",
     "Leverage",

@@ -15,6 +15,7 @@ from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance
+from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.leverage import Leverage
 from deniable.estimate.ordered import Mean, Quantile
@@ -69,6 +70,7 @@ __all__ = [
     "Design",
     "DesignRequest",
     "Estimate",
+    "Honesty",
     "Independence",
     "InputError",
     "Leverage",

@@ -91,3 +91,29 @@ def test_a_table_of_others_is_estimated_from(deniable, survey, response, answers
         assert fitted.status == 0, fitted.err
         share = ("share", "answers.csv", "--mechanism", "d.json", "--output", "r")
         refused(deniable(*share), "not one of the declared categories")
+
+
+def test_honesty_is_tested_between_groups_with_different_designs(deniable, survey):
+    (survey / "s.toml").write_text(SURVEY.replace("sex", "card"))
+    for value, response in (("A", "warner:0.75"), ("B", "warner:0.25")):
+        words = ("design", "--schema", "s.toml", "--response", f"contact={response}")
+        assert deniable(*words, "--output", f"{value}.json").status == 0
+    rows = ["yes,A"] * 350 + ["no,A"] * 650 + ["yes,B"] * 550 + ["no,B"] * 450
+    (survey / "t.csv").write_text("\n".join(["contact,card", *rows]) + "\n")
+    groups = ("--mechanism", "A=A.json", "--mechanism", "B=B.json", "--mechanism-by", "card")
+    honesty = ("estimate", "honesty", "t.csv", "--of", "contact", *groups, "--randomized")
+    shown = deniable(*honesty, "--evasive", "no", "--output", "x.csv", "--level", "0.9")
+    assert shown.status == 0, shown.err
+    assert "10.00 %" in shown.out
+    assert "if they all answer 'no'" in shown.out
+    plain = deniable(*honesty, "--json").json
+    assert plain["estimate"] == pytest.approx(0.1)
+    assert plain["p_value"] < 1e-5
+    assert "p_value" in (survey / "x.csv").read_text().splitlines()[0]
+    # Other queries take the groups, too.
+    shares = deniable("estimate", "t.csv", "--of", "contact", *groups, "--randomized", "--json")
+    assert shares.json["n"] == 2000
+    copies = deniable("synthesize", "t.csv", "--randomized", *groups, "--output", "copies")
+    refused(copies, "at least two attributes")
+    refused(deniable(*honesty[:5], "--mechanism", "A.json"), "all rows have one design")
+    refused(deniable(*honesty[:5], *groups[:4]), "give --mechanism-by too")

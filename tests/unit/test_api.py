@@ -308,6 +308,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "mean": (deniable.Mean, one),
         "quantile": (deniable.Quantile, one),
         "leverage": (deniable.Leverage, one),
+        "honesty": (deniable.Honesty, one),
         "covariance": (deniable.Covariance, two),
         "independence": (deniable.Independence, two),
         "agreement": (deniable.Agreement, {}),

@@ -24,6 +24,7 @@ from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance, PairScores
+from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.known import Known
 from deniable.estimate.leverage import Leverage
@@ -88,6 +89,11 @@ QUERIES: dict[str, tuple[type[Any], str, str]] = {
         Leverage,
         "How far one liar in a hundred can move each share.",
         "release --of race",
+    ),
+    "honesty": (
+        Honesty,
+        "Test of whether groups with different designs follow their instructions.",
+        "answers.csv --of contact --mechanism A=a.json --mechanism B=b.json --mechanism-by card",
     ),
     "model": (
         ModelQuery,
