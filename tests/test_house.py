@@ -59,7 +59,7 @@ ROOMS: dict[str, set[str]] = {
             "statement"
         ),
         # counts and channels to regressions
-        "models": "_checks numerals errors estimate mechanism report schema",
+        "models": "_checks numerals errors estimate mechanism report schema tables",
         "frontier": (
             "numerals atomic_files errors estimate laws mechanism proofs report schema "
             "solvers.matrices statement strict_json tables"

@@ -24,6 +24,8 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
         "unit/statement/test_expected_accuracy.py",
         "expected beside least variance",
     ),
+    "models/hypotheses": ("unit/models/test_model.py", "tests of a fitted model"),
+    "models/new_rows": ("unit/models/test_model.py", "predictions of a fitted model"),
     "proofs/prior": ("unit/solvers/matrices/test_response.py", "checked with its matrix"),
     "statement/bound": ("unit/design/test_level_designs.py", "the bound of a design"),
     "statement/caps": ("unit/design/test_solving.py", "caps as requested and as stored"),

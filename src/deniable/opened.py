@@ -25,6 +25,7 @@ from deniable.estimate.trend import Trend, TrendTests
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.strata import Strata
+from deniable.models.by_row import Errors
 from deniable.models.model import Model
 from deniable.models.question import ModelQuery
 from deniable.models.smoothing import Smooth, Smoothed
@@ -459,12 +460,16 @@ class OpenedRelease:
         formula: str,
         *,
         collapse: Mapping[str, str] | None = None,
-        prior: bool = True,
+        prior: bool | None = None,
+        ordered: bool = False,
         against: str | None = None,
         known: Known = None,
         by: Sequence[str] = (),
         where: Where = None,
         weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
+        errors: Errors = "observed",
         level: float = 0.95,
         answered: bool = False,
     ) -> Answers[Model]:
@@ -483,11 +488,15 @@ class OpenedRelease:
             formula,
             collapse={} if collapse is None else collapse,
             prior=prior,
+            ordered=ordered,
             against=against,
             known=known,
             by=by,
             where=where,
             weights=weights,
+            cluster=cluster,
+            strata=strata,
+            errors=errors,
             level=level,
             answered=answered,
         )

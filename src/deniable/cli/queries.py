@@ -109,7 +109,10 @@ _ONLY = {
     **dict.fromkeys(("formula", "odds_ratios", "predict"), ("model",)),
 }
 """Options that are no fields, by the queries that have them; the others are common to all."""
-_HOW = ("weights", "level", "method", "target", "known", "scores", "prior", "interpolate")
+_HOW = (
+    *("weights", "cluster", "strata", "errors", "level", "method", "target", "known", "scores"),
+    *("prior", "interpolate"),
+)
 """Fields that the help lists under how it is estimated."""
 
 _READ: dict[Any, tuple[Any, Callable[[Any, str], Any]]] = {
@@ -157,7 +160,7 @@ def _parameter(kind: type[Any], one: Any, text: str) -> inspect.Parameter:
     elif hint in _READ:
         typed, default = typed | None, None
     group = ESTIMATED if one.name in _HOW else ASKED
-    about = Parameter(help=text, negative=f"--no-{one.name}" if default is True else ())
+    about = Parameter(help=text, negative=f"--no-{one.name}" if hint == bool | None else ())
     kind_of = inspect.Parameter.KEYWORD_ONLY
     annotation: Any = Annotated[typed, group, about]
     return inspect.Parameter(one.name, kind_of, default=default, annotation=annotation)
