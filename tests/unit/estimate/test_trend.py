@@ -287,7 +287,7 @@ def test_the_joint_covariance_is_that_of_the_rows_contributions(
     )
     strata = Strata.one(plan.mechanism)
     question = Trend(status="status", top=2, compare=("case", "control"))
-    (found,) = question.ask(open_release(released, strata))
+    (found,) = question.run(open_release(released, strata))
     ((_, covariance, k),) = given
     assert k == 2
     by_name = {test.attribute: test for test in found.tests}
@@ -308,19 +308,19 @@ def test_the_most_associated_of_groups_of_rows() -> None:
     released, plan = many(True, "kronecker", epsilon=18.0)
     strata = Strata.one(plan.mechanism)
     question = Trend(status="status", top=1, by=("town",), compare=("case", "control"))
-    answers = question.ask(open_release(released, strata))
+    answers = question.run(open_release(released, strata))
     assert [dict(answer.group)["town"] for answer in answers] == ["A", "B"]
     for answer in answers:
         town = dict(answer.group)["town"]
         (alone,) = Trend(
             status="status", top=1, where={"town": town}, compare=("case", "control")
-        ).ask(open_release(released, strata))
+        ).run(open_release(released, strata))
         assert answer.table()[0]["probability_of_top"] == alone.table()[0]["probability_of_top"]
         assert answer.table()[0]["attribute"] in ("rs0", "rs1")
         assert answer.table()[0]["p_bonferroni"] == 6 * answer.tests[0].p_value
     for top, words in ((0, "at least 1"), (7, "`top` is 7, and 6 attributes")):
         with pytest.raises(InputError, match=words):
-            Trend(status="status", top=top, compare=("case", "control")).ask(
+            Trend(status="status", top=top, compare=("case", "control")).run(
                 open_release(released, strata)
             )
 
