@@ -93,6 +93,7 @@ def test_a_cap_is_kept_and_a_record_that_does_not_keep_its_cap_is_refused() -> N
     assert levels[2] <= 2.0 < levels[1]
 
 
+@pytest.mark.slow
 def test_the_curve_says_what_other_caps_leave_of_shares_and_pairs() -> None:
     plan = design(SCHEMA, epsilon=2, method="forms", given_rest=1.3)
     curve = cap_curve(plan)
