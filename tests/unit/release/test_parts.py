@@ -168,6 +168,7 @@ def test_whatever_moment_it_is_killed_every_row_is_released_once(places, shuffle
     kill_and_look(places, PART_KILLS, shuffle=shuffle)
 
 
+@pytest.mark.slow
 def test_of_three_attempts_at_one_part_at_once_one_stays(tmp_path):
     for turn in range(3):
         (tmp_path / str(turn)).mkdir()
