@@ -106,6 +106,7 @@ def test_forms_are_compared_and_liars_measured(deniable: Any, cohort: Path) -> N
     assert len(many["tables"]) == 3
 
 
+@pytest.mark.slow
 def test_of_many_tests_those_with_the_smallest_p_values_are_shown(
     deniable: Any, tmp_path: Path
 ) -> None:
