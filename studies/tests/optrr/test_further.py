@@ -39,7 +39,7 @@ def test_other_shapes_have_to_beat_every_point_and_to_range_farther() -> None:
 def test_the_least_privacy_has_to_fall_with_delta_for_both_distributions() -> None:
     falling = [front((least, 0.5), (0.6, 0.9)) for least in (0.4, 0.3)]
     both = [found(f"{name}, δ", f) for name in ("gamma", "uniform") for f in falling]
-    assert further.other_deltas(Further(both, [])).verdict is Verdict.REPRODUCED
+    assert further.other_deltas(Further(both, [], {})).verdict is Verdict.REPRODUCED
     assert further.other_deltas(Further(both[::-1], [], {})).verdict is Verdict.NOT
 
 
