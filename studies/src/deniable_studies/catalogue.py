@@ -3,7 +3,14 @@
 from typing import Any
 
 from deniable.errors import InputError
-from deniable_studies.beyond import adult_release, coverage, foreign_tables, rare, record_budget
+from deniable_studies.beyond import (
+    adult_release,
+    coverage,
+    foreign_tables,
+    rare,
+    record_budget,
+    top_snps,
+)
 from deniable_studies.lambda_randomization import table_1
 from deniable_studies.optrr import adult_columns, distributions, further, iterative, normal
 from deniable_studies.privacy_optimized import (
@@ -32,6 +39,7 @@ STUDIES: tuple[Study[Any], ...] = (
     coverage.STUDY,
     foreign_tables.STUDY,
     rare.STUDY,
+    top_snps.STUDY,
 )
 
 
