@@ -54,6 +54,7 @@ from deniable.models.survey import Survey
 from deniable.models.syntax import printable, shown_name
 from deniable.schema import Attribute
 from deniable.schema.names import names_of
+from deniable.tables.selection import Selection
 
 Group = tuple[tuple[str, str], ...]
 """Kept columns and the values that a group of rows has in common."""
@@ -324,14 +325,18 @@ class ModelQuery:
             own = counts.group[: len(counts.group) - len(columns)]
             groups.setdefault(own, []).append(counts)
             selection = counts.selection
-        selected = dict(selection.group)
-        if (strata := release.strata.column) not in (None, *by, *selected):
+        self._check_strata(release, by, selection)
+        models = (self.of_counts(counts, axes, columns, numbers) for counts in groups.values())
+        return Answers(models, selection)
+
+    def _check_strata(self, release: Release, named: Sequence[str], selection: Selection) -> None:
+        """Raise if strata with mechanisms of their own are mixed."""
+        strata = release.strata.column
+        if strata not in (None, *named, *dict(selection.group)):
             raise InputError(
                 f"the strata of '{strata}' were randomized by mechanisms of their own; put it into "
                 f"the formula, or fit a model within each (by '{strata}')"
             )
-        models = (self.of_counts(counts, axes, columns, numbers) for counts in groups.values())
-        return Answers(models, selection)
 
     def of_counts(
         self,
@@ -497,6 +502,8 @@ class ModelQuery:
             numbers=[*numbers, *([] if self.weights is None else [self.weights])],
             where=self.where,
         )
+        if any(name != formulas[0].response for name in hidden):
+            self._check_strata(release, [*self.by, *columns], rows.selection)
         models = []
         for group, part in self._groups(rows):
             variables, empty = self._variables(part, release.strata, axes, hidden, texts, numbers)

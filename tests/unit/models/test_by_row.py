@@ -18,12 +18,14 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import deniable
 from deniable.errors import InputError
+from deniable.estimate.source import open_release
 from deniable.laws import MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
 from deniable.models.question import ModelQuery
 from deniable.schema import Attribute, Schema
-from unit.models.cases import as_it_is, people, released
+from unit.models.cases import as_it_is, laws, people, released
 
 PEOPLE = people(600)
 FRAME = PEOPLE.to_pandas()
@@ -153,21 +155,37 @@ def test_an_unchanged_response_on_a_randomized_covariate_is_a_mixture() -> None:
     assert mine.by_row.log_likelihood == pytest.approx(-off(best))
 
 
-def test_numbers_or_not_a_table_of_categories_has_one_fit() -> None:
-    # Without numbers both ways of fitting are one model: here a covariate is randomized, too.
-    schema = Schema(
-        (Attribute("y", ("no", "yes")), Attribute("a", ("p", "q", "r"))),
-        keep=("b", "hours", "town", "weight"),
-    )
-    mechanism = Mechanism.of(ProductLaw.from_levels((2, 3), (2.0, 2.0)), schema)
-    release = released(mechanism, PEOPLE)
-    for formula in ("y ~ a", "y ~ a*b"):
-        cells = ask(formula, release, prior=False)
-        rows = ask(formula, release, errors="robust")
-        assert cells.by_row is None
-        np.testing.assert_allclose(rows.coefficients, cells.coefficients, atol=1e-5)
-        np.testing.assert_allclose(rows.standard_errors, cells.standard_errors, rtol=0.15)
-        assert rows.names == cells.names
+@pytest.mark.parametrize("law", ["ramp", "matrix", "forms"])
+def test_fits_of_cells_and_of_rows_are_one_model(law: str) -> None:
+    # Saturated in the covariates, both have the same likelihood, under any law.
+    release = released(laws()[law], PEOPLE)
+    for formula in ("y ~ a + C(weight)", "town ~ y"):
+        cells, rows = ask(formula, release, prior=False), ask(formula, release, errors="robust")
+        assert (cells.by_row, rows.fit, rows.names) == (None, None, cells.names)
+        np.testing.assert_allclose(rows.coefficients, cells.coefficients, atol=1e-6)
+        np.testing.assert_allclose(rows.standard_errors, cells.standard_errors, rtol=0.2)
+        names = [*cells.levels.categories]
+        mine, theirs = (
+            {tuple(row[name] for name in names): row["estimate"] for row in model.predict()}
+            for model in (rows, cells)
+        )
+        assert mine == pytest.approx(theirs, abs=1e-6)
+
+
+def test_strata_of_mechanisms_are_in_the_formula_where_a_covariate_is_randomized() -> None:
+    own = {"A": laws()["product"], "B": laws()["votes"], "C": laws()["ramp"]}
+    strata = Strata(own, "town")
+    parts = [
+        deniable.randomize(PEOPLE.filter(pa.compute.equal(PEOPLE["town"], t)), mechanism)
+        for t, mechanism in own.items()
+    ]
+    release = open_release(pa.concat_tables(parts), strata)
+    with pytest.raises(InputError, match="put it into the formula, or fit a model within each"):
+        ask("y ~ a + weight", release)
+    alone, each = ask("y ~ weight", release), ask("y ~ weight + town + a", release)
+    for model in (alone, each):
+        at = model.names.index("weight")
+        assert abs(model.coefficients[at]) < 5 * model.standard_errors[at]
 
 
 def test_a_multinomial_regression_is_the_ordinary_one() -> None:
