@@ -346,6 +346,33 @@ def test_groups_rows_left_out_and_the_rows_listed() -> None:
     assert large.to_plain()["predictions"] == []
 
 
+def test_missing_answers_that_are_not_randomized_are_left_out() -> None:
+    frame = FRAME.assign(hours=FRAME["hours"] / 10)
+    release = shown_through(CHANNELS["forced"], frame)
+    shown = np.array(release.rows["y"].to_pylist(), dtype=object)  # type: ignore[attr-defined]
+    answered = FRAME.index % 5 > 0
+    alone = ask("y ~ hours + b", replace(release, rows=release.rows.filter(answered)))  # type: ignore[type-var, attr-defined]
+    schema = Schema((Attribute("y", ("NA", "no", "yes"), missing="NA"),), keep=KEPT)
+    matrix = np.eye(3)
+    matrix[1:, 1:] = CHANNELS["forced"]
+    mechanism = Mechanism(schema, (Block((0,), MatrixChannel.from_probabilities(matrix)),))
+    table = frame.assign(y=np.where(answered, shown, None))
+    whole = deniable.open(pa.Table.from_pandas(table), mechanism, randomized=True)
+    (model,) = whole.model("y ~ hours + b", answered=True)
+    assert (model.names, model.kind) == (alone.names, "logistic")
+    np.testing.assert_allclose(model.coefficients, alone.coefficients, atol=1e-9)
+    np.testing.assert_allclose(model.covariance, alone.covariance, rtol=1e-9)
+    assert model.n_records == alone.n_records == answered.sum()
+    assert "Only respondents with an answer to y." in model.summary()
+    mixed = Mechanism(
+        schema, (Block((0,), MatrixChannel.from_probabilities(0.7 * np.eye(3) + 0.1)),)
+    )
+    with pytest.raises(InputError, match="whether 'y' was answered is randomized, too"):
+        deniable.open(pa.Table.from_pandas(table), mixed, randomized=True).model(
+            "y ~ hours", answered=True
+        )
+
+
 def test_a_prior_is_used_and_named_where_it_is_asked_for() -> None:
     frame = FRAME.assign(hours=np.where(FRAME["y"] == "yes", 50.0, 20.0) + FRAME.index % 7)
     release = released(as_it_is(), pa.Table.from_pandas(frame, preserve_index=False))
