@@ -91,7 +91,7 @@ def ranked(
     texts = {name: np.array(["0", "1"])[codes] for name, codes in zip(names, released, strict=True)}
     texts["status"] = np.array(["0", "1"])[cases.astype(int)]
     release = open_release(pa.table(texts), Strata.one(mechanism))
-    (found,) = Trend(status="status", top=k).ask(release)
+    (found,) = Trend(status="status", top=k).run(release)
     first = found.tests[:k]
     right = sum(test.attribute in names[:k] for test in first)
     return right, float(np.mean([test.probability_of_top for test in first]))

@@ -69,4 +69,6 @@ def _solve(counts: Sequence[int], levels: Sequence[float]) -> float:
     right = np.array([b * c * e1, a * c * e2, a * b * e3])
     b_ub = np.concatenate([np.zeros(len(A_UB) - len(B_UB)), B_UB])
     found = linprog([1.0] + [0.0] * 6, A_UB, b_ub, transposed.T, right, method="highs")
+    if found.fun is None:
+        raise RuntimeError(found.message)
     return float(np.log(found.fun))
