@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.matrices import response_of_rows
 from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
 from deniable.statement.expected_tables import Assumed
@@ -265,6 +264,8 @@ def _content(path: Path, where: str) -> bytes:
 
 def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
     """Return a response matrix from plain rows, one per true category."""
+    from deniable.design.matrices import response_of_rows
+
     try:
         return response_of_rows(rows).matrix()
     except InputError as error:

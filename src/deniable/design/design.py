@@ -21,7 +21,6 @@ from deniable.design.matrices import (
     declaring,
     laws_given,
     refuse_requests_of,
-    requests_beside_matrices,
     with_responses,
     without,
 )
@@ -146,16 +145,15 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
     schema = declaring(schema, request.response)
     if laws := laws_given(schema, request.matrices):
-        requests = requests_beside_matrices(request)
-        refuse_requests_of(laws, requests)
+        others = replace(request, matrices={}, response={})
+        refuse_requests_of(laws, others.given)
         rest = without(schema, laws)
-        if rest is None and requests:
+        if rest is None and others.given:
             raise InputError(
                 "every attribute has a response matrix, whose ε follows from it; leave out "
-                + ", ".join(f"`{option}`" for option in requests)
+                + ", ".join(f"`{option}`" for option in others.given)
             )
-        plain = replace(request, matrices={}, response={})
-        return with_responses(schema, None if rest is None else design_of(rest, plain), laws)
+        return with_responses(schema, None if rest is None else design_of(rest, others), laws)
     epsilon, pairs = request.epsilon, request.pairs
     given_rest, pair_floor = request.given_rest, request.pair_floor
     default = DEFAULT_METHOD if request.is_empty else STRENGTH_METHOD

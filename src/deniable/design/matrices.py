@@ -6,7 +6,7 @@ other attributes are designed by themselves, since all blocks of a mechanism are
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -123,13 +122,6 @@ def declaring(schema: Schema, responses: Mapping[str, str]) -> Schema:
         attributes[place] = replace(attributes[place], response=response)
         schema = replace(schema, attributes=tuple(attributes))
     return schema
-
-
-def requests_beside_matrices(request: DesignRequest) -> dict[str, Any]:
-    """Return what a request states besides matrices and responses."""
-    names = [one.name for one in fields(request) if one.name not in ("matrices", "response")]
-    stated = ((name, getattr(request, name)) for name in names)
-    return {name: value for name, value in stated if value != getattr(DesignRequest(), name)}
 
 
 def laws_given(

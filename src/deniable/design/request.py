@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Matrix = NDArray[np.float64]
+    from deniable.laws import MatrixChannel
+
+    Matrix = NDArray[np.float64] | MatrixChannel
 else:
     Matrix = Any
 
@@ -38,7 +40,8 @@ class StrengthRequest:
         preserve: least fraction of a covariance to preserve, λ_a λ_b (equation (9)), by pair of
             attributes.
         matrices: response matrices by attribute, ``matrix[y, x]`` = Pr[answer y | category x],
-            shape (m, a) with m at least a; the other requests are for the other attributes.
+            shape (m, a) with m at least a. The other fields are for the attributes without a
+            matrix and without a ``response`` in the schema.
 
     Examples:
         >>> StrengthRequest().is_empty, StrengthRequest(attenuation=0.5).attenuation
@@ -58,6 +61,15 @@ class StrengthRequest:
         """Whether no strength is requested."""
         given = self.attenuation is not None or self.strength is not None
         return not (given or self.preserve or self.matrices)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields with a value, by name."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not (value is None or value is False or (isinstance(value, Mapping) and not value))
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,13 +121,13 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 missing_codes=tuple(category_text(c) for c in self.missing_codes),
                 drafted=self.drafted,
                 question=self.question,
-                response=self.response,
-                answers=tuple(category_text(c) for c in self.answers),
                 range=None if self.range is None else tuple(_edge(e, names[0]) for e in self.range),
                 grid=self.grid,
                 purpose=self.purpose,
                 outside=self.outside,
                 unit=self.unit,
+                response=self.response,
+                answers=tuple(category_text(c) for c in self.answers),
             )
             for name in names
         ]

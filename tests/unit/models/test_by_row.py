@@ -21,7 +21,7 @@ from deniable.errors import InputError
 from deniable.laws import MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.models.model import Model
-from deniable.models.question import ModelQuery
+from deniable.models.query import ModelQuery
 from deniable.schema import Attribute, Schema
 from unit.models.cases import as_it_is, people, released
 
@@ -39,7 +39,7 @@ CHANNELS = {
 
 
 def ask(formula: str, release: object = PLAIN, **how: object) -> Model:
-    (model,) = ModelQuery(formula, **how).ask(release)  # type: ignore[arg-type]
+    (model,) = ModelQuery(formula, **how).run(release)  # type: ignore[arg-type]
     return model
 
 
@@ -292,7 +292,7 @@ def test_splines_and_scales_are_those_of_the_rows() -> None:
 def test_groups_rows_left_out_and_the_rows_listed() -> None:
     gaps = FRAME.assign(hours=FRAME["hours"].where(FRAME.index > 2)).round({"hours": -1})
     release = released(as_it_is(), pa.Table.from_pandas(gaps, preserve_index=False))
-    models = ModelQuery("y ~ b + hours", by=("town",)).ask(release)
+    models = ModelQuery("y ~ b + hours", by=("town",)).run(release)
     assert [model.group for model in models] == [(("town", t),) for t in "ABC"]
     assert models.selection.left_out == (("hours", 3),)
     some = gaps[(gaps["town"] == "B")].dropna()
