@@ -238,15 +238,15 @@ NAMES = ["age", "sex", "a,b"]
 OPTIONS: tuple[Callable[[str], Any], ...] = (
     lambda text: options.numbers_per_attribute(text, NAMES, "--attribute-epsilon"),
     lambda text: options.number_or_numbers(text, NAMES, "--attenuation"),
-    lambda text: options.numbers_by_name(text, "--importance", NAMES),
-    lambda text: options.numbers_by_name(text, "--numeric"),
+    lambda text: options.numbers_by_name(text, NAMES, "--importance"),
+    lambda text: options.numbers_by_name(text, None, "--numeric"),
     lambda text: options.share(text, "--error"),
     lambda text: options.whole_numbers(text, "--categories"),
-    lambda text: options.caps(text, NAMES),
-    options.floor,
+    lambda text: options.caps(text, NAMES, "--given-rest"),
+    lambda text: options.floor(text, NAMES, "--pair-floor"),
     lambda text: options.numbers(text, "--scores"),
     lambda text: options.pairs([text], "--where"),
-    lambda text: options.preserved([text], NAMES),
+    lambda text: options.preserved([text], NAMES, "--preserve"),
 )
 TEXTS = ["1,2,1.5", "age=1,sex=2", "2x", "none", "a:b=0.4", "region=north", "2pt", "2%", "0.5"]
 

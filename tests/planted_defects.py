@@ -319,7 +319,7 @@ def run(source: Path, files: list[str]) -> tuple[int, str]:
         "PYTHONPATH": os.pathsep.join(map(str, places)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not weekly"]
     command = [sys.executable, "-m", "pytest", *options, *files]
     try:
         done = subprocess.run(

@@ -47,6 +47,7 @@ from deniable.release.release import (
     Layout,
     check_budget,
     open_rows,
+    opened,
     refuse_drafted,
     refuse_other_tables,
     with_all_mismatches,
@@ -150,17 +151,16 @@ def randomize(frame: Any, plan: Plan, publication: Publication | None = None) ->
     mechanism = mechanism_of(plan)
     refuse_other_tables(block.law for block in mechanism.blocks)
     schema = mechanism.schema
-    publication = publication or Publication()
-    refuse_folder(publication)
-    options = publication.options("deniable.randomize(…)")
+    refuse_folder(publication or Publication())
+    options = opened(publication, "deniable.randomize(…)")
     refuse_drafted(schema, options)
-    check_budget(mechanism, options.population)
+    check_budget(mechanism, options.people)
     bits = SystemRandomness()
     with open_rows(frame, schema, options, bits=bits) as reader:
         columns = Layout.of(mechanism).columns(reader)
         draw = Randomizer(mechanism, bits).randomize
         spending = Spending.of(Strata.one(mechanism))
-        with remembered(options.population, spending, "randomize") as entry:
+        with remembered(options.people, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)
             released = marked(randomize_frame(frame, columns, rows, draw), mechanism.digest)
             if entry is not None:
@@ -206,7 +206,7 @@ def share(
         >>> record["release"]["rows"], sorted(path.name for path in Path("release").iterdir())
         (3, ['codebook.csv', 'data.parquet', 'record.json', 'report.html'])
     """
-    options = (publication or Publication()).options("deniable.share(…)")
+    options = opened(publication, "deniable.share(…)")
     made = _design(plan)
     schema, spending = made.mechanism.schema, Spending.of(Strata.one(made.mechanism))
     check = Check(schema, Path(output), options, Problems(), spending)
@@ -270,7 +270,7 @@ def pram(
         alpha=alpha,
         numeric=numeric or {},
     )
-    options = (publication or Publication()).options("deniable.pram(…)")
+    options = opened(publication, "deniable.pram(…)")
     check = Check(schema, Path(output), options, Problems(), numeric=list(treatment.numeric))
     with check.problems.at("ledger"):
         check_budget_of_treatment(treatment, options, Path(output))

@@ -84,11 +84,11 @@ def test_at_a_terminal_the_pass_phrase_is_asked_for(people, keys, monkeypatch):
     import getpass
     import sys
 
-    from deniable.cli.arguments import SignOptions
+    from deniable.cli.arguments import read_key
 
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(getpass, "getpass", lambda _prompt: "word")
-    signer = SignOptions(sign=people / "locked.pem").signer()
+    signer = read_key(library.Publication(sign=people / "locked.pem"))
     assert signer is not None
     assert signer.public == keys
 

@@ -71,7 +71,6 @@ def test_the_help_shows_the_defaults_that_hold() -> None:
     assert defaults == {"level": 0.95, "probability": 0.5, "target": "table", "where": None}
     status = inspect.signature(deniable.OpenedRelease.trend).parameters["status"]
     assert (status.default, status.annotation) == (status.empty, str)
-    assert inspect.signature(deniable.Publication).parameters["population"].default == "everybody"
 
 
 def test_packages_do_not_take_the_places_of_functions() -> None:
@@ -373,6 +372,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
     }
 
 
+@pytest.mark.slow
 def test_an_argument_of_a_wrong_type_is_named_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

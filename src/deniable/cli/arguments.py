@@ -1,7 +1,7 @@
 """Options that several commands have, and classes of related options."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,12 @@ from deniable.cli import console, groups
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.design.request import StrengthRequest
+    from deniable.cli.fields import Typed
     from deniable.estimate.source import Release
     from deniable.ledger import Population
     from deniable.mechanism.strata import Strata
     from deniable.release.checking import Problems
+    from deniable.release.publication import Publication
     from deniable.release.release import Options
     from deniable.release.signing import Signer
     from deniable.schema import FileFormat
@@ -41,89 +42,6 @@ TREND = Parameter(group=groups.TREND, negative=())
 TESTS = Parameter(group=groups.TESTS, negative=())
 
 SchemaPath = Annotated[Path | None, SHARED, Parameter(help="Schema file (TOML).")]
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class StrengthOptions:
-    """Strength of the randomization in terms other than ε.
-
-    Args:
-        attenuation: λ, attenuation of an attribute: 0.5 for all, or 0.9,0.5,0.4 or
-            name=0.9,other=0.5 or @file.
-        strength: Least entropy of the response over its maximum, 0 to 1, written like
-            --attenuation.
-        preserve: Least fraction of a covariance to preserve, a:b=0.4; may be repeated.
-        matrix: Matrix of an attribute, name=file.json: made by frontier pick, or a list of rows of
-            probabilities, one per true category; a,b=file.json merges attributes; may be repeated.
-    """
-
-    attenuation: Annotated[str | None, STRENGTH] = None
-    strength: Annotated[str | None, STRENGTH] = None
-    preserve: Annotated[list[str] | None, STRENGTH] = None
-    matrix: Annotated[list[str] | None, STRENGTH] = None
-
-    def requested(self, names: Sequence[str]) -> "StrengthRequest":
-        """Return the λ, strengths, covariances and matrices requested for these attributes."""
-        from deniable.cli import options
-        from deniable.design.request import StrengthRequest
-
-        return StrengthRequest(
-            options.number_or_numbers(self.attenuation, names, "--attenuation"),
-            options.number_or_numbers(self.strength, names, "--strength"),
-            options.preserved(self.preserve, names),
-            options.matrices(self.matrix, names),
-        )
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class TotalOptions:
-    """Division of a total among attributes.
-
-    Args:
-        given_rest: Cap on ε given the rest of the record: 2x its own ε (method forms: 0.75e, a part
-            of the record's), nats, per attribute, or none (defaults: below).
-        pair_floor: Least attenuation of a pair over the product of its two, 0 to 1, or none, so
-            that pairs can be estimated (defaults: below).
-        importance: Weight of the accuracy of an attribute, name=3,…; default 1 (with --epsilon).
-        at_most: Largest ε of single attributes, name=1.0,… (with --epsilon).
-        pairs: Weight of tables of two attributes against shares, 0 to 1 (method forms, and
-            balanced with --epsilon; default 0.2).
-        max_questions: Largest number of attributes in a form, 1 to 12 (method forms; default 9,
-            or any number of exchangeable attributes).
-        allow_changed_levels: Accept a law that misses requested levels; they are listed.
-    """
-
-    given_rest: Annotated[str | None, DESIGNED] = None
-    pair_floor: Annotated[str | None, DESIGNED] = None
-    importance: Annotated[str | None, DESIGNED] = None
-    at_most: Annotated[str | None, DESIGNED] = None
-    pairs: Annotated[float | None, DESIGNED] = None
-    max_questions: Annotated[int | None, DESIGNED] = None
-    allow_changed_levels: Annotated[bool, DESIGNED] = False
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class DesignOptions(StrengthOptions, TotalOptions):
-    """Options of a design.
-
-    Args:
-        epsilon: Total for the whole record, in nats, divided among attributes.
-        attribute_epsilon: Level per attribute instead: 1,2,1.5 or name=1,other=2 or @file.
-        method: Method that finds the law, listed below.
-        form_column: Column of the release with the number of the form (method forms).
-        response: Randomized response design of an attribute, name=forced:2/3,1/6,1/6: warner:P,
-            forced:P,YES,NO, unrelated:P,Q, crosswise:P, triangular:P, kuk:YES,NO[,N], mangat:P or
-            disguised:P; may be repeated.
-    """
-
-    epsilon: Annotated[float | None, SHARED] = None
-    attribute_epsilon: Annotated[str | None, SHARED] = None
-    method: Annotated[str | None, SHARED] = None
-    form_column: Annotated[str | None, DESIGNED] = None
-    response: Annotated[list[str] | None, DESIGNED] = None
 
 
 Assume = Annotated[
@@ -240,41 +158,6 @@ ShowValues = Annotated[
 ]
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class FileOptions:
-    """Format of the table's file, where it is not detected.
-
-    Args:
-        separator: Field separator: , ; | tab or another character (default: detected).
-        decimal: Decimal separator of numbers: . or a comma.
-        encoding: Encoding of the text (default: UTF-8): latin-1, utf-16-le, …
-        header: Whether the first row has the columns' names; --no-header: it is data.
-        columns: Names of the columns, a,b,…, of a file without a header.
-        dates: Format of dates, by the example of the last day of 2025: 31.12.2025 or
-            12/31/2025.
-        sheet: Sheet of a workbook with the table.
-    """
-
-    separator: Annotated[str | None, FILE] = None
-    decimal: Annotated[str | None, FILE] = None
-    encoding: Annotated[str | None, FILE] = None
-    header: Annotated[bool | None, FILE, Parameter(negative="--no-header")] = None
-    columns: Annotated[str | None, FILE] = None
-    dates: Annotated[str | None, FILE] = None
-    sheet: Annotated[str | None, FILE] = None
-
-    def file_format(self) -> "FileFormat":
-        """Return the format."""
-        from deniable.schema import FileFormat
-        from deniable.schema.names import split_names
-
-        names = () if self.columns is None else tuple(split_names(self.columns))
-        return FileFormat(
-            self.separator, self.decimal, self.encoding, self.header, names, self.dates, self.sheet
-        )
-
-
 ReleaseSource = Annotated[
     str | None,
     ASKED,
@@ -344,6 +227,8 @@ class RowOptions:
             if len(self.mechanism or ()) > 1:
                 raise InputError("--mechanism was given several times; give --mechanism-by too")
             return None if self.mechanism is None else Path(self.mechanism[0])
+        if not self.mechanism:
+            raise InputError("--mechanism-by needs --mechanism value=file.json for each value")
         files = pairs(self.mechanism, "--mechanism", "value=file.json")
         read = {value: read_design(file).mechanism for value, file in files.items()}
         return Strata.by_value(read, self.mechanism_by)
@@ -367,76 +252,31 @@ def collected(study: Path) -> "Release":
     return open_collected(study)
 
 
-NewPopulation = Annotated[
-    bool,
-    COUNTED,
-    Parameter(
-        help="Add the population, people who are not in the ledger; required where the ledger has "
-        "budgets."
-    ),
+InsecureSeed = Annotated[
+    int | None,
+    TESTS,
+    Parameter(help="NOT PRIVATE. Repeatable randomness for tests; the record states it."),
 ]
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class LedgerOptions:
-    """Ledger of the releases of a population.
-
-    Args:
-        ledger: Ledger in which this release counts, created if missing (default: the existing
-            ledger in DENIABLE_LEDGER).
-        population: Population of the data: its releases add up (default: all releases of the
-            ledger).
-        new_ledger: Create a missing ledger, also that of DENIABLE_LEDGER; --no-new-ledger: refuse a
-            missing one, such as a mistyped name.
-    """
-
-    ledger: Annotated[Path | None, COUNTED] = None
-    population: Annotated[str | None, COUNTED] = None
-    new_population: NewPopulation = False
-    new_ledger: Annotated[bool | None, COUNTED, Parameter(negative="--no-new-ledger")] = None
-
-    def remember(self, *, seeded: bool) -> "Population | None":
-        """Return the population in the ledger; None without a ledger."""
-        from deniable.ledger.book import EVERYBODY, population_of
-
-        whose = population_of(
-            self.ledger,
-            EVERYBODY if self.population is None else self.population,
-            new=self.new_population,
-            new_ledger=self.new_ledger,
+def open_ledger(publication: "Publication", *, seeded: bool = False) -> "Population | None":
+    """Return the population in the ledger; None without a ledger."""
+    population = publication.open_ledger()
+    if population is not None and seeded:
+        raise InputError(
+            "output drawn from a seed is not private and cannot count as a release; leave out "
+            "the ledger, or the seed"
         )
-        if whose is not None and seeded:
-            raise InputError(
-                "output drawn from a seed is not private and cannot count as a release; leave out "
-                "the ledger, or the seed"
-            )
-        return whose
+    return population
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class SignOptions:
-    """Signature of a folder to publish.
-
-    Args:
-        sign: Private Ed25519 key (PEM or OpenSSH) that signs the release; its pass phrase is
-            prompted for, or read from DENIABLE_SIGN_PASSPHRASE.
-    """
-
-    sign: Annotated[Path | None, COUNTED] = None
-
-    def signer(self) -> "Signer | None":
-        """Return the key, if one was named."""
-        from deniable.release.signing import read_signer
-
-        return None if self.sign is None else read_signer(self.sign, _pass_phrase)
+def read_key(publication: "Publication") -> "Signer | None":
+    """Return the key, if one is named, with its pass phrase from the environment or a prompt."""
+    return publication.read_key(_pass_phrase)
 
 
 def _pass_phrase() -> str | None:
-    """Return the pass phrase of a key, from the environment or a prompt."""
     import getpass
-    import sys
 
     from deniable.release.signing import given_phrase
 
@@ -446,74 +286,23 @@ def _pass_phrase() -> str | None:
     return given
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class ReleaseOptions(LedgerOptions, FileOptions):
-    """Options of reading and counting the rows.
+def read_options(
+    publish: "Typed[Publication]",
+    file: "Typed[FileFormat]",
+    problems: "Problems",
+    command: str = "",
+    *,
+    seeded: bool,
+) -> "Options":
+    """Return the options of a release with ledger and key opened; ``problems`` collects errors."""
+    from deniable.release.release import Options
 
-    Args:
-        drop_other_columns: Leave out columns that the schema neither declares nor keeps.
-        accept_drafted: Release attributes whose categories or bin edges come from the data: a
-            disclosure of its own, which the report states.
-        insecure_seed: NOT PRIVATE. Repeatable randomness for tests; the record states it.
-    """
-
-    drop_other_columns: Annotated[bool, LEFT_OUT] = False
-    accept_drafted: Annotated[bool, LEFT_OUT] = False
-    force: Force = False
-    show_values: ShowValues = False
-    insecure_seed: Annotated[int | None, TESTS] = None
-
-    def options(self, problems: "Problems", command: str = "") -> "Options":
-        """Return the options of a release."""
-        from deniable.release.release import Options
-
-        read: dict[str, Any] = {}
-        with problems.at("table"):
-            read["file_format"] = self.file_format()
-        with problems.at("ledger"):
-            read["population"] = self.remember(seeded=self.insecure_seed is not None)
-        return Options(
-            drop_other_columns=self.drop_other_columns,
-            accept_drafted=self.accept_drafted,
-            overwrite=self.force,
-            show_values=self.show_values,
-            command=command,
-            **read,
-        )
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class PublishOptions(ReleaseOptions, SignOptions):
-    """Options of a folder to publish.
-
-    Args:
-        shuffle: Release the rows in random order (in memory, if not in parts).
-        person: Column with the person of each row: dropped, and ε is per person.
-        person_epsilon: Largest ε of all rows of one person; default: the ε of one row, so that
-            several rows of one person are refused.
-        also: Also write the rows in this format: sav (SPSS), dta (Stata), with labels; may be
-            repeated.
-    """
-
-    shuffle: Annotated[bool, SHARED] = False
-    person: Annotated[str | None, SHARED] = None
-    person_epsilon: Annotated[float | None, SHARED] = None
-    also: Annotated[
-        list[Literal["sav", "dta", "parquet", "csv"]] | None, FILE, Parameter(name="--as")
-    ] = None
-
-    def options(self, problems: "Problems", command: str = "") -> "Options":
-        """Return the options of a release, with those of its folder."""
-        options, signer = super().options(problems, command), None
-        with problems.at("sign"):
-            signer = self.signer()
-        return replace(
-            options,
-            shuffle=self.shuffle,
-            person=self.person,
-            person_epsilon=self.person_epsilon,
-            signer=signer,
-            also=tuple(self.also or ()),
-        )
+    publication = publish.read()
+    opened: dict[str, Any] = {}
+    with problems.at("table"):
+        opened["file_format"] = file.read()
+    with problems.at("ledger"):
+        opened["people"] = open_ledger(publication, seeded=seeded)
+    with problems.at("sign"):
+        opened["signer"] = read_key(publication)
+    return Options(**vars(publication), command=command, **opened)

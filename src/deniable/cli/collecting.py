@@ -12,11 +12,13 @@ from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, Check, Force, LedgerOptions, SignOptions
+from deniable.cli.arguments import AsJson, Check, Force, read_key
+from deniable.cli.fields import Typed, from_fields
 from deniable.cli.typed import as_typed
 from deniable.collect import check_installed
 from deniable.errors import InputError
 from deniable.numerals import count_text, number_text
+from deniable.release.publication import Publication
 
 if TYPE_CHECKING:
     from deniable.collect.folder import StudyFolder
@@ -46,6 +48,7 @@ def _folder(path: Path) -> "StudyFolder":
 
 
 @collect_app.command(name="open")
+@from_fields
 def open_study(
     *,
     mechanism: Annotated[Path, Parameter(help="Mechanism file, written by deniable design.")],
@@ -55,7 +58,7 @@ def open_study(
         str | None,
         Parameter(help="Database instead of a file in the folder: postgresql+psycopg://…"),
     ] = None,
-    memory: LedgerOptions | None = None,
+    publish: Annotated[Typed[Publication], "ledger population new_population new_ledger"],
     check: Check = False,
     as_json: AsJson = False,
 ) -> None:
@@ -78,7 +81,7 @@ def open_study(
     problems = Problems()
     population = study = outlook = None
     with problems.at("ledger"):
-        population = (memory or LedgerOptions()).remember(seeded=False)
+        population = publish.read().open_ledger()
         release.check_ledger(output, population)
     with problems.at("output"):
         refuse_existing(output, overwrite=False)
@@ -361,14 +364,15 @@ def add(
 
 
 @collect_app.command
+@from_fields
 def export(
     study: _Study,
     /,
     *,
     output: Annotated[Path, Parameter(help="Folder to make.")],
-    signing: SignOptions | None = None,
-    memory: LedgerOptions | None = None,
-    force: Force = False,
+    publish: Annotated[
+        Typed[Publication], "overwrite ledger population new_population new_ledger sign"
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Write the collected records as a release, as share does: shuffled rows, record, report.
@@ -380,13 +384,13 @@ def export(
     from deniable.collect.releasing import export as write_release
 
     command = f"deniable collect export {study.name} --output {output.name}"
-    population = (memory or LedgerOptions()).remember(seeded=False)
-    signer = (signing or SignOptions()).signer()
+    publication = publish.read()
+    population, signer = publication.open_ledger(), read_key(publication)
     record = write_release(
         folder,
         output,
         bits_from(None),
-        overwrite=force,
+        overwrite=publication.overwrite,
         command=command,
         signer=signer,
         population=population,

@@ -15,23 +15,23 @@ from deniable.cli.arguments import (
     Anyway,
     AsJson,
     Assume,
-    DesignOptions,
-    FileOptions,
     FileOrStream,
     Force,
     SchemaPath,
     ShowValues,
     TargetOption,
-    TotalOptions,
     check_inputs,
     collected,
     is_study,
     refuse_two_outputs,
     write_mechanism,
 )
-from deniable.cli.responses import with_matrices
+from deniable.cli.fields import Typed, from_fields
+from deniable.cli.responses import with_responses
+from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.numerals import count_text
+from deniable.schema.file_format import FileFormat
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 
 
 @app.command(group=groups.BEFORE)
+@from_fields
 def design(
     *,
     schema: SchemaPath = None,
     categories: Annotated[str | None, SHARED] = None,
-    request: DesignOptions | None = None,
+    request: Typed[DesignRequest],
     rows: Annotated[int | None, SHOWN] = None,
     tables: Annotated[list[str] | None, SHOWN] = None,
     assume: Assume = None,
@@ -140,6 +141,7 @@ class GenotypeOptions:
 
 
 @app.command(group=groups.BEFORE)
+@from_fields
 def plan(
     *,
     schema: SchemaPath = None,
@@ -151,8 +153,10 @@ def plan(
     assume: Assume = None,
     target: TargetOption = "table",
     epsilon: Annotated[float | None, SHARED] = None,
-    method: Annotated[str | None, SHARED] = None,
-    request: TotalOptions | None = None,
+    request: Annotated[
+        Typed[DesignRequest],
+        "method given_rest pair_floor importance at_most pairs max_questions allow_changed_levels",
+    ],
     trend: Annotated[bool, TREND] = False,
     genotypes: GenotypeOptions | None = None,
     as_json: AsJson = False,
@@ -171,21 +175,20 @@ def plan(
         tables: Table with this error, a or a,b or a,b,c; may be repeated.
         within: Largest half-width of an interval of 95 %: 4pt.
         epsilon: Total for the whole record, in nats.
-        method: Method that finds the law, listed below.
         trend: Compute the smallest odds ratio per allele detectable in a study of genotypes.
     """
     from deniable.cli import options
     from deniable.planning import sample_size
 
-    request = request or TotalOptions()
     if trend:
         if any(each is not None for each in (schema, categories, rows, error, tables, within)):
             raise InputError(
                 "--schema, --categories, --rows, --error, --tables and --within are for shares; a "
                 "trend is planned with --people, --snps and --epsilon"
             )
-        if request != TotalOptions() or assume is not None:
+        if request.values.keys() - {"method"} or assume is not None:
             raise InputError("a trend is planned with --epsilon and --method; leave the rest out")
+        method = request.read().method
         _plan_trend(genotypes or GenotypeOptions(), epsilon, method, as_json=as_json)
         return
     if genotypes is not None and genotypes != GenotypeOptions():
@@ -193,8 +196,9 @@ def plan(
     declared = _schema(schema, categories)
 
     def make(total: float) -> "Design":
-        asked = DesignOptions(epsilon=total, method=method, **asdict(request))
-        return requested_design(declared, asked)
+        return requested_design(
+            declared, replace(request, values={**request.values, "epsilon": total})
+        )
 
     with console.progress("Trying totals") as advance:
         planned = sample_size.plan(
@@ -272,50 +276,23 @@ def _plan_trend(
     console.say(SENTENCE)
 
 
-def find_design(schema: Any, request: DesignOptions | None) -> "Design":
+def find_design(schema: Any, request: Typed[DesignRequest]) -> "Design":
     """Return the design of the options, and print its notes."""
     with console.working("Finding the law"):
-        result = requested_design(schema, request or DesignOptions())
+        result = requested_design(schema, request)
     for sentence in result.notes:
         console.note(sentence)
     return result
 
 
-def requested_design(schema: Any, request: DesignOptions) -> "Design":
+def requested_design(schema: Any, request: Typed[DesignRequest]) -> "Design":
     """Return the design of the options."""
-    from deniable.cli import options
-    from deniable.design.design import design as find
+    from deniable.design.design import design_of
 
-    schema, matrices = with_matrices(schema, request)
-    responses = options.pairs(request.response, "--response", "name=design")
+    schema, matrices, request = with_responses(schema, request)
     protected = [schema.attributes[i] for i in schema.protected]
-    own = {*matrices, *responses}
-    names = [a.name for a in protected if a.name not in own and not a.response]
-    strengths = replace(request, matrix=None).requested(names)
-    levels = (
-        None
-        if request.attribute_epsilon is None
-        else options.numbers_per_attribute(request.attribute_epsilon, names, "--attribute-epsilon")
-    )
-    return find(
-        schema,
-        epsilon=request.epsilon,
-        attribute_epsilon=levels,
-        method=request.method,
-        given_rest=None if request.given_rest is None else options.caps(request.given_rest, names),
-        pair_floor=None if request.pair_floor is None else options.floor(request.pair_floor),
-        importance=options.numbers_by_name(request.importance, "--importance", names),
-        at_most=options.numbers_by_name(request.at_most, "--at-most", names),
-        allow_changed_levels=request.allow_changed_levels,
-        attenuation=strengths.attenuation,
-        strength=strengths.strength,
-        preserve=strengths.preserve,
-        matrices=matrices,
-        response=responses,
-        pairs=request.pairs,
-        max_questions=request.max_questions,
-        form_column=request.form_column,
-    )
+    names = [a.name for a in protected if a.name not in matrices and not a.response]
+    return design_of(schema, request.read(names, matrices=matrices))
 
 
 @app.command(group=groups.CHECKING)
@@ -443,6 +420,7 @@ def _prediction(mechanism: Any, names: list[str]) -> Any:
 
 
 @schema_app.command
+@from_fields
 def init(
     source: Annotated[
         str, Parameter(name="TABLE", allow_leading_hyphen=True, validator=check_inputs)
@@ -454,7 +432,7 @@ def init(
     show_values: ShowValues = False,
     force: Annotated[bool, Parameter(negative=())] = False,
     coding: Literal["additive", "carrier"] | None = None,
-    file: FileOptions | None = None,
+    file: Typed[FileFormat],
 ) -> None:
     """Draft a schema from a table, to be replaced by the public codebook.
 
@@ -481,7 +459,7 @@ def init(
     with console.progress("Reading") as advance:
         text = draft_schema(
             source,
-            (file or FileOptions()).file_format(),
+            file.read(),
             advance,
             None if codebook is None else read_codebook(codebook),
             coding=coding,

@@ -12,16 +12,17 @@ from deniable.cli.arguments import (
     SEARCH,
     SHARED,
     AsJson,
-    FileOptions,
     FileOrStream,
     Force,
     SchemaPath,
     refuse_two_outputs,
     write_mechanism,
 )
+from deniable.cli.fields import Typed, from_fields
 from deniable.errors import InputError
 from deniable.frontier.methods import METHODS
 from deniable.numerals import count_text, number_text
+from deniable.schema.file_format import FileFormat
 from deniable.schema.names import split_names
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _SHOWN_LEVELS = 10
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PriorOptions(FileOptions):
+class PriorOptions:
     """Prior: shares of the categories.
 
     Args:
@@ -58,12 +59,10 @@ class PriorOptions(FileOptions):
     distribution: Annotated[str | None, SHARED] = None
     schema: SchemaPath = None
 
-    def read(self) -> Any:
+    def read(self, file: Typed[FileFormat]) -> Any:
         """Return the prior."""
         from deniable.frontier import priors
-        from deniable.schema import FileFormat, Schema
-
-        file_format = self.file_format()
+        from deniable.schema import Schema
 
         given = (self.prior or None, self.column, self.distribution)
         if sum(option is not None for option in given) != 1:
@@ -72,10 +71,10 @@ class PriorOptions(FileOptions):
             )
         if self.column is not None:
             schema = None if self.schema is None else Schema.from_toml(self.schema)
-            return priors.from_column(self.column, schema, file_format)
+            return priors.from_column(self.column, schema, file.read())
         if self.schema is not None:
             raise InputError("--schema declares the categories of --column; give --column too")
-        if file_format != FileFormat():
+        if file:
             raise InputError("CSV options describe the file of --column; give --column too")
         if self.distribution is not None:
             return priors.from_distribution(self.distribution)
@@ -153,9 +152,11 @@ class SearchOptions:
 
 
 @frontier_app.default
+@from_fields
 def frontier(
     *,
     prior: PriorOptions | None = None,
+    file: Typed[FileFormat],
     delta: Annotated[float | None, SHARED] = None,
     levels: LevelOptions | None = None,
     methods: Annotated[
@@ -183,7 +184,7 @@ def frontier(
     search = search or SearchOptions()
     values = levels.read()
     request = Request(
-        (prior or PriorOptions()).read(),
+        (prior or PriorOptions()).read(file),
         values,
         levels.epsilon_ldp is not None,
         delta,

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, FileOrStream, Force, NewPopulation
+from deniable.cli.arguments import COUNTED, AsJson, FileOrStream, Force
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -175,7 +175,9 @@ def budget(
     population: Annotated[
         str | None, Parameter(help="Population (default: the one without a name).")
     ] = None,
-    new_population: NewPopulation = False,
+    new_population: Annotated[
+        bool, COUNTED, Parameter(help="Add the population, people who are not in the ledger.")
+    ] = False,
 ) -> None:
     """Set the budget of a population: a release beyond it is refused before a row is read.
 

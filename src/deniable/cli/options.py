@@ -7,16 +7,16 @@ between the values, or JSON (a list or an object). ``option``: name of the optio
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from deniable.design.request import StrengthRequest
+from deniable.design.request import Matrix, StrengthRequest
 from deniable.errors import InputError
-from deniable.statement.expected_tables import Assumed
 from deniable.strict_json import from_json
+
+if TYPE_CHECKING:
+    from deniable.statement.expected_tables import Assumed
 
 Numbers = list[float] | dict[str, float]
 
@@ -49,12 +49,8 @@ def numbers_per_attribute(text: str, names: Sequence[str], option: str) -> list[
     return [values[name] for name in names]
 
 
-def number_or_numbers(
-    text: str | None, names: Sequence[str], option: str
-) -> float | dict[str, float] | None:
-    """Return one number for all attributes, or numbers by name; None for no text."""
-    if text is None:
-        return None
+def number_or_numbers(text: str, names: Sequence[str], option: str) -> float | dict[str, float]:
+    """Return one number for all attributes, or numbers by name."""
     values = listed(text, option, names)
     if isinstance(values, list) and len(values) == 1:
         return values[0]
@@ -72,12 +68,8 @@ def _by_name(values: Numbers, names: Sequence[str], option: str, give: str) -> d
     return dict(zip(names, values, strict=True))
 
 
-def numbers_by_name(
-    text: str | None, option: str, names: Sequence[str] | None = None
-) -> dict[str, float]:
-    """Return numbers by name; none for no text."""
-    if text is None:
-        return {}
+def numbers_by_name(text: str, names: Sequence[str] | None, option: str) -> dict[str, float]:
+    """Return numbers by name; ``names``: those that there are, None for any."""
     if any(isinstance(entry, str) for entry in entries(text, option)):
         raise InputError(f"{option}: expected name=number pairs")
     values = listed(text, option, names)
@@ -85,7 +77,7 @@ def numbers_by_name(
     return values
 
 
-def assumed(text: str | None, tables: Sequence[str] | None) -> Assumed:
+def assumed(text: str | None, tables: Sequence[str] | None) -> "Assumed":
     """Return the value of ``--assume``: "uniform", "worst", or shares by attribute."""
     option = "--assume"
     if text is not None and not tables:
@@ -180,10 +172,8 @@ def _json_entries(text: str, where: str) -> list[str | tuple[str, str]]:
     return [str(value) for value in decoded]
 
 
-def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
-    """Return the value of ``--given-rest``: a multiple or "none" as text, one number, or one per
-    attribute."""
-    option = "--given-rest"
+def caps(text: str, names: Sequence[str], option: str) -> str | float | list[float]:
+    """Return caps: a multiple or "none" as text, one number, or one per attribute."""
     if text == "none" or (text.endswith(("x", "e")) and "," not in text and "@" not in text):
         return text
     if text.startswith("@") or "," in text or "=" in text:
@@ -191,15 +181,15 @@ def caps(text: str, names: Sequence[str]) -> str | float | list[float]:
     return number(text, option)
 
 
-def floor(text: str) -> float:
-    """Return the value of ``--pair-floor``, 0 for "none"."""
-    return 0.0 if text == "none" else number(text, "--pair-floor")
+def floor(text: str, _names: Sequence[str], option: str) -> float:
+    """Return a number, 0 for "none"."""
+    return 0.0 if text == "none" else number(text, option)
 
 
-def pairs(texts: Sequence[str] | None, option: str, form: str = "column=value") -> dict[str, str]:
+def pairs(texts: Sequence[str], option: str, form: str = "column=value") -> dict[str, str]:
     """Return name=value pairs, one per text; a value may contain any character."""
     values: dict[str, str] = {}
-    for text in texts or ():
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise InputError(f"{option}: expected {form}")
@@ -210,14 +200,14 @@ def pairs(texts: Sequence[str] | None, option: str, form: str = "column=value") 
 
 
 def preserved(
-    texts: Sequence[str] | None, names: Sequence[str], option: str = "--preserve"
+    texts: Sequence[str], names: Sequence[str], option: str
 ) -> dict[tuple[str, str], float]:
     """Return the fractions of covariances to preserve, by pair of attributes."""
     fractions: dict[tuple[str, str], float] = {}
-    for text in texts or ():
+    for text in texts:
         if any(isinstance(entry, str) for entry in entries(text, option)):
             raise InputError(f"{option}: expected first:second=fraction, such as a:b=0.4")
-        for written, fraction in numbers_by_name(text, option).items():
+        for written, fraction in numbers_by_name(text, None, option).items():
             pair = _pair(written, names, option)
             if pair in fractions:
                 raise InputError(f"{option}: '{written}' is given twice")
@@ -239,11 +229,9 @@ def _pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
     return known[0]
 
 
-def matrices(
-    texts: Sequence[str] | None, names: Sequence[str], option: str = "--matrix"
-) -> dict[str, NDArray[np.float64]]:
+def matrices(texts: Sequence[str], names: Sequence[str], option: str) -> dict[str, Matrix]:
     """Return response matrices by attribute, ``matrix[y, x]`` = Pr[output y | input x]."""
-    by_name: dict[str, NDArray[np.float64]] = {}
+    by_name: dict[str, Matrix] = {}
     for name, file in pairs(texts, option, "name=file.json").items():
         _check_name(name, names, option)
         where = f"{option}: the file {file}"
@@ -262,7 +250,7 @@ def _content(path: Path, where: str) -> bytes:
         raise InputError(f"{where} cannot be read") from None
 
 
-def _matrix(rows: Any, where: str) -> NDArray[np.float64]:
+def _matrix(rows: Any, where: str) -> Matrix:
     """Return a response matrix from plain rows, one per true category."""
     from deniable.design.matrices import response_of_rows
 

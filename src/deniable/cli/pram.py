@@ -11,26 +11,33 @@ from deniable.cli.arguments import (
     STRENGTH,
     AsJson,
     InputTable,
-    PublishOptions,
-    StrengthOptions,
+    InsecureSeed,
+    read_options,
 )
+from deniable.cli.fields import Typed, from_fields
 from deniable.cli.releasing import bits_from, repeatable
+from deniable.design.request import StrengthRequest
+from deniable.release.publication import Publication
+from deniable.schema.file_format import FileFormat
 
 
 @app.command(group=groups.RELEASE)
+@from_fields
 def pram(
     source: InputTable,
     /,
     *,
     schema: Annotated[Path, SHARED],
     output: Annotated[Path, SHARED],
-    strengths: StrengthOptions | None = None,
+    strengths: Typed[StrengthRequest],
     invariant: Annotated[bool, STRENGTH] = False,
     alpha: Annotated[float, STRENGTH] = 1.0,
     by: Annotated[str | None, STRENGTH] = None,
     per_stratum: Annotated[Path | None, STRENGTH] = None,
     numeric: Annotated[str | None, STRENGTH] = None,
-    publish: PublishOptions | None = None,
+    publish: Typed[Publication],
+    file: Typed[FileFormat],
+    insecure_seed: InsecureSeed = None,
     as_json: AsJson = False,
 ) -> None:
     """Randomize a whole collected table (post-randomization) and write a folder to publish.
@@ -56,21 +63,20 @@ def pram(
     from deniable.schema import Schema
     from deniable.tables.reading import read_twice
 
-    publish = publish or PublishOptions()
     problems = Problems()
     chosen = Schema.from_toml(schema)
     names = [chosen.names[i] for i in chosen.protected]
     treatment = curator.Treatment(
         chosen,
-        (strengths or StrengthOptions()).requested(names),
+        strengths.read(names),
         by=by,
         strata={} if per_stratum is None else options.per_stratum(per_stratum, names),
         invariant=invariant,
         alpha=alpha,
-        numeric=options.numbers_by_name(numeric, "--numeric"),
+        numeric={} if numeric is None else options.numbers_by_name(numeric, None, "--numeric"),
     )
     command = _without_factors(repeatable([source], schema, output))
-    publication = publish.options(problems, command)
+    publication = read_options(publish, file, problems, command, seeded=insecure_seed is not None)
     check = Check(chosen, output, publication, problems, numeric=list(treatment.numeric))
     with problems.at("ledger"):
         curator.check_budget(treatment, publication, output)
@@ -79,7 +85,7 @@ def pram(
         with console.progress("Looking at the data") as advance:
             check.look(table, advance)
         problems.refuse()
-        bits = bits_from(publish.insecure_seed)
+        bits = bits_from(insecure_seed)
         with console.progress("Reading") as advance:
             record = curator.pram(table, treatment, output, publication, bits, advance)
     if as_json:
@@ -88,7 +94,7 @@ def pram(
     console.show_release(record)
     promised = record["guarantee"]
     console.show_readable(record["readable"], promised["epsilon"], promised["person"])
-    console.show_standing(record, publication.population)
+    console.show_standing(record, publication.people)
     console.say(f"Read {output / 'report.html'} before you publish {output}")
 
 

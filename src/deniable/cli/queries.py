@@ -1,19 +1,16 @@
 """estimate: a subcommand for each query of a release, an option for each field of the query."""
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
 from deniable.cli import console, groups, options
 from deniable.cli.arguments import (
     ASKED,
-    ESTIMATED,
     SHOWN,
     AnswerFile,
     AsJson,
@@ -22,6 +19,7 @@ from deniable.cli.arguments import (
     RowOptions,
     ShowValues,
 )
+from deniable.cli.fields import READERS, Reader, parameters, read_values
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
@@ -121,62 +119,35 @@ _HOW = (
 )
 """Fields that the help lists under how it is estimated."""
 
-_READ: dict[Any, tuple[Any, Callable[[Any, str], Any]]] = {
-    Sequence[str]: (str, lambda text, _: text),
-    Sequence[str] | None: (str, lambda text, _: text),
-    Sequence[float] | None: (str, options.numbers),
-    Mapping[str, str]: (list[str], options.pairs),
-    Known: (Path, lambda path, _: path),
-    Scores: (str, lambda text, _: _scores(text)),
-    PairScores: (str, lambda text, _: _pair_scores(text)),
+_READERS: dict[Any, Reader] = READERS | {
+    Sequence[str]: (str, lambda text, *_: text, ""),
+    Sequence[str] | None: (str, lambda text, *_: text, ""),
+    Sequence[float] | None: (str, lambda text, _, option: options.numbers(text, option), ""),
+    Mapping[str, str]: (list[str], lambda texts, _, option: options.pairs(texts, option), ""),
+    Known: (Path, lambda path, *_: path, ""),
+    Scores: (str, lambda text, *_: _scores(text), ""),
+    PairScores: (str, lambda text, *_: _pair_scores(text), ""),
 }
-"""By the type of a field: the type of its option, and the function that reads it."""
 
 estimate_app = App(name="estimate", group_commands=groups.COMMANDS)
 
 
-def _fields(kind: type[Any]) -> list[Any]:
-    """Return the fields that are options: without ``where``, which RowOptions has, and those that
-    the query refuses."""
+def _left_out(kind: type[Any]) -> set[str]:
+    """Return the fields that are no options: ``where``, which RowOptions has, and those that the
+    query refuses."""
     left_out = {"where"}
     left_out |= set() if getattr(kind, "takes_answered", True) else {"answered"}
-    left_out |= set() if getattr(kind, "takes_weights", True) else {"weights"}
-    return [one for one in fields(kind) if one.name not in left_out]
+    return left_out | (set() if getattr(kind, "takes_weights", True) else {"weights"})
 
 
-def _help(kind: type[Any]) -> dict[str, str]:
-    """Return the text of each field, from Args of the class and of those that it extends."""
-    texts: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        _, _, args = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("Args:\n")
-        for name, text in re.findall(
-            r"^    (\w+): (.*(?:\n {6,}.*)*)", args.split("\n\n")[0], re.M
-        ):
-            plain = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", text).replace("``", "")
-            texts[name] = " ".join((plain[0].upper() + plain[1:]).split())
-    return texts
-
-
-def _parameter(kind: type[Any], one: Any, text: str) -> inspect.Parameter:
-    """Return the option of a field."""
-    hint = get_type_hints(kind)[one.name]
-    typed, default = _READ[hint][0] if hint in _READ else hint, one.default
-    if default is MISSING and one.default_factory is MISSING:
-        default = inspect.Parameter.empty
-    elif hint in _READ:
-        typed, default = typed | None, None
-    group = ESTIMATED if one.name in _HOW else ASKED
-    about = Parameter(help=text, negative=f"--no-{one.name}" if hint == bool | None else ())
-    kind_of = inspect.Parameter.KEYWORD_ONLY
-    annotation: Any = Annotated[typed, group, about]
-    return inspect.Parameter(one.name, kind_of, default=default, annotation=annotation)
+def _group(name: str) -> Group:
+    return groups.ESTIMATED if name in _HOW else groups.ASKED
 
 
 def _command(name: str) -> Callable[..., None]:
     """Return the command of a query, with a signature made of the query's fields."""
     kind = QUERIES[name][0]
-    texts = _help(kind)
-    shown = [_parameter(kind, one, texts.get(one.name, "")) for one in _fields(kind)]
+    shown = [one for one in parameters(kind, _READERS, _group) if one.name not in _left_out(kind)]
     if name in _SEVERAL:
         text = "Attributes of a table: a or a,b; may be repeated for several tables."
         several = Annotated[list[str] | None, ASKED, Parameter(help=text)]
@@ -236,14 +207,8 @@ def _run(
     ``given``: the options of the query's fields.
     """
     rows, kind = rows or RowOptions(), QUERIES[name][0]
-    hints = get_type_hints(kind)
-    values = {
-        key: _READ[hints[key]][1](value, f"--{key.replace('_', '-')}")
-        if hints[key] in _READ and not isinstance(value, bool)
-        else value
-        for key, value in given.items()
-        if value is not None and key != "of"
-    }
+    typed = {key: value for key, value in given.items() if value is not None and key != "of"}
+    values = read_values(kind, typed, readers=_READERS)
     level = values.get("level", 0.95)
 
     def made(of: Any) -> Any:

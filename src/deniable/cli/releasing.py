@@ -20,27 +20,30 @@ from deniable.cli.arguments import (
     SHOWN,
     AsJson,
     Check,
-    DesignOptions,
     FileOrStream,
     InputTable,
     InputTables,
-    PublishOptions,
-    ReleaseOptions,
+    InsecureSeed,
     SchemaPath,
-    SignOptions,
+    read_key,
+    read_options,
 )
 from deniable.cli.designing import find_design
+from deniable.cli.fields import Typed, from_fields
 from deniable.cli.typed import as_typed
+from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.numerals import count_text
+from deniable.release.publication import Publication
+from deniable.schema.file_format import FileFormat
 
 if TYPE_CHECKING:
     from deniable.release import checking
-    from deniable.schema import FileFormat
     from deniable.statement.account import Design
 
 
 @app.command(group=groups.START)
+@from_fields
 def share(
     sources: InputTables = None,
     /,
@@ -48,8 +51,10 @@ def share(
     schema: SchemaPath = None,
     output: Annotated[Path, SHARED],
     mechanism: Annotated[Path | None, SHARED] = None,
-    request: DesignOptions | None = None,
-    publish: PublishOptions | None = None,
+    request: Typed[DesignRequest],
+    publish: Typed[Publication],
+    file: Typed[FileFormat],
+    insecure_seed: InsecureSeed = None,
     jobs: Annotated[int | None, LARGE] = None,
     resume: Annotated[bool, LARGE] = False,
     only_begin: Annotated[bool, LARGE] = False,
@@ -79,26 +84,27 @@ def share(
     from deniable.release.parts import finish
     from deniable.tables.reading import read_twice
 
-    publish = publish or PublishOptions()
     if resume and check:
         raise InputError("--check is for a new release; leave out --resume")
     if resume:
-        _resume(sources, schema, mechanism, output, request, publish, jobs, as_json=as_json)
+        more = bool(request or file or insecure_seed is not None)
+        _resume(sources, schema, mechanism, output, publish, jobs, more=more, as_json=as_json)
         return
     source, files = _tables(sources)
     if only_begin and files is None:
         raise InputError("--only-begin is for a release in parts; these rows are not divided")
     problems = checking.Problems()
     command = repeatable(sources or [], schema or mechanism or Path(), output)
-    options = publish.options(problems, command)
+    seeded = insecure_seed is not None
+    options = read_options(publish, file, problems, command, seeded=seeded)
     if schema is None and mechanism is None and files is None and source != "-":
         with problems.at("output"):
-            release.check_output(output, overwrite=publish.force)
+            release.check_output(output, overwrite=options.overwrite)
         problems.refuse()
-        _show_draft(source, publish.file_format())
+        _show_draft(source, file.read())
     declared, result = _given(schema, mechanism, request)
     plan = checking.Check(declared, output, options, problems)
-    if options.population is not None or options.persons or check:
+    if options.people is not None or options.persons or check:
         with problems.at("epsilon"):
             result = result or find_design(declared, request)
             plan.spending = Spending.of(Strata.one(result.mechanism))
@@ -112,20 +118,20 @@ def share(
                 plan.look(table, advance)
             problems.refuse()
             result = result or find_design(declared, request)
-            _note_replacing(output, force=publish.force)
-            bits = bits_from(publish.insecure_seed)
+            _note_replacing(output, force=options.overwrite)
+            bits = bits_from(insecure_seed)
             with console.progress("Randomizing") as advance:
                 record = release.share(table, result, output, options, bits, advance)
     else:
         result = result or find_design(declared, request)
-        _note_replacing(output, force=publish.force)
-        _warn_of_seed(publish.insecure_seed)
+        _note_replacing(output, force=options.overwrite)
+        _warn_of_seed(insecure_seed)
         job = processes.prepare(
             files,
             result,
             output,
             options,
-            seed=publish.insecure_seed,
+            seed=insecure_seed,
             jobs=jobs,
             bar=console.progress,
         )
@@ -135,7 +141,7 @@ def share(
         processes.make(job, jobs, console.progress)
         record = finish(job, options.signer)
     advice = [] if as_json else _advice(result, record, request, schema)
-    _show(record, output, options.population, advice, verbose=verbose, as_json=as_json)
+    _show(record, output, options.people, advice, verbose=verbose, as_json=as_json)
 
 
 def _show_check(check: "checking.Check", source: Any, *, as_json: bool) -> None:
@@ -211,29 +217,25 @@ def _tables(sources: list[str] | None) -> tuple[Any, list[Path] | None]:
 
 
 def _advice(
-    result: "Design", record: dict[str, Any], request: DesignOptions | None, schema: Path | None
+    result: "Design", record: dict[str, Any], request: Typed[DesignRequest], schema: Path | None
 ) -> list[str]:
     """Return advice on an unreadable release: forms, if the request has only a total and
     importances, and the command that finds an ε."""
-    from deniable.cli import options
-    from deniable.design.design import design
+    from deniable.design.design import design_of
     from deniable.planning.alternatives import forms_instead
     from deniable.report import verdict as words
 
-    expected, request = record["readable"], request or DesignOptions()
+    expected = record["readable"]
     if all(one["readable"] for one in expected["attributes"]):
         return []
     mechanism = result.mechanism
     names = [mechanism.schema.names[i] for i in mechanism.schema.protected]
-    importance = options.numbers_by_name(request.importance, "--importance", names)
-    plain = DesignOptions(
-        epsilon=request.epsilon, method=request.method, importance=request.importance
-    )
 
     def again(method: str) -> "Design":
-        return design(mechanism.schema, epsilon=result.budget, method=method, importance=importance)
+        return design_of(mechanism.schema, replace(request.read(names), method=method))
 
-    free = request == plain and result.budget is not None
+    free = request.values.keys() <= {"epsilon", "method", "importance"}
+    free = free and result.budget is not None
     rows = record["release"]["rows"]
     with console.working("Designing forms"):
         forms = forms_instead(result, rows, again if free else None)
@@ -302,10 +304,10 @@ def _resume(
     schema: Path | None,
     mechanism: Path | None,
     output: Path,
-    request: DesignOptions | None,
-    publish: PublishOptions,
+    publish: Typed[Publication],
     jobs: int | None,
     *,
+    more: bool,
     as_json: bool,
 ) -> None:
     """Resume a release in parts."""
@@ -315,8 +317,7 @@ def _resume(
     from deniable.statement.record import read_design
 
     job = processes.resumed(output)
-    published = replace(publish, sign=None) != PublishOptions()
-    anything = sources or schema or mechanism or request or published
+    anything = sources or schema or mechanism or more or publish.values.keys() - {"sign"}
     files = None
     if sources:
         source, files = _tables(sources)
@@ -328,8 +329,8 @@ def _resume(
         repeatable(sources or [], schema or mechanism or Path(), output) if anything else None,
     )
     processes.make(job, jobs, console.progress)
-    record = finish(job, publish.signer())
-    _show(record, output, job.options.population, as_json=as_json)
+    record = finish(job, read_key(publish.read()))
+    _show(record, output, job.options.people, as_json=as_json)
 
 
 JobPath = Annotated[
@@ -397,7 +398,14 @@ def _share_of(text: str) -> tuple[int, int]:
 
 
 @app.command(name="finish", group=groups.RELEASE)
-def finish_(path: JobPath, /, *, key: SignOptions | None = None, as_json: AsJson = False) -> None:
+@from_fields
+def finish_(
+    path: JobPath,
+    /,
+    *,
+    publish: Annotated[Typed[Publication], "sign"],
+    as_json: AsJson = False,
+) -> None:
     """Complete a release in parts, once all its parts are drawn.
 
     Example: deniable finish .release.job
@@ -407,12 +415,12 @@ def finish_(path: JobPath, /, *, key: SignOptions | None = None, as_json: AsJson
 
     job = resumed(path)
     output = job.output
-    record = finish(job, (key or SignOptions()).signer())
-    _show(record, output, job.options.population, as_json=as_json)
+    record = finish(job, read_key(publish.read()))
+    _show(record, output, job.options.people, as_json=as_json)
 
 
 def _given(
-    schema: Path | None, mechanism: Path | None, request: DesignOptions | None
+    schema: Path | None, mechanism: Path | None, request: Typed[DesignRequest]
 ) -> tuple[Any, Any]:
     """Return the schema, and the design if there is one already."""
     from deniable.schema import Schema
@@ -426,7 +434,7 @@ def _given(
     if schema is not None:
         return Schema.from_toml(schema), None
     assert mechanism is not None
-    if request is not None and request != DesignOptions():
+    if request:
         raise InputError(
             "--mechanism is a finished design; leave out levels, strengths and the method"
         )
@@ -471,13 +479,20 @@ def _without_asides(words: list[str]) -> list[str]:
 
 
 @app.command(group=groups.RELEASE)
+@from_fields
 def randomize(
     source: InputTable,
     /,
     *,
     mechanism: Annotated[Path, SHARED],
     output: Annotated[FileOrStream, SHARED] = "-",
-    given: ReleaseOptions | None = None,
+    publish: Annotated[
+        Typed[Publication],
+        "drop_other_columns accept_drafted overwrite show_values ledger population new_population "
+        "new_ledger",
+    ],
+    file: Typed[FileFormat],
+    insecure_seed: InsecureSeed = None,
 ) -> None:
     """Randomize a table, or one row, with a mechanism. Streams.
 
@@ -492,11 +507,10 @@ def randomize(
     from deniable.statement import record
 
     design = record.read_design(mechanism)
-    given = given or ReleaseOptions()
     problems = Problems()
-    options = given.options(problems)
+    options = read_options(publish, file, problems, seeded=insecure_seed is not None)
     problems.refuse()
-    bits = bits_from(given.insecure_seed)
+    bits = bits_from(insecure_seed)
     with console.progress("Randomizing") as advance:
         release.randomize_table(source, design.mechanism, output, options, bits, advance)
 

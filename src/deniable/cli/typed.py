@@ -12,11 +12,17 @@ _OTHER_NAMES = {
     "also": "--as",
     "plan": "--mechanism",
     "matrices": "--matrix",
+    "responses": "--response",
     "randomized = True": "--randomized",
     "header = True": "--header",
     "header = False": "--no-header",
 }
 """Options whose names differ from the arguments of the Python interface."""
+
+
+def option_of(name: str) -> str:
+    """Return the option of an argument."""
+    return _OTHER_NAMES.get(name, "--" + name.replace("_", "-"))
 
 
 def as_typed(message: str) -> str:
@@ -33,7 +39,7 @@ def as_typed(message: str) -> str:
     def option(found: re.Match[str]) -> str:
         if found[2] is None:
             return found[1] or found[0]
-        return _OTHER_NAMES.get(found[2], "--" + found[2].replace("_", "-"))
+        return option_of(found[2])
 
     message = message.replace('`missing="NA"`', 'missing = "category:NA"')  # as in a schema's file
     return _MARKED.sub(option, message)

@@ -18,9 +18,9 @@ from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.matrices import (
-    declaring,
     laws_given,
     refuse_requests_of,
+    with_declared,
     with_responses,
     without,
 )
@@ -92,11 +92,11 @@ def design(
     max_questions: int | None = None,
     form_column: str | None = None,
     allow_changed_levels: bool = False,
+    responses: Mapping[str, str] | None = None,
     attenuation: PerAttribute = None,
     strength: PerAttribute = None,
     preserve: PairFractions | None = None,
     matrices: Matrices | None = None,
-    response: Mapping[str, str] | None = None,
 ) -> Design:
     """Return a mechanism for a schema; no data are needed.
 
@@ -134,8 +134,8 @@ def design(
         pairs=pairs,
         max_questions=max_questions,
         form_column=form_column,
-        response=response or {},
         allow_changed_levels=allow_changed_levels,
+        responses=responses or {},
     )
     return design_of(schema_of(schema), request)
 
@@ -143,9 +143,9 @@ def design(
 @_one_thread()
 def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
-    schema = declaring(schema, request.response)
+    schema = with_declared(schema, request.responses)
     if laws := laws_given(schema, request.matrices):
-        others = replace(request, matrices={}, response={})
+        others = replace(request, matrices={}, responses={})
         refuse_requests_of(laws, others.given)
         rest = without(schema, laws)
         if rest is None and others.given:

@@ -114,14 +114,15 @@ def with_responses(
     )
 
 
-def declaring(schema: Schema, responses: Mapping[str, str]) -> Schema:
-    """Return the schema with the responses of some attributes."""
-    for name, response in responses.items():
-        place = schema.position(name)
-        attributes = list(schema.attributes)
-        attributes[place] = replace(attributes[place], response=response)
-        schema = replace(schema, attributes=tuple(attributes))
-    return schema
+def with_declared(schema: Schema, responses: Mapping[str, str]) -> Schema:
+    """Return the schema with the named designs of some attributes."""
+    for name in responses:
+        schema.position(name)
+    attributes = (
+        replace(a, response=responses[a.name]) if a.name in responses else a
+        for a in schema.attributes
+    )
+    return replace(schema, attributes=tuple(attributes)) if responses else schema
 
 
 def laws_given(

@@ -33,15 +33,15 @@ Matrices = Mapping[str, Matrix]
 class StrengthRequest:
     """The strength of a randomization, in terms other than ε.
 
+    A preserved fraction is λ_a λ_b (Ruiz, equation (9)), the strength H(P)/log₂ a (Definition 1);
+    ``matrices[name][y, x]`` is Pr[output y | input x].
+
     Args:
         attenuation: λ, attenuation of an attribute, between 0 and 1.
-        strength: least entropy of the response over its maximum, H(P)/log₂ a (Ruiz,
-            Definition 1), between 0 and 1.
-        preserve: least fraction of a covariance to preserve, λ_a λ_b (equation (9)), by pair of
-            attributes.
-        matrices: response matrices by attribute, ``matrix[y, x]`` = Pr[answer y | category x],
-            shape (m, a) with m at least a. The other fields are for the attributes without a
-            matrix and without a ``response`` in the schema.
+        strength: least entropy of the response over its maximum, between 0 and 1.
+        preserve: least fraction of a covariance to preserve, by pair of attributes.
+        matrices: response matrices by attribute, of probabilities, one row per true category. The
+            other fields are for the attributes without a matrix and without a response.
 
     Examples:
         >>> StrengthRequest().is_empty, StrengthRequest(attenuation=0.5).attenuation
@@ -85,7 +85,7 @@ class DesignRequest(StrengthRequest):
 
     Args:
         epsilon: total for the whole record, in nats, divided among attributes.
-        attribute_epsilon: level per attribute in nats instead; default: those of the schema.
+        attribute_epsilon: level per attribute in nats, in place of those of the schema.
         method: method that finds the law; default: ``balanced``, or ``lambda`` with strengths.
         given_rest: cap on ε given the rest of the record: 2x its own ε (method forms: 0.75e, a
             part of the record's), nats, per attribute, or none; for methods balanced, lp and
@@ -101,10 +101,9 @@ class DesignRequest(StrengthRequest):
             9, or any number of exchangeable attributes.
         form_column: column of the release with the number of the form, for method forms; default:
             form, if not taken.
-        response: randomized response designs of attributes by name: warner:P, forced:P,YES,NO,
-            unrelated:P,Q, crosswise:P, triangular:P, kuk:YES,NO[,N], mangat:P or disguised:P; as
-            ``response`` in the schema.
         allow_changed_levels: accept a law that misses requested levels; they are listed.
+        responses: randomized response design by attribute: warner:P, forced:P,YES,NO,
+            unrelated:P,Q, crosswise:P, triangular:P, kuk:YES,NO[,N], mangat:P or disguised:P.
 
     Raises:
         InputError: if a value has another type.
@@ -124,5 +123,5 @@ class DesignRequest(StrengthRequest):
     pairs: float | None = None
     max_questions: int | None = None
     form_column: str | None = None
-    response: Mapping[str, str] = field(default_factory=dict)
     allow_changed_levels: bool = False
+    responses: Mapping[str, str] = field(default_factory=dict)

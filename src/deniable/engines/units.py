@@ -14,6 +14,7 @@ from deniable.errors import InputError
 from deniable.release.job import Job, Source, Stage, open_job
 from deniable.release.parts import finish, make, prepare, work
 from deniable.release.publication import Publication
+from deniable.release.release import opened
 from deniable.statement.account import Design
 from deniable.statement.record import read_design
 from deniable.tables.files import files_of
@@ -50,7 +51,7 @@ def share_by(
     The workers need access to the tables and the output's folder under the same paths as this
     process.
     """
-    options = (publication or Publication()).options(command)
+    options = opened(publication, command)
     if not callable(source):
         check_type("source", source, str | Path | Sequence[str | Path])
     design = plan if isinstance(plan, Design) else read_design(plan)

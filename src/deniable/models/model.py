@@ -314,7 +314,7 @@ class Model(Presented):
         if not len(self.design):
             raise InputError(
                 "the covariates have too many combinations to list them all; give the rows to "
-                "predict for in `frame`"
+                "predict for in the frame"
             )
         group = self.levels.covariates(self.response)
         found = self._predicted(self.design, group, level, partial(self._intervals, "predictions"))

@@ -88,7 +88,7 @@ class Check:
         with at("output"):
             check_output(self.output, overwrite=options.overwrite)
         with at("ledger"):
-            check_ledger(self.output, options.population)
+            check_ledger(self.output, options.people)
         self._budget()
         with at("accept_drafted"):
             refuse_drafted(self.schema, options)
@@ -97,7 +97,7 @@ class Check:
 
     def _budget(self) -> None:
         """Check the budget against all rows of a person, as far as these are known."""
-        whose = self.options.population
+        whose = self.options.people
         if whose is not None and self.spending is not None:
             with self.problems.at("ledger"):
                 spending = self.spending.of_rows(self.rows_of_person)
@@ -143,7 +143,7 @@ class Check:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the release and the reasons against it as plain values."""
-        options, whose = self.options, self.options.population
+        options, whose = self.options, self.options.people
         plain: dict[str, Any] = {
             "output": str(self.output),
             "replaces": self.output.exists(),

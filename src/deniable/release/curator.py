@@ -121,7 +121,7 @@ def pram(
     schema = treatment.schema
     labels = [attribute.categories for attribute in schema.attributes]
     layout = Layout(schema, labels, tuple(treatment.numeric))
-    check_ledger(output, options.population)
+    check_ledger(output, options.people)
     remove_unfinished(output)
     decimal = schema.file.with_changes(options.file_format).decimal or "."
     made: list[Designs] = []  # set when the table is randomized
@@ -136,9 +136,9 @@ def pram(
 
     numeric = tuple(treatment.numeric)
     traceless = leaves_nothing(output)
-    foreseen = Spending(0.0) if options.population is None else _foreseen(treatment)
+    foreseen = Spending(0.0) if options.people is None else _foreseen(treatment)
     with (
-        remembered(options.population, foreseen, "pram", traceless=traceless) as entry,
+        remembered(options.people, foreseen, "pram", traceless=traceless) as entry,
         replaced_folder(output, overwrite=options.overwrite) as folder,
     ):
 
@@ -153,8 +153,8 @@ def pram(
 
 def check_budget(treatment: Treatment, options: Options, output: Path) -> None:
     """Raise, before any row is read, if the population's budget does not allow the release."""
-    if options.population is not None:
-        whose = options.population
+    if options.people is not None:
+        whose = options.people
         whose.check(_foreseen(treatment), given_back(output, whose))
 
 

@@ -25,7 +25,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -43,6 +43,7 @@ from deniable.errors import InputError
 from deniable.ledger import Ledger, Population
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import BitSource, SeededRandomness, SystemRandomness
+from deniable.release.publication import Publication
 from deniable.release.release import (
     CLAIMS,
     Layout,
@@ -75,6 +76,9 @@ Stage = Literal["look", "draw", "gather"]
 
 _FOLDERS = {"looked", "drawn", "notes", "persons", "made", CLAIMS, "attempts", "release"}
 
+_OPENED = ("ledger", "population", "new_population", "new_ledger", "sign")
+"""Fields of a publication that are stored as opened, or not stored: the key is private."""
+
 _PATIENCE = 60.0
 """Seconds to wait at the door; a worker passes in milliseconds."""
 
@@ -84,28 +88,6 @@ class StoredSource(msgspec.Struct, forbid_unknown_fields=True):
 
     path: str
     identity: Identity
-
-
-class StoredOptions(msgspec.Struct, forbid_unknown_fields=True):
-    """How the release is made."""
-
-    shuffle: bool
-    person: str | None
-    drop_other_columns: bool
-    overwrite: bool
-    show_values: bool
-    command: str
-    accept_drafted: bool
-    file_format: FileFormat
-    ledger: str | None
-    population: str | None
-    person_epsilon: float | None = None
-
-
-_SAME_OPTIONS = [
-    name for name in StoredOptions.__struct_fields__ if name not in ("ledger", "population")
-]
-"""Options stored with the name and value in :class:`Options`."""
 
 
 class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
@@ -120,7 +102,9 @@ class StoredJob(msgspec.Struct, forbid_unknown_fields=True):
     columns: list[str]
     sources: Annotated[list[StoredSource], msgspec.Meta(min_length=1)]
     units: Annotated[list[Unit], msgspec.Meta(min_length=1)]
-    options: StoredOptions
+    command: str
+    file_format: FileFormat
+    options: dict[str, str | bool | float | None]
     seed: int | None
 
 
@@ -140,10 +124,17 @@ class Job:
     @cached_property
     def options(self) -> Options:
         """How the release is made."""
-        given = msgspec.structs.asdict(self.stored.options)
-        ledger, name = given.pop("ledger"), given.pop("population")
-        population = None if ledger is None else Population(Ledger(ledger), name)
-        return Options(**given, population=population)
+        given: dict[str, Any] = dict(self.stored.options)
+        ledger, name = given.pop("ledger", None), given.pop("population", "")
+        try:
+            return Options(
+                **given,
+                command=self.stored.command,
+                file_format=self.stored.file_format,
+                people=None if ledger is None else Population(Ledger(ledger), name),
+            )
+        except TypeError as error:
+            raise InputError(f"{self.folder}/job.json was altered by hand ({error})") from None
 
     @cached_property
     def design(self) -> Design:
@@ -409,9 +400,9 @@ def begin(
     output = output.absolute()
     folder = job_folder(output)
     check_output(output, overwrite=options.overwrite)
-    check_ledger(output, options.population)
+    check_ledger(output, options.people)
     mechanism = design.mechanism
-    check_budget(mechanism, options.population, output)
+    check_budget(mechanism, options.people, output)
     refuse_other_tables(block.law for block in mechanism.blocks)
     refuse_drafted(mechanism.schema, options)
     refuse_person(options, Layout.of(mechanism))
@@ -444,7 +435,14 @@ def _stored(
 ) -> StoredJob:
     kind, columns = _alike(files, design, options)
     sources = [StoredSource(str(path.absolute()), identity_of(path)) for path in files]
-    population = options.population
+    people = options.people
+    changed = {
+        one.name: getattr(options, one.name)
+        for one in fields(Publication)
+        if one.name not in _OPENED and getattr(options, one.name) != one.default
+    }
+    if people is not None:
+        changed |= {"ledger": str(people.ledger.path.absolute()), "population": people.name}
     return StoredJob(
         format="deniable job",
         format_version=1,
@@ -455,11 +453,9 @@ def _stored(
         columns=columns,
         sources=sources,
         units=units_of(files),
-        options=StoredOptions(
-            **{name: getattr(options, name) for name in _SAME_OPTIONS},
-            ledger=None if population is None else str(population.ledger.path.absolute()),
-            population=None if population is None else population.name,
-        ),
+        command=options.command,
+        file_format=options.file_format,
+        options=changed,
         seed=seed,
     )
 
@@ -521,10 +517,10 @@ def refuse_other_request(
                 f"{job.output}: the release was started with another mechanism, and parts by two "
                 f"are not one release; use that one, or remove {job.folder} and start again"
             )
-    if command is not None and _without_json(command) != _without_json(job.stored.options.command):
+    if command is not None and _without_json(command) != _without_json(job.stored.command):
         raise InputError(
             f"{job.output}: the release was started by another command "
-            f"({job.stored.options.command}); continue with that, or with `deniable share "
+            f"({job.stored.command}); continue with that, or with `deniable share "
             "--resume` and its output only"
         )
 

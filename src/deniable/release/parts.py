@@ -121,12 +121,12 @@ def _enter(job: Job) -> None:
     spending = Spending.of(Designs.one(job.design).strata)
     most = most_rows_of_person(job) or 1
     refuse_rows_of_person(most, spending.epsilon, *job.options.rows_of_person)
-    enter(job.folder, job.options.population, spending, most)
+    enter(job.folder, job.options.people, spending, most)
 
 
 def _spend(job: Job) -> None:
     """Count the release in its ledger, if it has one, before a row is drawn."""
-    if job.options.population is not None:
+    if job.options.people is not None:
         if not is_entered(job.folder):  # it died between start and entry
             _enter(job)
         spend(job.folder)
@@ -292,7 +292,7 @@ def _warn_of_unnamed(job: Job) -> None:
     """Warn of a complete release without its name."""
     with suppress(InputError):
         if not job.remaining(job.stages[-1]):
-            counts = "" if job.options.population is None else ", which the ledger counts,"
+            counts = "" if job.options.people is None else ", which the ledger counts,"
             notify(
                 f"{job.folder} holds all parts of the randomized rows{counts} and stays; continue "
                 "with `deniable share --resume`, or remove it to discard them",

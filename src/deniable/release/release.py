@@ -15,7 +15,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._checks import check_level
 from deniable.atomic_files import (
     FileLock,
     explain_write_errors,
@@ -36,6 +35,7 @@ from deniable.release import signing
 from deniable.release.by_attribute import companion_digests, write_by_attribute
 from deniable.release.entered import give_back, is_entered, undrawn
 from deniable.release.persons import columns_of_persons, propose_person, refuse_rows_of_person
+from deniable.release.publication import Publication
 from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
@@ -78,57 +78,29 @@ Rows = tuple[list[NDArray[Any]], dict[str, Any]]
 """Released codes per attribute, shape (n,), and the other columns by name."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a table is released.
+@dataclass(frozen=True, kw_only=True)
+class Options(Publication):
+    """Options of a release, with ledger and key opened.
 
-    Args:
-        shuffle: release the rows in random order (holds the table in memory).
-        person: a column that says whose row it is; it is dropped, and ε per person is reported.
-        person_epsilon: the most ε, in nats, of all rows of one person; by default that of one row.
-        drop_other_columns: drop columns that the schema does not mention instead of refusing them.
-        overwrite: replace an existing release.
-        show_values: let error messages show the offending value.
-        command: the command that repeats the release, with the input's name only.
-        population: whose data it is, and the ledger that remembers it.
-        file_format: how a text file holds the table, where the schema does not say or is wrong.
-        accept_drafted: release attributes whose categories or edges were read off the data.
-        signer: the key to sign the release with, if it is to be signed.
-        also: as which kinds of files the rows are written too, of
-            :data:`~deniable.tables.survey_writing.COPIES`.
+    ``command``: the command that repeats the release, with the input's name only. ``people``: the
+    population in its ledger.
     """
 
-    shuffle: bool = False
-    person: str | None = None
-    person_epsilon: float | None = None
-    drop_other_columns: bool = False
-    overwrite: bool = False
-    show_values: bool = False
     command: str = ""
-    population: Population | None = None
     file_format: FileFormat = AS_FOUND
-    accept_drafted: bool = False
+    people: Population | None = None
     signer: signing.Signer | None = None
-    also: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.person_epsilon is not None:
-            check_level(self.person_epsilon, "`person_epsilon`")
-            if self.person is None:
-                raise InputError(
-                    "`person_epsilon` limits ε of all rows of a person; name the column that "
-                    "identifies persons with `person`"
-                )
 
-    @property
-    def persons(self) -> list[str]:
-        """The person column, if one is named."""
-        return [] if self.person is None else [self.person]
-
-    @property
-    def rows_of_person(self) -> tuple[str | None, float | None]:
-        """The person column, and the allowed ε in nats of all rows of one person."""
-        return self.person, self.person_epsilon
+def opened(publication: Publication | None, command: str) -> Options:
+    """Return options with the ledger and the key opened."""
+    publication = publication or Publication()
+    return Options(
+        **vars(publication),
+        command=command,
+        people=publication.open_ledger(),
+        signer=publication.read_key(),
+    )
 
 
 def share(
@@ -141,7 +113,7 @@ def share(
 ) -> dict[str, Any]:
     """Randomize a table and write the folder to publish, which appears complete or not at all."""
     check_output(output, overwrite=options.overwrite)
-    check_ledger(output, options.population)
+    check_ledger(output, options.people)
     remove_unfinished(output)
     mechanism = design.mechanism
     layout = Layout.of(mechanism)
@@ -157,7 +129,7 @@ def share(
             yield randomizer.randomize(batch.codes), batch.kept
 
     with (
-        remembered(options.population, spending, "share", traceless=traceless) as entry,
+        remembered(options.people, spending, "share", traceless=traceless) as entry,
         replaced_folder(output, overwrite=options.overwrite) as folder,
     ):
 
@@ -618,14 +590,14 @@ def randomize_table(
     path = None if str(output) == "-" else Path(output)
     if path is not None:
         refuse_existing(path, overwrite=options.overwrite)
-        check_ledger(path, options.population)
+        check_ledger(path, options.people)
     schema = mechanism.schema
     refuse_drafted(schema, options)
     spending = Spending.of(Strata.one(mechanism))
     traceless = path is None or leaves_nothing(path)
     randomizer = Randomizer(mechanism, bits)
     with (
-        remembered(options.population, spending, "randomize", traceless=traceless) as entry,
+        remembered(options.people, spending, "randomize", traceless=traceless) as entry,
         open_rows(source, schema, options, bits=bits) as reader,
     ):
 

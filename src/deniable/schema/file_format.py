@@ -21,6 +21,15 @@ DATE_FORM = re.compile(
 class FileFormat:
     """Format of a table in a text file. None: detected from the file if unambiguous.
 
+    Args:
+        separator: field separator: , ; | tab or another character (default: detected).
+        decimal: decimal separator of numbers: . or a comma.
+        encoding: encoding of the text (default: UTF-8): latin-1, utf-16-le, …
+        header: whether the first row has the columns' names; if not, it is data.
+        columns: names of the columns of a file without a header.
+        dates: format of dates, by the example of the last day of 2025: 31.12.2025 or 12/31/2025.
+        sheet: sheet of a workbook with the table.
+
     Examples:
         >>> FileFormat(separator="tab").separator
         '\\t'

@@ -22,7 +22,7 @@ if sys.platform != "win32":
     names = ("balanced_lists", "forms", "importance", "least_error", "least_variance", "optimal")
     _context.set_forkserver_preload(
         [
-            *("deniable.studio.answers", "scipy.optimize", "clarabel", "importlib.metadata"),
+            *("deniable.studio.answers", "scipy.sparse", "clarabel", "importlib.metadata"),
             *(f"deniable.solvers.patterns.{name}" for name in names),
         ]
     )

@@ -138,6 +138,7 @@ def test_always_better_is_judged_by_every_point(
     assert bool(judged.values["where"]) is (verdict is not Verdict.REPRODUCED)
 
 
+@pytest.mark.slow
 def test_the_same_seed_writes_the_same_tables_and_another_seed_another_front() -> None:
     def rows(seed: int) -> list[object]:
         setting = Setting(seed=seed)

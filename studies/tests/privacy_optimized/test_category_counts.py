@@ -44,6 +44,7 @@ def test_few_categories_are_near_optimal_up_to_about_30_in_all(of_counts: Findin
     assert all(20 <= float(value) <= 40 for value in table.column("within_1_percent"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_counts_and_the_second_set_is_another() -> None:
     def draws(stream: int) -> object:
         return draw_instances(Setting(), (3,), 4, category_counts.draw_counts, stream=stream)

@@ -60,6 +60,7 @@ def test_the_optimum_is_below_the_sum_and_the_heuristic_not_below_the_optimum(
         )
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_tables_and_another_seed_others() -> None:
     def rows(seed: int) -> object:
         setting = Setting(seed=seed)

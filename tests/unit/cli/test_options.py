@@ -54,7 +54,6 @@ def test_a_name_may_contain_an_equals_sign() -> None:
 def test_one_number_is_for_all_and_a_list_for_each() -> None:
     each = dict(zip(PROTECTED, (0.1, 0.2, 0.3, 0.4), strict=True))
     for text, meant in (
-        (None, None),
         ("0.5", 0.5),
         ("0.1,0.2,0.3,0.4", each),
         ("sex=0.5, age=0.1", {"sex": 0.5, "age": 0.1}),
@@ -63,17 +62,16 @@ def test_one_number_is_for_all_and_a_list_for_each() -> None:
 
 
 def test_numbers_by_name_are_for_some_and_may_be_of_any_name() -> None:
-    assert numbers_by_name(None, "--x", NAMES) == {}
-    assert numbers_by_name("sex=1, age=0.5", "--x", NAMES) == {"sex": 1, "age": 0.5}
-    assert numbers_by_name("wage=0.9", "--x") == {"wage": 0.9}
+    assert numbers_by_name("sex=1, age=0.5", NAMES, "--x") == {"sex": 1, "age": 0.5}
+    assert numbers_by_name("wage=0.9", None, "--x") == {"wage": 0.9}
 
 
 def test_caps_are_a_multiple_a_number_or_a_list() -> None:
-    assert caps("2x", NAMES) == "2x"
-    assert caps("1.5", NAMES) == 1.5
-    assert caps("age=1,sex=2,race=3", NAMES) == [1, 2, 3]
+    assert caps("2x", NAMES, "--x") == "2x"
+    assert caps("1.5", NAMES, "--x") == 1.5
+    assert caps("age=1,sex=2,race=3", NAMES, "--x") == [1, 2, 3]
     assert whole_numbers("5,5,3", "--categories") == [5, 5, 3]
-    assert (options.floor("none"), options.floor("0.5")) == (0.0, 0.5)
+    assert (options.floor("none", NAMES, "--x"), options.floor("0.5", NAMES, "--x")) == (0.0, 0.5)
 
 
 def test_a_value_that_selects_rows_may_contain_anything() -> None:
@@ -83,7 +81,7 @@ def test_a_value_that_selects_rows_may_contain_anything() -> None:
 EACH = partial(numbers_per_attribute, names=NAMES, option="--x")
 SHARED = partial(number_or_numbers, names=NAMES, option="--x")
 SOME = partial(numbers_by_name, option="--x", names=NAMES)
-ANY = partial(numbers_by_name, option="--x")
+ANY = partial(numbers_by_name, names=None, option="--x")
 PLAIN = partial(numbers, option="--x")
 
 
@@ -117,7 +115,11 @@ def selected(text: str) -> Any:
         (ANY, "wage=1,wage=2", "'wage' is given twice"),
         (PLAIN, "age=1", "without names"),
         (partial(whole_numbers, option="--x"), "5,2.5", "whole numbers"),
-        (lambda text: caps(text, NAMES), "much", "--given-rest: 'much' is not a number"),
+        (
+            lambda text: caps(text, NAMES, "--given-rest"),
+            "much",
+            "--given-rest: 'much' is not a number",
+        ),
         (selected, "town", "expected column=value"),
         (selected, "=a", "expected column=value"),
         (selected, "town=a town=b", "'town' is given twice"),
@@ -145,8 +147,7 @@ def test_json_that_is_no_list_of_numbers_is_refused(tmp_path: Path) -> None:
 
 
 def test_covariances_to_preserve_are_by_pair_and_names_may_hold_a_colon() -> None:
-    assert preserved(None, PROTECTED) == {}
-    assert preserved(["age:sex=0.4,sex:a=0.3", "a:b:age=0.2"], PROTECTED) == {
+    assert preserved(["age:sex=0.4,sex:a=0.3", "a:b:age=0.2"], PROTECTED, "--x") == {
         ("age", "sex"): 0.4,
         ("sex", "a"): 0.3,
         ("a:b", "age"): 0.2,
@@ -157,7 +158,7 @@ def test_a_matrix_is_read_by_rows_of_the_true_category(tmp_path: Path) -> None:
     rows = [[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]
     path = tmp_path / "m.json"
     path.write_text(json.dumps(rows))
-    result = matrices([f"age={path}"], PROTECTED)["age"]
+    result = matrices([f"age={path}"], PROTECTED, "--matrix")["age"]
     # matrix[y, x]: the first true category is answered as the first row says.
     np.testing.assert_array_equal(result[:, 0], rows[0])
     for texts, words in (
@@ -167,7 +168,7 @@ def test_a_matrix_is_read_by_rows_of_the_true_category(tmp_path: Path) -> None:
         (["age=nowhere.json"], "cannot be read"),
     ):
         with pytest.raises(InputError, match=words):
-            matrices(texts, PROTECTED)
+            matrices(texts, PROTECTED, "--matrix")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_a_matrix_that_is_none_is_refused_by_the_row_or_column_as_written(
     path = tmp_path / "m.json"
     path.write_text(content)
     with pytest.raises(InputError, match=words) as caught:
-        matrices([f"age={path}"], PROTECTED)
+        matrices([f"age={path}"], PROTECTED, "--matrix")
     assert "\n" not in str(caught.value)
 
 

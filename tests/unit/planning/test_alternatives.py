@@ -33,3 +33,11 @@ def test_nothing_is_proposed_that_does_not_help_or_was_not_asked_for() -> None:
         raise InputError("no forms")
 
     assert forms_instead(made, 6000, refused) == []
+
+
+def test_no_forms_are_searched_where_no_mechanism_can_be_accurate_enough() -> None:
+    def searched(_method: str) -> Design:
+        raise AssertionError
+
+    weak = deniable.design(SCHEMA, epsilon=0.3)
+    assert forms_instead(weak, 2000, searched) == []

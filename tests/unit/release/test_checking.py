@@ -32,7 +32,7 @@ def test_all_reasons_are_found_at_once_and_nothing_is_written(tmp_path: Path, ta
     ledger.set_budget("p", 1.0)
     (tmp_path / "release").mkdir()
     before = {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
-    found = check(tmp_path, population=Population(ledger, "p"))
+    found = check(tmp_path, people=Population(ledger, "p"))
     found.request()
     found.columns(table)
     found.look(table)
@@ -82,7 +82,7 @@ def test_the_ledger_before_and_after_counts_all_rows_of_a_person(
     Path(table).write_text(Path(table).read_text().replace("maybe", "no"))
     ledger = Ledger(tmp_path / "l")
     whose = Population(ledger, "p")
-    given = {"accept_drafted": True, "drop_other_columns": True, "population": whose}
+    given = {"accept_drafted": True, "drop_other_columns": True, "people": whose}
     given |= {"person_epsilon": 4.0}
     found = check(tmp_path, **given)
     found.columns(table)

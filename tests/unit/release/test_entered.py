@@ -22,9 +22,7 @@ def counted(folder: Path, name: str, ledger: Ledger) -> Job:
     if not ledger.exists:
         ledger.set_budget("us", 12.0)
     people = write_parts(folder / name / "people", SIZES, person=True)
-    options = replace(
-        OPTIONS, population=Population(ledger, "us"), person="who", person_epsilon=99.0
-    )
+    options = replace(OPTIONS, people=Population(ledger, "us"), person="who", person_epsilon=99.0)
     return prepare(
         files_of(people) or [],
         DESIGN,
@@ -168,7 +166,7 @@ def test_a_job_is_not_removed_between_two_pieces_of_work(tmp_path):
 
 def test_a_job_that_died_before_it_was_entered_is_entered_before_a_row_is_drawn(tmp_path):
     ledger = Ledger(tmp_path / "ledger")
-    job = started(tmp_path, replace(OPTIONS, population=Population(ledger, "us")))
+    job = started(tmp_path, replace(OPTIONS, people=Population(ledger, "us")))
     assert not ledger.exists
     with pytest.warns(Notice, match="is a new ledger"):
         make(job, lambda job, stage: work(job, stage, job.remaining(stage)) and None)

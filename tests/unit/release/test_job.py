@@ -68,14 +68,14 @@ def test_every_option_of_a_release_is_kept(tmp_path):
         person_epsilon=99.0,
         drop_other_columns=True,
         show_values=True,
-        population=Population(ledger, "us"),
+        people=Population(ledger, "us"),
         file_format=replace(OPTIONS.file_format, separator=","),
         accept_drafted=True,
     )
     job = open_job(begin(files, DESIGN, tmp_path / "release", options).folder)
-    assert job.options.population is not None
-    assert job.options.population.ledger.path == ledger.path
-    assert replace(job.options, population=None) == replace(options, population=None)
+    assert job.options.people is not None
+    assert job.options.people.ledger.path == ledger.path
+    assert replace(job.options, people=None) == replace(options, people=None)
     assert job.stages == ("draw", "gather")
 
 

@@ -392,7 +392,7 @@ def test_a_refused_finish_names_the_folder_that_holds_all_rows(tmp_path, ledger)
     whose = Population(Ledger(tmp_path / "l")) if ledger else None
     if whose is not None:
         whose.ledger.set_budget("everybody", 9.0)
-    job = started(tmp_path, replace(OPTIONS, population=whose))
+    job = started(tmp_path, replace(OPTIONS, people=whose))
     work(job, "draw", range(3))
     (tmp_path / "release").mkdir()
     (tmp_path / "release" / "mine.txt").touch()

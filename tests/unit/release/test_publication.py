@@ -4,6 +4,7 @@ import pytest
 
 import deniable
 from deniable.errors import InputError
+from deniable.release.release import opened
 
 PLAN = deniable.design(deniable.Schema.anonymous((2,)), epsilon=1)
 
@@ -17,10 +18,10 @@ def test_rows_take_no_option_of_a_folder(name: str, value: object) -> None:
 
 
 def test_options_open_the_ledger_and_name_the_command(tmp_path: object) -> None:
-    options = deniable.Publication(ledger=f"{tmp_path}/l", population="us").options("deniable …")
-    assert options.population is not None
-    assert (options.population.name, options.command) == ("us", "deniable …")
+    options = opened(deniable.Publication(ledger=f"{tmp_path}/l", population="us"), "deniable …")
+    assert options.people is not None
+    assert (options.people.name, options.command) == ("us", "deniable …")
     with pytest.raises(InputError, match="`population` needs a ledger"):
-        deniable.Publication(population="us").options("")
+        opened(deniable.Publication(population="us"), "")
     with pytest.raises(InputError, match=r"^also is a list of texts, not str"):
         deniable.Publication(also="csv")

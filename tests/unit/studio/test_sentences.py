@@ -45,6 +45,52 @@ def test_every_sentence_of_the_studio_is_there_in_german() -> None:
     assert [one for one in sentences if translated(one, "de") is None] == []
 
 
+def sources_in_lines() -> str:
+    """Return the package's code with the parts of every text joined in one line."""
+    package = SOURCES[0].parents[1]
+    rooms = (
+        "*.py",
+        "laws/response.py",
+        "proofs/*.py",
+        "report/*.py",
+        "schema/*.py",
+        "statement/*.py",
+    )
+    files = [path for room in (*rooms, "studio/*.py", "tables/*.py") for path in package.glob(room)]
+    text = "\n".join(path.read_text("utf-8") for path in files)
+    text = re.sub(r"\{count_text\([^{}]*'(\w+)'\)\}", r"{count} \1", text).replace('\\"', '"')
+    return re.sub(r"[\"']\n\s+f?[\"']", "", text)
+
+
+def is_written(sentence: str, code: str) -> bool:
+    """Return whether a line of code has a sentence, with anything in place of its parts."""
+    pieces = re.split(r"\{\w+\}", sentence)
+    longest, found = max(pieces, key=len), -1
+    pattern = re.compile("[^\n]*?".join(map(re.escape, pieces)))
+    while (found := code.find(longest, found + 1)) >= 0:
+        if pattern.search(code[code.rfind("\n", 0, found) + 1 : code.find("\n", found)]):
+            return True
+    return False
+
+
+def test_every_translated_sentence_is_one_of_the_package() -> None:
+    code = sources_in_lines()
+    assert not is_written("rows expected: from 1 to 999", code)
+    assert [one for one in texts("de")["sentences"] if not is_written(one, code)] == []
+
+
+def test_the_languages_have_the_same_texts() -> None:
+    def keys(of: dict[str, Any]) -> set[str]:
+        return {
+            f"{name}.{key}"
+            for name, one in of.items()
+            for key in (one if type(one) is dict else "")
+        } | of.keys()
+
+    english, german = (keys(texts(name)) for name in ("en", "de"))
+    assert english == {one for one in german if one.partition(".")[0] != "sentences"}
+
+
 def test_every_translation_uses_the_parts_of_its_sentence() -> None:
     for english, german in texts("de")["sentences"].items():
         parts = [set(re.findall(r"\{(\w+)\}", text)) for text in (english, german)]

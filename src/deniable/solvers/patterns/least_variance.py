@@ -24,13 +24,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray
 from deniable.proofs.problem import MAX_LEVEL, checked_problem
+from deniable.solvers import highs
 
 _POINTS = 3000
 """Ranges of sizes m, and laws p among which prices are chosen: 1,000 prove 0.1 % less of Adult."""
@@ -115,22 +115,25 @@ def _multipliers(lines: FloatArray, sizes: FloatArray, members: FloatArray) -> F
     ``lines``: constants and factors of λ and ν, of each law and kind, shape (laws, kinds, 3).
     ``sizes``: the factors of both for every size, shape (sizes, 2).
     """
-    from scipy.optimize import linprog  # only here: loading it takes a tenth of a second
-    from scipy.sparse import bmat, eye, vstack
-
     laws, kinds, _ = lines.shape
     # Of λ, ν, a d_i for each kind, and h: members·d − h, d_i below its lines, h above all sizes.
-    blocks: Any = [
-        [-lines[:, :, 1:].reshape(-1, 2), vstack([eye(kinds)] * laws), None],
-        [sizes, None, -np.ones((len(sizes), 1))],
-    ]
-    right = np.append(lines[:, :, 0].ravel(), np.zeros(len(sizes)))
-    bounds = [(0, None)] * 2 + [(None, None)] * (kinds + 1)
-    found: Any = linprog(
-        np.concatenate([[0, 0], -members, [1]]), bmat(blocks), right, bounds=bounds
+    rows = np.zeros((laws * kinds + len(sizes), kinds + 3))
+    of_lines, of_sizes = np.split(rows, [laws * kinds])
+    of_lines[:, :2] = -lines[:, :, 1:].reshape(-1, 2)
+    of_lines[:, 2:-1] = np.tile(np.eye(kinds), (laws, 1))
+    of_sizes[:, :2], of_sizes[:, -1] = sizes, -1.0
+    upper = np.append(lines[:, :, 0].ravel(), np.zeros(len(sizes)))
+    program = highs.Program(
+        cost=np.concatenate([[0.0, 0.0], -members, [1.0]]),
+        lower=np.append([0.0, 0.0], np.full(kinds + 1, -highs.INFINITY)),
+        upper=np.full(kinds + 3, highs.INFINITY),
+        rows=highs.dense_rows(rows),
+        row_lower=np.full(len(rows), -highs.INFINITY),
+        row_upper=upper,
     )
+    found = highs.run(program)
     # Unsolved where no law is near so little information on so many attributes; any values serve.
-    return np.ones(2) if found.x is None else np.asarray(np.maximum(found.x[:2], 1e-12))
+    return np.ones(2) if found.status != "optimal" else np.maximum(found.x[:2], 1e-12)
 
 
 def _largest(slope: FloatArray, nu: float, n: FloatArray) -> FloatArray:
