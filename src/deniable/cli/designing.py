@@ -27,7 +27,7 @@ from deniable.cli.arguments import (
     write_mechanism,
 )
 from deniable.cli.fields import Typed, from_fields
-from deniable.cli.responses import with_responses
+from deniable.cli.responses import with_matrices
 from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.numerals import count_text
@@ -289,9 +289,10 @@ def requested_design(schema: Any, request: Typed[DesignRequest]) -> "Design":
     """Return the design of the options."""
     from deniable.design.design import design_of
 
-    schema, matrices, request = with_responses(schema, request)
+    schema, matrices, request = with_matrices(schema, request)
+    own = {*matrices, *request.read_one("response")}
     protected = [schema.attributes[i] for i in schema.protected]
-    names = [a.name for a in protected if a.name not in matrices and not a.response]
+    names = [a.name for a in protected if a.name not in own and not a.response]
     return design_of(schema, request.read(names, matrices=matrices))
 
 

@@ -1,4 +1,4 @@
-"""--matrix and --response: response matrices of some attributes, next to a law for the others."""
+"""--matrix: response matrices of some attributes, next to a law for the others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +10,16 @@ from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 
 
-def with_responses(
+def with_matrices(
     schema: Any, request: Typed[DesignRequest]
 ) -> tuple[Any, dict[str, Any], Typed[DesignRequest]]:
-    """Return the schema with the declared responses, the response matrices by attribute, and the
-    other options. Attributes that have a matrix together are merged into one in the schema."""
+    """Return the schema, the response matrices by attribute, and the other options. Attributes that
+    have a matrix together are merged into one in the schema, and texts of answers are added to
+    it."""
     from deniable.design.matrices import merged_for, response_from_file
 
     given = dict(request.values)
-    files, named = given.pop("matrices", ()), given.pop("responses", ())
+    files = given.pop("matrices", ())
     matrices: dict[str, Any] = {}
     for name, file in options.pairs(files, "--matrix", "name=file.json").items():
         schema, name = merged_for(schema, name, Path(file))
@@ -26,14 +27,6 @@ def with_responses(
             raise InputError(f"--matrix: attribute '{name}' is given twice")
         attribute = schema.attributes[schema.position(name)]
         matrices[name], attribute = response_from_file(Path(file), attribute)
-        schema = _with(schema, attribute)
-    for name, text in options.pairs(named, "--response", "name=design").items():
-        attribute = schema.attributes[schema.position(name)]
-        schema = _with(schema, replace(attribute, response=text))
+        attributes = (attribute if a.name == name else a for a in schema.attributes)
+        schema = replace(schema, attributes=tuple(attributes))
     return schema, matrices, replace(request, values=given)
-
-
-def _with(schema: Any, attribute: Any) -> Any:
-    """Return the schema with another declaration of one attribute."""
-    attributes = (attribute if a.name == attribute.name else a for a in schema.attributes)
-    return replace(schema, attributes=tuple(attributes))

@@ -18,9 +18,10 @@ from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
 from deniable.design.level_designs import LevelDesigns
 from deniable.design.matrices import (
+    declaring,
     laws_given,
     refuse_requests_of,
-    with_declared,
+    requests_beside_matrices,
     with_responses,
     without,
 )
@@ -92,11 +93,11 @@ def design(
     max_questions: int | None = None,
     form_column: str | None = None,
     allow_changed_levels: bool = False,
-    responses: Mapping[str, str] | None = None,
     attenuation: PerAttribute = None,
     strength: PerAttribute = None,
     preserve: PairFractions | None = None,
     matrices: Matrices | None = None,
+    response: Mapping[str, str] | None = None,
 ) -> Design:
     """Return a mechanism for a schema; no data are needed.
 
@@ -134,8 +135,8 @@ def design(
         pairs=pairs,
         max_questions=max_questions,
         form_column=form_column,
+        response=response or {},
         allow_changed_levels=allow_changed_levels,
-        responses=responses or {},
     )
     return design_of(schema_of(schema), request)
 
@@ -143,17 +144,18 @@ def design(
 @_one_thread()
 def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
-    schema = with_declared(schema, request.responses)
+    schema = declaring(schema, request.response)
     if laws := laws_given(schema, request.matrices):
-        others = replace(request, matrices={}, responses={})
-        refuse_requests_of(laws, others.given)
+        requests = requests_beside_matrices(request)
+        refuse_requests_of(laws, requests)
         rest = without(schema, laws)
-        if rest is None and others.given:
+        if rest is None and requests:
             raise InputError(
                 "every attribute has a response matrix, whose ε follows from it; leave out "
-                + ", ".join(f"`{option}`" for option in others.given)
+                + ", ".join(f"`{option}`" for option in requests)
             )
-        return with_responses(schema, None if rest is None else design_of(rest, others), laws)
+        plain = replace(request, matrices={}, response={})
+        return with_responses(schema, None if rest is None else design_of(rest, plain), laws)
     epsilon, pairs = request.epsilon, request.pairs
     given_rest, pair_floor = request.given_rest, request.pair_floor
     default = DEFAULT_METHOD if request.is_empty else STRENGTH_METHOD

@@ -6,7 +6,7 @@ other attributes are designed by themselves, since all blocks of a mechanism are
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -114,15 +115,21 @@ def with_responses(
     )
 
 
-def with_declared(schema: Schema, responses: Mapping[str, str]) -> Schema:
-    """Return the schema with the named designs of some attributes."""
-    for name in responses:
-        schema.position(name)
-    attributes = (
-        replace(a, response=responses[a.name]) if a.name in responses else a
-        for a in schema.attributes
-    )
-    return replace(schema, attributes=tuple(attributes)) if responses else schema
+def declaring(schema: Schema, responses: Mapping[str, str]) -> Schema:
+    """Return the schema with the responses of some attributes."""
+    for name, response in responses.items():
+        place = schema.position(name)
+        attributes = list(schema.attributes)
+        attributes[place] = replace(attributes[place], response=response)
+        schema = replace(schema, attributes=tuple(attributes))
+    return schema
+
+
+def requests_beside_matrices(request: DesignRequest) -> dict[str, Any]:
+    """Return what a request states besides matrices and responses."""
+    names = [one.name for one in fields(request) if one.name not in ("matrices", "response")]
+    stated = ((name, getattr(request, name)) for name in names)
+    return {name: value for name, value in stated if value != getattr(DesignRequest(), name)}
 
 
 def laws_given(

@@ -62,15 +62,6 @@ class StrengthRequest:
         given = self.attenuation is not None or self.strength is not None
         return not (given or self.preserve or self.matrices)
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The fields with a value, by name."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if not (value is None or value is False or (isinstance(value, Mapping) and not value))
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class DesignRequest(StrengthRequest):
@@ -101,9 +92,10 @@ class DesignRequest(StrengthRequest):
             9, or any number of exchangeable attributes.
         form_column: column of the release with the number of the form, for method forms; default:
             form, if not taken.
+        response: randomized response designs of attributes by name: warner:P, forced:P,YES,NO,
+            unrelated:P,Q, crosswise:P, triangular:P, kuk:YES,NO[,N], mangat:P or disguised:P; as
+            ``response`` in the schema.
         allow_changed_levels: accept a law that misses requested levels; they are listed.
-        responses: randomized response design by attribute: warner:P, forced:P,YES,NO,
-            unrelated:P,Q, crosswise:P, triangular:P, kuk:YES,NO[,N], mangat:P or disguised:P.
 
     Raises:
         InputError: if a value has another type.
@@ -123,5 +115,5 @@ class DesignRequest(StrengthRequest):
     pairs: float | None = None
     max_questions: int | None = None
     form_column: str | None = None
+    response: Mapping[str, str] = field(default_factory=dict)
     allow_changed_levels: bool = False
-    responses: Mapping[str, str] = field(default_factory=dict)
