@@ -303,6 +303,7 @@ class OpenedRelease:
         answered: bool = False,
         scores: Sequence[float] | None = None,
         compare: Sequence[str] | None = None,
+        top: int | None = None,
     ) -> Answers[TrendTests]:
         """Return the tests whether scores go with a status of two values; see
         :class:`deniable.Trend`.
@@ -327,6 +328,7 @@ class OpenedRelease:
             answered=answered,
             scores=scores,
             compare=compare,
+            top=top,
         )
         return self.query(query)
 

@@ -128,6 +128,11 @@ def _columns(
         case Smoothed():
             unbiased = {"unbiased": "unbiased", "unbiased_standard_error": "its standard error"}
             return list(answer.attributes), {"estimate": "share"} | errors | unbiased
+        case TrendTests(top=int()):
+            of_top = {"probability_of_top": f"in top {answer.top}"}
+            ranked = {"correlation": "correlation", "correlation_error": "error"} | of_top
+            adjusted = {key: header for key, header in _P_VALUES.items() if key in row}
+            return [*dict(answer.group), "attribute"], ranked | adjusted
         case LeverageOfLiars():
             moves = {"moved": "moved by", "range": "range"}
             if answer.forms:

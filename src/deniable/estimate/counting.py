@@ -515,12 +515,14 @@ def kept_columns(
             chosen, _ = selector.choose(batch, reader.table)
             for name in names:
                 column = batch.kept[name]
-                codes, labels = groups_of(column, reader.table, name)
                 numbers, gaps = numbers_and_gaps(column, strata.schema.file.decimal or ".")
                 here = ~gaps if chosen is None else chosen & ~gaps
                 finite = int(np.isfinite(numbers[here]).sum())
                 counts[name][0] += finite
                 counts[name][1] += int(here.sum()) - finite
+                if len(anywhere[name]) > 2 and len(seen[name]) > MOST_VALUES:
+                    continue
+                codes, labels = groups_of(column, reader.table, name)
                 if len(anywhere[name]) <= 2:
                     anywhere[name].update(labels[i] for i in np.unique(codes[~gaps])[:3])
                 if len(seen[name]) <= MOST_VALUES:

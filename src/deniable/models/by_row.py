@@ -27,7 +27,8 @@ from deniable.models.formula import (
 )
 from deniable.models.least_squares import strata_of
 from deniable.models.likelihood import Derivatives, climbed, inverse_of
-from deniable.models.row_likelihood import RowLikelihood, RowTerm, Survey, columns_in
+from deniable.models.row_likelihood import RowLikelihood, RowTerm, columns_in
+from deniable.models.survey import Survey
 from deniable.models.syntax import placeholder
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,9 @@ MOST_SHOWN = 4_000_000
 
 MOST_SAMPLED = 10_000
 """Values of a number from which splines and scales of a formula are made."""
+
+MOST_MERGED = 100_000
+"""Rows up to which equal ones are merged in any case."""
 
 Errors = Literal["observed", "scores", "robust"]
 """Standard errors from the observed information, from the squares of the rows' scores, or from the
@@ -146,40 +150,33 @@ def fit_by_row(
     ordered: bool,
     prior: bool,
     weights: Floats | None,
-    cluster: NDArray[np.int64] | None,
-    stratum: NDArray[np.int64] | None,
+    survey: Survey | None,
     errors: Errors,
     most_listed: int,
 ) -> RowFit:
     """Fit a regression of categories by row.
 
-    ``cluster``, ``stratum``: of the sample, by row, from 0.
+    ``weights``: of the rows, shape (n,). ``most_listed``: of the fit's ``listed``.
     """
     shown, channel = shown_values(rows, strata, variables, formula)
-    if cluster is None and stratum is not None:
-        cluster = np.arange(len(shown))
     w = np.ones(len(shown)) if weights is None else weights
     if w.min() < 0 or w.sum() <= 0:
         raise InputError("a weight is negative, or all are 0")
     scale = w.sum() / (w**2).sum()
-    codes = {
-        name: np.unique(variables.clean[name], return_inverse=True)[1]
-        for name in formula.names
-        if name in variables.clean
-    }
-    place = _combined([*codes.values(), shown, *([] if cluster is None else [cluster])])
-    _, first, of_row = np.unique(place, return_index=True, return_inverse=True)
-    survey = None
-    if cluster is not None:
-        groups = [cluster] if stratum is None else [stratum, cluster]
-        _, of_cluster, by_row = np.unique(_combined(groups), return_index=True, return_inverse=True)
-        own = np.zeros(len(of_cluster), int) if stratum is None else stratum[of_cluster]
-        survey = Survey(by_row[first], np.unique(own, return_inverse=True)[1])
+    codes = {name: _codes(variables.clean[name]) for name in variables.clean}
+    if any(each is None for each in codes.values()):
+        first = of_row = np.arange(len(shown))
+    else:
+        sample = [] if survey is None else [survey.cluster]
+        place = _combined([*(c for c in codes.values() if c is not None), shown, *sample])
+        _, first, of_row = np.unique(place, return_index=True, return_inverse=True)
+    if survey is not None:
+        survey = replace(survey, cluster=survey.cluster[first])
     made = _Evaluated(
         formula,
         variables,
-        {name: variables.clean[name][first] for name in codes},
-        {name: each[first] for name, each in codes.items()},
+        {name: values[first] for name, values in variables.clean.items()},
+        {name: None if c is None else c[first] for name, c in codes.items()},
         len(first),
     )
     names_of_terms = map(formula.named, formula.right.terms)
@@ -281,6 +278,16 @@ def _fitted(
     return found, inverse if squares is None else inverse @ (squares + prior) @ inverse
 
 
+def _codes(values: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return the index of every value among the distinct ones, shape (n,); None of many rows with
+    values that are nearly all distinct, which are not merged."""
+    ordered = np.sort(values)  # np.unique hashes, which is slower for many distinct numbers
+    distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    if len(values) > MOST_MERGED and 2 * len(distinct) > len(values):
+        return None
+    return np.searchsorted(distinct, values)
+
+
 def _independent(likelihood: RowLikelihood, terms: tuple[RowTerm, ...]) -> NDArray[np.bool_]:
     """Return which columns of some terms are not combinations of those before them."""
     q = sum(len(term.names) for term in terms)
@@ -303,13 +310,13 @@ def _combined(codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 class _Evaluated:
     """A formula's columns on distinct rows.
 
-    ``values``, ``codes``: of the clean covariates, shape (n,) by name.
+    ``values``, ``codes``: of the clean covariates, shape (n,) by name; codes as of :func:`_codes`.
     """
 
     formula: Formula
     variables: RowVariables
     values: Mapping[str, NDArray[np.float64] | NDArray[np.int64]]
-    codes: Mapping[str, NDArray[np.int64]]
+    codes: Mapping[str, NDArray[np.int64] | None]
     n: int
 
     @property
@@ -326,14 +333,7 @@ class _Evaluated:
         used = {name for factor in term for name in formula.right.named(factor)}
         hidden = [axis for axis in self.variables.hidden if axis.name in used]
         names = [name for name in self.values if name in used]
-        first, places = np.zeros(1, dtype=np.int64), self.nowhere
-        if names:
-            _, first, inverse = np.unique(
-                _combined([self.codes[name] for name in names]),
-                return_index=True,
-                return_inverse=True,
-            )
-            places = inverse.astype(np.int32)
+        first, places = self._distinct(names)
         inside = Cells(tuple(hidden), len(hidden))
         axes = [*hidden, *(self.variables.axes[name] for name in names)]
         blocks: list[Floats] = []
@@ -358,6 +358,18 @@ class _Evaluated:
             values = values[whole.merged_into(own)]
         return RowTerm(labels, values, places)
 
+    def _distinct(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
+        """Return a row of each combination of some covariates, and the index of every row's; all
+        rows and None where they are not merged."""
+        if not names:
+            return np.zeros(1, dtype=np.int64), self.nowhere
+        codes = [self.codes[name] for name in names]
+        merged = [each for each in codes if each is not None]
+        if len(merged) < len(codes):
+            return np.arange(self.n), None
+        _, first, places = np.unique(_combined(merged), return_index=True, return_inverse=True)
+        return first, places.astype(np.int32)
+
     def of_clean(self) -> tuple[RowTerm, ...]:
         """Return the terms of the randomized covariates' distribution: the formula's terms of
         clean covariates, a constant, and each clean covariate of other terms."""
@@ -378,9 +390,7 @@ class _Evaluated:
         """Return levels and numbers of the distinct combinations of the formula's covariates."""
         whole = Cells(self.variables.hidden, len(self.variables.hidden))
         names = [name for name in self.values if name in self.formula.names]
-        first = np.zeros(1, dtype=np.int64)
-        if names:
-            _, first = np.unique(_combined([self.codes[n] for n in names]), return_index=True)
+        first, _ = self._distinct(names)
         if len(first) * whole.n_cells > most:
             return None
         hidden = [np.repeat(levels, len(first)) for levels in whole.values()]

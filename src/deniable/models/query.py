@@ -50,6 +50,7 @@ from deniable.models.merging import (
     of_levels,
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
+from deniable.models.survey import Survey
 from deniable.models.syntax import printable, shown_name
 from deniable.schema import Attribute
 from deniable.schema.names import names_of
@@ -213,10 +214,10 @@ class ModelQuery:
                     f"'{response}' is a column of numbers, and a linear model needs the released "
                     "rows, not counts of them"
                 )
-            if self.ordered or self.cluster or self.strata or self.errors != "observed":
+            if self.ordered or self.errors != "observed":
                 raise InputError(
-                    "`ordered`, `cluster`, `strata` and `errors` are for a response of categories, "
-                    f"and '{response}' is a column of numbers"
+                    "`ordered` and `errors` are for a response of categories, and "
+                    f"'{response}' is a column of numbers"
                 )
             models = self._linear(release, formulas, axes, columns, numbers)
         elif self._is_by_row(release, axes, hidden, numbers, kinds):
@@ -488,9 +489,8 @@ class ModelQuery:
         columns: Sequence[str],
         numbers: Sequence[str],
     ) -> Answers[Model]:
-        stratum = release.strata.column
         texts = [name for name in columns if name not in numbers]
-        named = (stratum, self.cluster, self.strata)
+        named = (release.strata.column, self.cluster, self.strata)
         rows = release.read_rows(
             [axis.name for axis in axes],
             texts=list(dict.fromkeys([*texts, *self.by, *(name for name in named if name)])),
@@ -506,6 +506,12 @@ class ModelQuery:
             ]
             models.append(_compared(fits))
         return Answers(models, rows.selection)
+
+    def _survey(self, rows: KeptRows) -> Survey | None:
+        cluster, stratum = (
+            None if name is None else rows.texts[name][0] for name in (self.cluster, self.strata)
+        )
+        return Survey.of(cluster, stratum, rows.n_rows)
 
     def _groups(self, rows: KeptRows) -> Iterator[tuple[Group, KeptRows]]:
         """Yield the groups of rows, in the order of their values."""
@@ -578,10 +584,6 @@ class ModelQuery:
         order += [name for name in of_name if name not in order]
         cells = Cells(tuple(of_name[name] for name in order), sum(a.name in of_name for a in axes))
         formula = formula.on(cells)
-        survey = {
-            name: None if column is None else rows.texts[column][0]
-            for name, column in (("cluster", self.cluster), ("stratum", self.strata))
-        }
         fit = fit_by_row(
             formula,
             variables,
@@ -591,8 +593,8 @@ class ModelQuery:
             prior=self.prior is True,
             weights=None if self.weights is None else rows.numbers[self.weights],
             errors=self.errors,
+            survey=self._survey(rows),
             most_listed=MOST_LISTED,
-            **survey,
         )
         variances = np.diag(fit.covariance)
         far = np.flatnonzero((abs(fit.parameters) > SEPARATED) & (variances > SEPARATED))
@@ -645,7 +647,7 @@ class ModelQuery:
             raise InputError("known margins are for models of categories, not of a number")
         strata, response = release.strata, str(formulas[0].response)
         kept = [name for name in columns if name != response]
-        of_strata = [] if strata.column is None else [strata.column]
+        of_strata = [name for name in (strata.column, self.cluster, self.strata) if name]
         texts = [name for name in kept if name not in numbers]
         rows = release.read_rows(
             [axis.name for axis in axes],
@@ -694,7 +696,7 @@ class ModelQuery:
         terms = terms_of(formula, table)
         on_all, changed, everybody = on_rows(rows, strata, terms, table)
         kept, parameters, covariance, unread = fit_least_squares(
-            on_all, strata, response, self.weights, changed, everybody
+            on_all, strata, response, self.weights, changed, everybody, self._survey(rows)
         )
         parameters, covariance, share = spread_out(
             kept, parameters, covariance, np.ones(len(parameters))

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import InputError
 from deniable.models.likelihood import Derivatives
+from deniable.models.survey import Survey
 
 Floats = NDArray[np.float64]
 
@@ -43,12 +43,12 @@ class RowTerm:
     """The columns of a term by row.
 
     ``values``: shape (1 or combinations of randomized covariates, distinct values, columns).
-    ``places``: index of every row among the distinct values, shape (n,).
+    ``places``: index of every row among the distinct values, shape (n,); None of values by row.
     """
 
     names: tuple[str, ...]
     values: Floats
-    places: NDArray[np.int32]
+    places: NDArray[np.int32] | None
 
     @property
     def spread(self) -> Floats:
@@ -63,7 +63,7 @@ class RowTerm:
 
 def columns_in(terms: tuple[RowTerm, ...], rows: slice) -> Floats:
     """Return the columns of some rows, shape (1 or combinations, rows, columns)."""
-    parts = [term.values[:, term.places[rows]] for term in terms]
+    parts = [t.values[:, rows if t.places is None else t.places[rows]] for t in terms]
     n = max(len(part) for part in parts)
     return np.concatenate([np.broadcast_to(p, (n, *p.shape[1:])) for p in parts], axis=2)
 
@@ -113,33 +113,6 @@ def _cumulative(u: Floats, v: Floats) -> _Link:
     k = np.arange(u.shape[-1])
     bend[..., k, k] = change * (1 - 2 * below)
     return _Link(t, change, bend)
-
-
-@dataclass(frozen=True)
-class Survey:
-    """Clusters and strata of a sample.
-
-    ``cluster``: of every distinct row, shape (n,). ``stratum``: of every cluster.
-    """
-
-    cluster: NDArray[np.int64]
-    stratum: NDArray[np.int64]
-
-    def squares(self, sums: Floats) -> Floats:
-        """Return the variance of a total: Σ_h n_h/(n_h − 1) Σ_c (s_c − s̄_h)(s_c − s̄_h)ᵀ.
-
-        ``sums``: of the clusters, shape (clusters, p).
-        """
-        n = np.bincount(self.stratum).astype(float)
-        if (n == 1).any():
-            raise InputError(
-                "a stratum of `strata` has one cluster, which shows no variance; merge it with "
-                "another stratum"
-            )
-        means = np.zeros((len(n), sums.shape[1]))
-        np.add.at(means, self.stratum, sums)
-        centred = sums - (means / n[:, None])[self.stratum]
-        return np.asarray(centred.T @ (centred * (n / (n - 1))[self.stratum, None]))
 
 
 @dataclass(frozen=True)

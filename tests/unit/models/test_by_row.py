@@ -274,7 +274,12 @@ def test_weights_clusters_and_strata_give_the_errors_of_a_survey() -> None:
     with pytest.raises(InputError, match="`cluster` needs a model by row, and a log-linear model"):
         ask("~ y*b", release, cluster="psu")
     with pytest.raises(InputError, match="are for a response of categories, and 'hours'"):
-        ask("hours ~ b", release, cluster="psu")
+        ask("hours ~ b", release, ordered=True)
+    mine = ask("hours ~ b", release, cluster="psu", weights="weight")
+    theirs = smf.wls("hours ~ b", frame, weights=frame["weight"]).fit(
+        cov_type="cluster", cov_kwds={"groups": frame["psu"], "use_correction": False}
+    )
+    np.testing.assert_allclose(mine.covariance * 39 / 40, theirs.cov_params(), rtol=1e-6)
 
 
 def test_splines_and_scales_are_those_of_the_rows() -> None:

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.errors import InputError
 from deniable.models.cells import contrasts
 from deniable.models.row_likelihood import (
     RowLikelihood,
     RowTerm,
-    Survey,
     cumulative_shares,
     multinomial_shares,
 )
+from deniable.models.survey import Survey
 
 ROWS, Q = 60, 3
 
@@ -113,8 +112,6 @@ def test_a_variance_of_clusters_is_that_of_their_sums_within_strata() -> None:
     expected = sum(4 * np.cov(sums[stratum == h].T, ddof=1) for h in range(3))
     assert found is not None
     np.testing.assert_allclose(found, expected, atol=1e-10)
-    with pytest.raises(InputError, match="has one cluster"):
-        Survey(np.arange(3), np.array([0, 0, 1])).squares(np.zeros((3, 2)))
 
 
 def test_thresholds_out_of_order_have_no_height() -> None:
