@@ -265,6 +265,20 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("1 / tanh(epsilon / 2)", "1 / tanh(epsilon)"),
         ("even = 1.0 / prod(channel.n_categories)", "even = 0.0"),
     ],
+    ("estimate/honesty", "unit/estimate/honesty"): [
+        ("np.hstack([matrix, np.eye(m)])", "np.hstack([matrix, 0 * np.eye(m)])"),
+        ("sum(len(counts) - 1 for counts, _ in answered)", "1"),
+        ("sums = [1.0] if share is None else [1 - share, share]", "sums = [1.0, 0.0]"),
+        ("contrasts[-1] @ np.linalg.solve", "contrasts[0] @ np.linalg.solve"),
+    ],
+    ("schema/responses", "unit/schema/responses"): [
+        ("lambda _, p: _binary((1 - p[0]) * p[1]", "lambda _, p: _binary(p[0] * p[1]"),
+        ("forced.reverse()", "pass"),
+        ("for p in (no, yes)]", "for p in (yes, no)]"),
+    ],
+    ("design/outlook", "unit/design/outlook"): [
+        ("** 2 / (s * (a - s))", "** 2 / (s * s)"),
+    ],
     ("tables/encode", "unit/tables/encode"): [
         ('np.searchsorted(edges, numbers, side="right")', 'np.searchsorted(edges, numbers)'),
         ("codes[numbers == edges[-1]] = last", "codes[numbers == edges[-1]] = last - 1"),

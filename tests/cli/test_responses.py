@@ -117,3 +117,4 @@ def test_honesty_is_tested_between_groups_with_different_designs(deniable, surve
     refused(copies, "at least two attributes")
     refused(deniable(*honesty[:5], "--mechanism", "A.json"), "all rows have one design")
     refused(deniable(*honesty[:5], *groups[:4]), "give --mechanism-by too")
+    refused(deniable(*honesty[:5], "--mechanism-by", "card"), "needs --mechanism value=file.json")

@@ -227,7 +227,9 @@ class RowOptions:
             if len(self.mechanism or ()) > 1:
                 raise InputError("--mechanism was given several times; give --mechanism-by too")
             return None if self.mechanism is None else Path(self.mechanism[0])
-        files = pairs(self.mechanism or (), "--mechanism", "value=file.json")
+        if not self.mechanism:
+            raise InputError("--mechanism-by needs --mechanism value=file.json for each value")
+        files = pairs(self.mechanism, "--mechanism", "value=file.json")
         read = {value: read_design(file).mechanism for value, file in files.items()}
         return Strata.by_value(read, self.mechanism_by)
 

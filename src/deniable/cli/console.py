@@ -314,15 +314,18 @@ def _response_sentence(row: Mapping[str, Any]) -> str:
     return text + ("." if row["attenuation"] is not None else "; it has no λ.")
 
 
+_SAME = 1.005
+"""Ratio of variances up to which two mechanisms are equally accurate."""
+
+
 def show_matrices(matrices: Sequence[Mapping[str, Any]]) -> None:
     """Print the errors under response matrices next to the least at the same ε."""
     for row in matrices:
         text = f"{row['name']}: variance of a share, for one row, {number_text(row['shares'], 3)}"
         if row["best"] is not None:
-            text += (
-                f"; of the best mechanism with the same ε {number_text(row['best'], 3)}, so that "
-                f"the matrix needs {number_text(row['times'], 3)} times as many rows"
-            )
+            text += f"; of the best mechanism with the same ε {number_text(row['best'], 3)}"
+            if row["times"] > _SAME:
+                text += f", so that the matrix needs {row['times']:.3g} times as many rows"
         say(f"{text}.")
 
 

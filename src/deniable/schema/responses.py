@@ -147,7 +147,7 @@ def design_of(response: str) -> NamedResponse:
     """Return the design that a declaration such as ``warner:0.7`` names."""
     name = response.partition(":")[0].strip()
     if name not in NAMED:
-        raise InputError(f"there is no design '{name[:40]}'; choose one of {', '.join(NAMED)}")
+        raise InputError(f"there is no design '{name[:40]}'; choose one of {named_help()}")
     return NAMED[name]
 
 

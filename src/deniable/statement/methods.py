@@ -31,7 +31,6 @@ Input = Literal[
     "floor",
     "pairs",
     "strength",
-    "matrices",
     "forms",
 ]
 Division = Literal["importance", "ratio", "grid", "sum"]
@@ -187,13 +186,13 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             STRENGTH_METHOD,
-            "λ-randomization: an independent response for each attribute, given by λ, strength, "
-            "covariances to preserve, or bistochastic matrices (Ruiz)",
+            "λ-randomization: an independent response for each attribute, given by λ, strength or "
+            "covariances to preserve (Ruiz)",
             label="λ-randomization",
             description="λ-randomization: an independent bistochastic response for each attribute "
             "(Ruiz)",
             families=frozenset({ProductLaw.family}),
-            takes=frozenset({"strength", "matrices"}),
+            takes=frozenset({"strength"}),
             instead_of_levels="give λ, strengths or covariances to preserve, or use method "
             f"{INDEPENDENT_METHOD}, which is the same law requested by levels",
             style=("#E69F00", "p", "--"),
@@ -331,6 +330,5 @@ _INPUT_NAMES: dict[Input, str] = {
     "floor": "a floor on pairs",
     "pairs": "the weight of pairs",
     "strength": "λ or strengths",
-    "matrices": "matrices",
     "forms": "questions per form, answer sets",
 }

@@ -2,12 +2,14 @@
 
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
-from deniable.schema.responses import NAMED, response_matrix
+from deniable.schema.responses import NAMED, named_table, response_matrix
 
 NO_YES = ("no", "yes")
 P, Q = Fraction(7, 10), Fraction(1, 4)
@@ -62,6 +64,13 @@ def test_every_design_is_tested_and_its_columns_add_up() -> None:
         assert [sum(column) for column in zip(*matrix, strict=True)] == [1, 1]
 
 
+def test_the_page_has_the_table_of_the_designs() -> None:
+    page = Path(__file__).parents[3] / "docs" / "howto" / "randomized.md"
+    assert named_table() in page.read_text(encoding="utf-8")
+    for one in NAMED.values():
+        assert f"{one.name}:{one.parameters}" in (DesignRequest.__doc__ or "")
+
+
 def test_forced_answers_of_more_than_two_categories_are_in_their_order() -> None:
     matrix = response_matrix("forced:1/2,1/4,1/8,1/8", "abc")
     assert [row[0] for row in matrix] == [Fraction(3, 4), Fraction(1, 8), Fraction(1, 8)]
@@ -70,7 +79,7 @@ def test_forced_answers_of_more_than_two_categories_are_in_their_order() -> None
 @pytest.mark.parametrize(
     ("response", "categories", "said"),
     [
-        ("dice:0.7", NO_YES, "no design 'dice'; choose one of warner, forced"),
+        ("dice:0.7", NO_YES, "no design 'dice'; choose one of warner:P, forced:P"),
         ("warner", NO_YES, "expected warner:P: '' is neither"),
         ("warner:1,2", NO_YES, "expected warner:P: it has 2"),
         ("warner:7/0", NO_YES, "'7/0' is neither"),
