@@ -126,10 +126,9 @@ def check_inputs(_kind: Any, names: Any) -> None:
             raise ValueError(f"{NO_OPTION} {name} (a file of that name is ./{name})")
 
 
-_TABLE = (
-    "A table: .csv(.gz), .parquet, .xlsx, .ods, .sav, .dta, .sas7bdat, .xpt, PLINK .bed, or - for "
-    "CSV on standard input."
-)
+TABLES = ".csv(.gz), .parquet, .xlsx, .ods, .sav, .dta, .sas7bdat, .xpt, PLINK .bed"
+"""Endings of tables in the help; importing `tables.formats` is slow."""
+_TABLE = f"A table: {TABLES}, or - for CSV on standard input."
 InputTable = Annotated[
     str,
     SHARED,
