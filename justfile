@@ -34,9 +34,10 @@ coverage:
     {{bin}}/pytest --cov --cov-report=
     {{bin}}/python scripts/coverage_gaps.py
 
-# The statistical tests that no change runs; some minutes.
+# Tests that no change runs, and ten times as many examples of every property.
 weekly:
     {{bin}}/pytest -m weekly
+    {{bin}}/pytest -m hypothesis --hypothesis-profile weekly
 
 # kill -9 at two hundred moments of every command that writes, twice, and of the server.
 kill:

@@ -41,15 +41,17 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     sys.dont_write_bytecode = False
 
 # No deadline: a slow machine is not a defect. Fresh examples in every run but the gate's (.ci/run),
-# also where continuous integration would have hypothesis repeat the same ones.
-settings.register_profile(
-    "deniable",
-    deadline=None,
-    max_examples=60,
-    derandomize=False,
-    suppress_health_check=[HealthCheck.too_slow],
-    print_blob=True,
-)
+# also where continuous integration would have hypothesis repeat the same ones; the weekly run
+# takes ten times as many.
+for profile, examples in (("deniable", 20), ("weekly", 200)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        max_examples=examples,
+        derandomize=False,
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
 settings.load_profile("deniable")
 
 # What a command takes is read from its function once, not in every call, of which it is a third.

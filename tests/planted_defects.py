@@ -243,6 +243,12 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("return two[1], two[0]", "return two[0], two[1]"),
         ("influence - difference * self._image(", "influence - 0 * self._image("),
         ("len(p_values) / ranks)", "len(p_values))"),
+        ("influence - correlation / 2 * self._image(squares)", "influence"),
+        ("return rows[: self.top]", "return rows"),
+    ],
+    ("estimate/ranking", "unit/estimate/ranking"): [
+        ("away @ precision[j] / own", "away[:, j]"),
+        ("shrunk = spreads[component] ** 2 / variance[component]", "shrunk = np.ones(_CHAINS)"),
     ],
     ("planning/trend_power", "unit/planning/trend_power"): [
         ("1 - plan.level / plan.snps / 2", "1 - plan.level / plan.snps"),
@@ -319,7 +325,7 @@ def run(source: Path, files: list[str]) -> tuple[int, str]:
         "PYTHONPATH": os.pathsep.join(map(str, places)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not weekly"]
     command = [sys.executable, "-m", "pytest", *options, *files]
     try:
         done = subprocess.run(

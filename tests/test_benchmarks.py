@@ -63,7 +63,7 @@ def test_every_figure_of_the_readme_stands_in_the_docs() -> None:
     assert set(rows) <= set(known)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_benchmark_writes_the_rows_that_the_report_looks_for(tmp_path: Path) -> None:
     runs = {
         "estimate": ["bench_estimate.py", "--largest", "100", "--dense", "256"],
@@ -83,7 +83,7 @@ def test_a_benchmark_writes_the_rows_that_the_report_looks_for(tmp_path: Path) -
             assert {report.GROWTH[title][0], report.GROWTH[title][1]} <= set(row)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     ("row", "case"),
     [(name, case) for name, row in hard.ROWS.items() for case in row.small],

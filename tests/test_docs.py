@@ -290,8 +290,9 @@ NOT_RUN = [
     'docs/scale.md: frame = session.read.csv("people", header=True)',
     'docs/scale.md: spark.share_frame(frame, "mechanism.json", "of-a-frame")',
     "docs/studies.md: deniable reproduce all --quick --output studies",
-    "docs/studies.md: deniable reproduce optrr-adult --adult adult.data --output adult-study",
-    "docs/studies.md: deniable reproduce all --adult adult.data --output full",
+    "docs/studies.md: deniable reproduce optrr-adult --quick --adult examples/adult.data "
+    "--output adult-study",
+    "docs/studies.md: deniable reproduce all --adult adult --output full",
     "docs/studies.md: python -m deniable_studies.table full docs/studies.md",
     "docs/studio.md: deniable studio  # the draft of this folder, or an empty one",
     "docs/studio.md: deniable studio insurance.toml --browser  # or a mechanism.json, or a table",

@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
         "solvers.patterns": "errors laws proofs solvers",
         "solvers.matrices": "errors laws proofs solvers",
         "mechanism": "readable numerals errors laws randomness schema",
-        "tables": "numerals _checks atomic_files errors laws schema",
+        "tables": "numerals _checks atomic_files errors laws schema randomness",
         # a function of the record: it reads no law and no data
         "report": "readable numerals errors schema",
         # a stored mechanism: no search, no solver
@@ -59,7 +59,7 @@ ROOMS: dict[str, set[str]] = {
             "statement"
         ),
         # counts and channels to regressions
-        "models": "_checks numerals errors estimate mechanism report schema",
+        "models": "_checks numerals errors estimate mechanism report schema tables",
         "frontier": (
             "numerals atomic_files errors estimate laws mechanism proofs report schema "
             "solvers.matrices statement strict_json tables"

@@ -15,6 +15,7 @@ from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance
+from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.leverage import Leverage
 from deniable.estimate.ordered import Mean, Quantile
@@ -69,6 +70,7 @@ __all__ = [
     "Design",
     "DesignRequest",
     "Estimate",
+    "Honesty",
     "Independence",
     "InputError",
     "Leverage",
@@ -153,9 +155,10 @@ def randomize(frame: Any, plan: Plan, publication: Publication | None = None) ->
     options = opened(publication, "deniable.randomize(…)")
     refuse_drafted(schema, options)
     check_budget(mechanism, options.people)
-    with open_rows(frame, schema, options) as reader:
+    bits = SystemRandomness()
+    with open_rows(frame, schema, options, bits=bits) as reader:
         columns = Layout.of(mechanism).columns(reader)
-        draw = Randomizer(mechanism, SystemRandomness()).randomize
+        draw = Randomizer(mechanism, bits).randomize
         spending = Spending.of(Strata.one(mechanism))
         with remembered(options.people, spending, "randomize") as entry:
             rows = with_all_mismatches(reader, frame, schema, options)

@@ -12,6 +12,7 @@ from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.comparing import Comparison, Difference
 from deniable.estimate.consistency import check_origin
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
+from deniable.estimate.honesty import Honesty, HonestyTest
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import Known
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
@@ -25,6 +26,7 @@ from deniable.estimate.trend import Trend, TrendTests
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.strata import Strata
+from deniable.models.by_row import Errors
 from deniable.models.model import Model
 from deniable.models.query import ModelQuery
 from deniable.models.smoothing import Smooth, Smoothed
@@ -301,6 +303,7 @@ class OpenedRelease:
         answered: bool = False,
         scores: Sequence[float] | None = None,
         compare: Sequence[str] | None = None,
+        top: int | None = None,
     ) -> Answers[TrendTests]:
         """Return the tests whether scores go with a status of two values; see
         :class:`deniable.Trend`.
@@ -325,6 +328,7 @@ class OpenedRelease:
             answered=answered,
             scores=scores,
             compare=compare,
+            top=top,
         )
         return self.query(query)
 
@@ -382,6 +386,44 @@ class OpenedRelease:
             level=level,
             answered=answered,
             target=target,
+        )
+        return self.query(query)
+
+    def honesty(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        evasive: str | None = None,
+    ) -> Answers[HonestyTest]:
+        """Return the test whether groups with different designs follow their instructions; see
+        :class:`deniable.Honesty`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> def plan(response):
+            ...     smokes = deniable.Attribute("smokes", ("no", "yes"), response=response)
+            ...     return deniable.design(deniable.Schema((smokes,), keep=("card",)))
+            >>> plans = {"A": plan("warner:0.75"), "B": plan("warner:0.25")}
+            >>> answers = ["yes"] * 350 + ["no"] * 650 + ["yes"] * 550 + ["no"] * 450
+            >>> table = pyarrow.table({"smokes": answers, "card": ["A"] * 1000 + ["B"] * 1000})
+            >>> release = deniable.open(table, plans, plan_by="card", randomized=True)
+            >>> (found,) = release.honesty("smokes")  # a tenth answers no without the device
+            >>> round(found.estimate, 9), found.p_value < 1e-5, found.allowed[0] > 0.04
+            (0.1, True, True)
+        """
+        query = Honesty(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            evasive=evasive,
         )
         return self.query(query)
 
@@ -459,12 +501,16 @@ class OpenedRelease:
         formula: str,
         *,
         collapse: Mapping[str, str] | None = None,
-        prior: bool = True,
+        prior: bool | None = None,
+        ordered: bool = False,
         against: str | None = None,
         known: Known = None,
         by: Sequence[str] = (),
         where: Where = None,
         weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
+        errors: Errors = "observed",
         level: float = 0.95,
         answered: bool = False,
     ) -> Answers[Model]:
@@ -483,11 +529,15 @@ class OpenedRelease:
             formula,
             collapse={} if collapse is None else collapse,
             prior=prior,
+            ordered=ordered,
             against=against,
             known=known,
             by=by,
             where=where,
             weights=weights,
+            cluster=cluster,
+            strata=strata,
+            errors=errors,
             level=level,
             answered=answered,
         )
@@ -495,13 +545,20 @@ class OpenedRelease:
 
 
 def open(  # noqa: A001 - called as deniable.open
-    released: Any, plan: Plan | None = None, *, anyway: bool = False, randomized: bool = False
+    released: Any,
+    plan: Plan | Mapping[str, Plan] | None = None,
+    *,
+    plan_by: str | None = None,
+    anyway: bool = False,
+    randomized: bool = False,
 ) -> OpenedRelease:
     """Open a release for queries.
 
     Args:
         released: a folder made by :func:`deniable.share`, one or several paths, or a dataframe.
-        plan: the design or mechanism, or the file or folder with it; not needed for a folder.
+        plan: the design or mechanism, or the file or folder with it; not needed for a folder. With
+            ``plan_by``, one for each value of that column.
+        plan_by: kept column whose values have different mechanisms.
         anyway: accept a table that the mechanism cannot have released (p-value below 1e-6).
         randomized: confirms that ``plan`` randomized the table. Without it there is a warning,
             unless the release is identified: by its folder, by a file's digest in the record of
@@ -522,7 +579,14 @@ def open(  # noqa: A001 - called as deniable.open
     # Not @typed: warnings name the line that called.
     check_type("anyway", anyway, bool)
     check_type("randomized", randomized, bool)
-    if plan is None or isinstance(plan, str | Path):
+    if isinstance(plan, Mapping) or plan_by is not None:
+        if not isinstance(plan, Mapping) or plan_by is None:
+            raise InputError(
+                "`plan_by` names the column whose values have a `plan` each; give both"
+            )
+        mechanisms = {value: mechanism_of(one) for value, one in plan.items()}
+        release = open_release(released, Strata.by_value(mechanisms, plan_by))
+    elif plan is None or isinstance(plan, str | Path):
         release = open_release(released, plan)
     else:
         rows = plan.released_rows if isinstance(plan, Design) else None

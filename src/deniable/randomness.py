@@ -362,6 +362,34 @@ def uniform_below(limit: int, count: int, source: BitSource) -> NDArray[np.uint1
     return drawn
 
 
+def happens(weights: NDArray[np.int64], total: int, source: BitSource) -> NDArray[np.bool_]:
+    """Return independent events with probabilities ``weights / total``, shape (n,).
+
+    ``weights``: integers from 0 to ``total``, shape (n,); ``total`` below 2⁴⁸.
+
+    >>> happens(np.array([0, 1, 2, 3]), 3, SeededRandomness(1)).tolist()
+    [False, True, True, True]
+    """
+    drawn = np.empty(len(weights), dtype=np.bool_)
+    for start in range(0, len(weights), _PIECE):
+        piece = weights[start : start + _PIECE]
+        # The event is U·total < weight, so the whole part of U·total decides. With t the first 64
+        # bits, U·total lies in [t·total, (t + 1)·total)/2^64; with t = t₁·2^32 + t₀ and
+        # total = m₁·2^32 + m₀ no product below has more than 64 bits.
+        first = source.bits(np.uint64, len(piece))
+        half, mask = np.uint64(32), np.uint64((1 << 32) - 1)
+        high, low = first >> half, first & mask
+        large, small = np.uint64(total >> 32), np.uint64(total & ((1 << 32) - 1))
+        middle = high * small + (low * small >> half)
+        carried = (middle & mask) + low * large
+        whole = high * large + (middle >> half) + (carried >> half)
+        rest = first * np.uint64(total)  # modulo 2^64
+        for place in np.flatnonzero(rest > np.uint64((1 << 64) - total)):
+            whole[place] += np.uint64(_carries(int(rest[place]), total, source))
+        drawn[start : start + _PIECE] = whole < piece.astype(np.uint64)
+    return drawn
+
+
 def _carries(low: int, limit: int, source: BitSource) -> int:
     """Return 1 if further bits bring a fraction with these first 64 bits to 1 or more, else 0."""
     bits = 64

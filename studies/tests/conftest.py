@@ -28,25 +28,13 @@ def draw_all() -> Callable[[Findings], None]:
     return draw
 
 
-# Whole studies in their quick forms: four to sixteen seconds each. Their tests are slow; those of
-# their parts, and of the studies that are quicker, are in the default run.
-LONG = {
-    *("test_normal", "test_adult_columns", "test_distributions", "test_record_budget"),
-    *(
-        "test_adult_release",
-        "test_category_counts",
-        "test_coverage",
-        "test_levels",
-        "test_foreign_tables",
-        "test_rare",
-    ),
-}
-WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts"}
+# Fixtures that run a whole study in its quick form, in up to sixteen seconds: their tests are slow,
+# those of a study's parts are in the default run.
+WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts", "small", "timings", "trial"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = f"{Path(__file__).parent}/"
     for item in items:
-        below = str(item.path).startswith(here)
-        if below and item.path.stem in LONG and WHOLE & set(getattr(item, "fixturenames", ())):
+        if str(item.path).startswith(here) and WHOLE & set(getattr(item, "fixturenames", ())):
             item.add_marker("slow")

@@ -20,7 +20,7 @@ def test_every_text_in_the_package_is_that_of_a_study() -> None:
         if file.name.endswith(".toml")
     ]
     names = [study.name for study in catalogue.STUDIES]
-    assert len(set(names)) == len(names) == 14
+    assert len(set(names)) == len(names) == 15
     assert sorted(text.name for text in texts) == sorted(names)
 
 

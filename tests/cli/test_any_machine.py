@@ -137,6 +137,7 @@ print("all of it")
 """
 
 
+@pytest.mark.slow
 def test_the_main_ways_go_through(windows: Run, tmp_path: Path) -> None:
     done = windows(MAIN)
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from deniable.statement.methods import METHODS
+from marked import slow_after
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -47,7 +48,7 @@ def test_the_main_job_and_back_on_the_shipped_example(deniable, tmp_path):
 
 @pytest.mark.parametrize(
     ("stated", "threads"),
-    [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2), ({"OMP_NUM_THREADS": "2"}, 2)],
+    slow_after(1, [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2), ({"OMP_NUM_THREADS": "2"}, 2)]),
 )
 def test_linear_algebra_has_one_thread_unless_the_user_says_otherwise(
     stated: dict[str, str], threads: int
@@ -351,6 +352,7 @@ def test_share_says_what_a_steward_must_know_in_eight_lines_and_the_rest_on_requ
     assert set(brief.splitlines()) <= set(full.splitlines())
 
 
+@pytest.mark.slow
 def test_share_says_what_helps_most_where_nothing_can_be_read(deniable, tmp_path, monkeypatch):
     # The search for forms takes seconds and has tests of its own; here it finds none.
     monkeypatch.setattr("deniable.planning.alternatives.forms_instead", lambda *_: [])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deniable.cli import main
+from marked import slow_after
 
 NAME = "gr\u00f6\u00dfe \u6f22 \u2603"
 CONTROLS = "a\x1b[31m\x07\r\n\x9b2J\u202eb\u2066"
@@ -59,7 +60,7 @@ def run(
     return status, out.buffer.getvalue(), err.buffer.getvalue()
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", slow_after(3, ENCODINGS))
 def test_every_encoding_keeps_exit_status_json_and_data(
     encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +97,7 @@ def test_names_that_command_a_terminal_are_shown_as_escapes(
         assert "\\x1b[31m" in text or "\\u001b[31m" in text or words[:1] == ["share"]
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text_and_closed_streams_end_in_no_traceback(tmp_path: Path) -> None:
     people(tmp_path, NAME)
     odd = os.fsdecode(b"o\xffd")

@@ -160,8 +160,8 @@ def test_matrices_alone_make_a_mechanism(deniable, place, traced):
     assert deniable("frontier", "pick", "f", "--privacy", "0.3", "--output", "m.json").status == 0
     four = ["design", "--categories", "4", "--matrix", "a1=m.json"]
     assert deniable(*four, "--json").json["method"] == "matrix"
-    refused(deniable(*four, "--epsilon", "1"), "every attribute has a matrix")
-    refused(deniable("design", "--categories", "3", *four[3:]), "for 4 categories")
+    refused(deniable(*four, "--epsilon", "1"), "every attribute has a response matrix")
+    refused(deniable("design", "--categories", "3", *four[3:]), "its matrix is for 4")
     twice = ["--matrix", "a1=m.json", "--attribute-epsilon", "1"]
     refused(deniable("design", "--categories", "4,2", *four[3:], *twice), "given twice")
     (place / "flat.json").write_text(json.dumps([[0.25] * 4] * 4))

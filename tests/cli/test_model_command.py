@@ -130,6 +130,20 @@ def test_predictions_groups_weights_priors_and_margins_are_options(
     assert "Linear model hours ~ a + b, where town = A" in numbers.out
 
 
+def test_numbers_and_clusters_make_a_model_by_row(release: str, deniable: Any) -> None:
+    survey = ("--cluster", "weight", "--strata", "town", "--weights", "weight")
+    done = deniable(*MODEL, release, "y ~ hours + b", *survey, "--json")
+    assert done.status == 0, done.err
+    assert (done.json["prior"], done.json["dropped"]) == (None, [])
+    done = deniable(
+        *MODEL, release, "a ~ hours", "--ordered", "--errors", "robust", "--odds-ratios"
+    )
+    assert done.status == 0, done.err
+    assert "Proportional odds model a ~ hours: 2,000 rows" in done.out
+    refused = deniable(*MODEL, release, "~ a*b", "--errors", "scores")
+    assert (refused.status, "--errors needs a model by row" in refused.err) == (2, True)
+
+
 def test_a_formula_of_one_attribute_is_fitted(release: str, deniable: Any) -> None:
     done = deniable(*MODEL, release, "~ a")  # failed before: a traceback
     assert done.status == 0, done.err

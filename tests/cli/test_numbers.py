@@ -95,6 +95,7 @@ audit weak/record.json
 """
 
 
+@pytest.mark.slow
 def test_what_commands_print_has_no_such_number(deniable, people):
     header, *rows = (people / "people.csv").read_text().splitlines()
     (people / "people.csv").write_text("\n".join([header, *rows * 40]) + "\n")

@@ -178,7 +178,7 @@ def test_numbers_are_those_of_the_command_line(deniable: Run, draft: Draft) -> N
 
 
 @pytest.mark.slow
-@settings(same, max_examples=100)
+@settings(same, max_examples=30)
 @given(drafts)
 def test_all_numbers_are_those_of_the_command_line(deniable: Run, draft: Draft) -> None:
     check(deniable, draft)

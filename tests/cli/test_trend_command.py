@@ -61,6 +61,20 @@ def test_every_snp_of_a_fileset_is_tested_against_a_status(deniable: Any, cohort
     assert turned["tests"][0]["z"] == pytest.approx(-first["z"])
 
 
+def test_the_snp_most_associated_is_shown_with_its_probability(deniable: Any, cohort: Path) -> None:
+    shared(deniable, cohort)
+    words = ("estimate", "trend", "release", "--status", "PHENO1", "--top", "1")
+    done = deniable(*words)
+    assert done.status == 0, done.err
+    assert "in top 1" in done.out
+    assert "rs1" in done.out
+    assert "rs2" not in done.out
+    assert "The 1 shown are the 1 most associated of 3 with probability" in done.out
+    (row,) = deniable(*words, "--json").json["tests"]
+    assert row["probability_of_top"] > 0.9
+    assert row["p_bonferroni"] == pytest.approx(3 * row["p_value"])
+
+
 def test_carriers_are_two_categories_and_come_out_as_a_table(deniable: Any, cohort: Path) -> None:
     shared(deniable, cohort, "--method", "balanced", coding="carrier")
     assert (cohort / "release" / "data.parquet").exists()

@@ -120,6 +120,7 @@ def test_the_papers_example_of_125_cells_is_estimated_from_its_four_groups_of_te
     assert np.linalg.cond(matrix) == pytest.approx(channel.condition, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_joint_table_of_ten_million_cells_is_inverted_without_a_matrix() -> None:
     sizes, attenuation = [10] * 7, [0.3, 0.5, 0.7, 0.9, 0.4, 0.6, 0.8]
     channel = Channel(mechanism(sizes, attenuation), [f"a{i + 1}" for i in range(7)])

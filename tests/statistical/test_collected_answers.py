@@ -90,7 +90,7 @@ def post_all(url: str, bodies: Sequence[bytes]) -> None:
             assert response.status == 201
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_intervals_of_what_twenty_thousand_people_posted_cover(tmp_path: Path) -> None:
     """All of them together, and as a hundred studies of two hundred."""
     people, studies = 20_000, 100

@@ -219,7 +219,7 @@ def test_of_few_people_coverage_is_as_said_and_of_plain_intervals_is_not(target:
         assert plain[few].min() < 0.82
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("target", TARGETS)
 def test_at_other_levels_too_for_every_size_and_strength(target: Target) -> None:
     for epsilon, categories, people in itertools.product(
@@ -231,7 +231,7 @@ def test_at_other_levels_too_for_every_size_and_strength(target: Target) -> None
         one_attribute.cache_clear()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("make", [together, unlike])
 def test_of_two_attributes_at_every_strength(

@@ -94,7 +94,7 @@ def test_the_means_of_the_examples_bins_are_within_the_margins_of_their_scores()
             assert low <= numbers[place == code].mean() <= high, (name, code)
 
 
-@pytest.mark.slow  # hundreds of estimates; their arithmetic has quick tests elsewhere
+@pytest.mark.weekly  # hundreds of estimates; their arithmetic has quick tests elsewhere
 def test_means_of_the_examples_columns_hold_the_raw_means_and_middles_would_not() -> None:
     schema, columns = example()
     share = BUDGET.spend("coverage: raw means of the example") / (3 * len(ALONE))

@@ -1,26 +1,34 @@
 """Tests of trend, and of whether forms agree, reject what is true as often as they say.
 
-Rows are drawn anew each time and released by the production sampler with fresh randomness. Planted:
+The joint covariance of the correlations of several attributes is that of many releases. Rows are
+drawn anew each time and released by the production sampler with fresh randomness. Planted:
 a status taken for randomized apart from the attribute (φ_ij replaced by φ_i φ_j), an interval that
-forgets the randomization, and every second form weaker than stated.
+forgets the randomization, statistics of the same rows taken for independent, and every second form
+weaker than stated.
 """
 
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
+import deniable
 from deniable.design.design import design
 from deniable.estimate.agreement import Agreement
+from deniable.estimate.source import open_release
 from deniable.estimate.tabulate import Counts
 from deniable.estimate.trend import Trend, TrendTest
 from deniable.laws import PatternTable, PublishedForms
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.randomizer import Randomizer
+from deniable.mechanism.strata import Strata
 from deniable.planning.trend_power import plan_trend
 from deniable.randomness import SystemRandomness
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
 from statistical.budget import BUDGET, SHARE
 from statistical.test_independence_holds_its_level import (
     INDEPENDENT,
@@ -113,6 +121,48 @@ def test_the_interval_of_a_difference_covers_and_a_narrow_one_would_not(name: st
     assert alarms(held(0.5), np.array([0.95]), share, 0.025).all(), f"{held(0.5) / RELEASES}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["balanced", "forms"])
+def test_the_joint_covariance_is_that_of_many_releases(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share = BUDGET.spend(f"trend: joint covariance, {method}", 2 * SHARE) / 2
+    releases, n, random = 200, 1000, np.random.default_rng()
+    snps = tuple(Attribute(name, ("0", "1")) for name in ("a", "b"))
+    mechanism = design(Schema(snps, keep=("status",)), epsilon=4, method=method).mechanism
+    found, stated = [], []
+
+    def seen(correlations: Any, covariance: Any, k: int) -> tuple[Any, float]:
+        found.append(correlations[0] - correlations[1])
+        stated.append(covariance)
+        return np.ones(2), 0.5
+
+    monkeypatch.setattr("deniable.estimate.trend.in_largest", seen)
+    for _ in range(releases):
+        cases = random.random(n) < 0.4
+        first = random.random(n) < np.where(cases, 0.5, 0.3)
+        second = np.where(random.random(n) < 0.9, first, random.random(n) < 0.4)
+        texts = {"a": first.astype(int), "b": second.astype(int), "status": cases.astype(int)}
+        table = pa.table({name: column.astype(str) for name, column in texts.items()})
+        release = open_release(deniable.randomize(table, mechanism), Strata.one(mechanism))
+        Trend(status="status", top=1).ask(release)
+    matrix = np.mean(stated, axis=0)
+    times = releases * np.var(found)
+
+    def wrong(variance: float) -> bool:
+        # By the normal limit: the variance may be 10 % off.
+        below = chi2.cdf(times / (0.9 * variance), releases - 1)
+        return bool(min(2 * below, 2 * chi2.sf(times / (1.1 * variance), releases - 1)) < share)
+
+    assert not wrong(matrix[0, 0] + matrix[1, 1] - 2 * matrix[0, 1])
+    # Taken for independent, the variance would be more than four times as large.
+    apart = matrix[0, 0] + matrix[1, 1]
+    assert apart > 4 * (apart - 2 * matrix[0, 1])
+    limit = chi2.ppf(share / 2, releases - 1) * 0.9
+    assert chi2.sf(4 * limit, releases - 1) < share
+    assert wrong(apart)
+
+
 SIZES = (3, 5, 2)
 MANY = [((0, 1), 0.85), ((1, 2), 0.8), ((0, 2), 0.75), ((1,), 0.7), ((0, 1, 2), 0.65)]
 
@@ -189,7 +239,7 @@ def test_a_planned_study_finds_the_odds_ratio_as_often_as_it_says(there: bool) -
             (cells,) = channel.released_codes({0: released[0].astype(np.int64), 5: form})
             counts = np.bincount(cells, minlength=channel.n_outputs[0]).astype(float)
             parts.append(Counts.of(mechanism, counts, [("status", str(status))]))
-        (test,) = question.tested({"a1": parts}).tests
+        (test,) = question.tested({"a1": parts})[0].tests
         found.append(test.p_value)
     nominal = np.array([0.8 if there else 0.05])
     hits = np.array([np.sum(np.array(found) < 0.05)])

@@ -308,6 +308,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "mean": (deniable.Mean, one),
         "quantile": (deniable.Quantile, one),
         "leverage": (deniable.Leverage, one),
+        "honesty": (deniable.Honesty, one),
         "covariance": (deniable.Covariance, two),
         "independence": (deniable.Independence, two),
         "agreement": (deniable.Agreement, {}),
@@ -371,6 +372,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
     }
 
 
+@pytest.mark.slow
 def test_an_argument_of_a_wrong_type_is_named_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ QUERIES = {
     "trend": deniable.Trend("smokes,age", status="town"),
     "agreement": deniable.Agreement(),
     "leverage": deniable.Leverage("smokes"),
+    "honesty": deniable.Honesty("smokes"),
     "compare": deniable.Comparison("smokes", column="sex", values="f,m"),
     "smooth": deniable.Smooth("smokes,age,sex"),
     "model": deniable.ModelQuery("smokes ~ sex", where={"town": "A"}),
@@ -57,8 +58,9 @@ def test_a_method_takes_what_its_query_takes_and_gives_the_same_answers(name: st
     defaults = {one.name: one.default for one in shown}
     assert defaults | {"collapse": None} == {p.name: p.default for p in taken} | {"collapse": None}
     given = {field.name: getattr(query, field.name) for field in fields(query)}
-    if name == "agreement":
-        with pytest.raises(InputError, match="this release has no forms"):
+    refusals = {"agreement": "this release has no forms", "honesty": "all rows have one design"}
+    if name in refusals:
+        with pytest.raises(InputError, match=refusals[name]):
             method(**given)
         return
     answers = RELEASE.query(query)

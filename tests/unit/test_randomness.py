@@ -21,6 +21,7 @@ from deniable.randomness import (
     ExactCategorical,
     SeededRandomness,
     SystemRandomness,
+    happens,
     permutation,
     smallest_unsigned,
     uniform_below,
@@ -45,7 +46,7 @@ def small_weights() -> list[list[int]]:
 
 
 def test_every_eight_bit_prefix_decides_exactly_what_it_determines() -> None:
-    for weights in small_weights():
+    for weights in small_weights()[::4]:
         table = ExactCategorical(weights, prefix_bits=8)
         decided, expected = [], []
         for prefix in range(256):
@@ -76,7 +77,7 @@ EXTENSION = ((np.uint64, [0]), (np.uint64, [1]), (np.uint64, [2]))
 @pytest.mark.parametrize("prefix_bits", [8, 16])
 def test_the_prefixes_bracket_every_probability_and_leave_few_undecided(prefix_bits: int) -> None:
     size = 1 << prefix_bits
-    some = small_weights()[:: 1 if prefix_bits == 8 else 8]
+    some = small_weights()[:: 4 if prefix_bits == 8 else 24]
     cases = [*some, [1, (1 << 80)], [3, 1 << 70, 5, 1 << 70], list(range(1, 40))]
     for weights in cases:
         table = ExactCategorical(weights, prefix_bits=prefix_bits)
@@ -305,6 +306,28 @@ def test_a_uniform_integer_looks_as_far_as_it_must(more: list[int]) -> None:
     bits = (third << 64 * len(more)) + sum(each << 64 * i for i, each in enumerate(more[::-1]))
     expected = 3 * bits >> 64 * (len(more) + 1)
     assert uniform_below(3, 1, source).tolist() == [expected]
+
+
+@pytest.mark.parametrize("total", [1, 3, 1000, (1 << 32) - 1, 1 << 32, (1 << 47) - 115])
+def test_an_event_happens_where_the_whole_part_of_the_product_is_below_its_weight(
+    total: int,
+) -> None:
+    edges = [0, 1, (1 << 32) - 1, 1 << 32, ALL_ONES - 1, ALL_ONES]
+    first = np.array([*edges, *SeededRandomness(total).bits(np.uint64, 200).tolist()], np.uint64)
+    weights = np.array([int(u) * total >> 64 for u in first], dtype=np.int64)
+    for above, expected in ((0, False), (1, True)):
+        more = [ALL_ONES] * sum((int(u) * total) % (1 << 64) > (1 << 64) - total for u in first)
+        source = ScriptedBits((np.uint64, first.tolist()), *((np.uint64, [bits]) for bits in more))
+        carried = [int(u) * total % (1 << 64) > (1 << 64) - total for u in first]
+        # All further bits are ones: the product then reaches the next whole number.
+        drawn = happens(weights + above + carried, total, source)
+        assert drawn.tolist() == [expected] * len(first)
+        assert source.used_up
+
+
+def test_events_of_weights_zero_and_total_are_certain() -> None:
+    weights = np.array([0, 7] * 100_000)
+    assert happens(weights, 7, SeededRandomness(1)).tolist() == [False, True] * 100_000
 
 
 def test_a_single_outcome_needs_no_bits_and_no_draws_need_none() -> None:

@@ -15,6 +15,7 @@ from deniable.estimate.association import LEVEL, POWER
 from deniable.estimate.columns import SHOWN, CellTable, Tabular, caption_of_all, sizes_differ
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
+from deniable.estimate.honesty import HonestyTest
 from deniable.estimate.independence import IndependenceTest
 from deniable.estimate.inference import UNCERTAIN_TEXT
 from deniable.estimate.leverage import LeverageOfLiars
@@ -127,6 +128,11 @@ def _columns(
         case Smoothed():
             unbiased = {"unbiased": "unbiased", "unbiased_standard_error": "its standard error"}
             return list(answer.attributes), {"estimate": "share"} | errors | unbiased
+        case TrendTests(top=int()):
+            of_top = {"probability_of_top": f"in top {answer.top}"}
+            ranked = {"correlation": "correlation", "correlation_error": "error"} | of_top
+            adjusted = {key: header for key, header in _P_VALUES.items() if key in row}
+            return [*dict(answer.group), "attribute"], ranked | adjusted
         case LeverageOfLiars():
             moves = {"moved": "moved by", "range": "range"}
             if answer.forms:
@@ -172,7 +178,7 @@ def _has_no_answer(answer: Tabular, row: dict[str, Any]) -> bool:
 
 
 def _in_percent(answer: Tabular) -> bool:
-    return isinstance(answer, Estimate | LeverageOfLiars | Smoothed) or (
+    return isinstance(answer, Estimate | HonestyTest | LeverageOfLiars | Smoothed) or (
         isinstance(answer, Difference) and answer.statistic == "share"
     )
 
@@ -183,11 +189,11 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
         return "-"
     if isinstance(value, str):
         return value
-    if key in ("count", "n"):
+    if key in ("count", "n", "degrees_of_freedom"):
         return f"{value:,.0f}"
     if key.startswith("p_"):
         return p_text(value)
-    if key == "left_out" or (in_percent and not key.startswith("ratio")):
+    if key == "left_out" or (in_percent and not key.startswith(("ratio", "statistic"))):
         above = value > 1 and key.endswith("standard_error")
         return "> 100 %" if above else f"{100 * value:,.2f} %"
     return number_text(value, 5)
@@ -229,7 +235,7 @@ def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
                 yield f"WARNING: {answer.prediction.warning}"
         case IndependenceTest():
             yield from _remarks_on_test(answer)
-        case FormAgreement() | LeverageOfLiars() | Smoothed() | TrendTests():
+        case FormAgreement() | HonestyTest() | LeverageOfLiars() | Smoothed() | TrendTests():
             yield from answer.remarks()
 
 

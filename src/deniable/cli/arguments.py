@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from deniable.cli.fields import Typed
     from deniable.estimate.source import Release
     from deniable.ledger import Population
+    from deniable.mechanism.strata import Strata
     from deniable.release.checking import Problems
     from deniable.release.publication import Publication
     from deniable.release.release import Options
@@ -174,7 +175,9 @@ class RowOptions:
     """Selection of released rows, and their mechanism.
 
     Args:
-        mechanism: The mechanism, if RELEASE is a table or there are counts.
+        mechanism: The mechanism, if RELEASE is a table or there are counts; with --mechanism-by one
+            per value of a column, value=file.json.
+        mechanism_by: Kept column whose values have different mechanisms.
         counts: A table of counts instead of rows, as any engine makes it: released values, column
             count; with --weights w also the sums w and w_squared; with --by, --where the kept
             columns.
@@ -183,7 +186,8 @@ class RowOptions:
         randomized: Suppress the warning about a RELEASE without a mark: --mechanism randomized it.
     """
 
-    mechanism: Annotated[Path | None, READ] = None
+    mechanism: Annotated[list[str] | None, READ] = None
+    mechanism_by: Annotated[str | None, READ] = None
     counts: Annotated[Path | None, READ] = None
     where: Annotated[list[str] | None, ASKED] = None
     randomized: Annotated[bool, READ] = False
@@ -206,11 +210,25 @@ class RowOptions:
             check_origin(release, anyway=self.anyway)
             yield release
             return
-        release = open_release(source, self.mechanism, self.counts, show_values=show_values)
+        release = open_release(source, self._strata(), self.counts, show_values=show_values)
         with read_twice(release.rows) as rows:
             release = replace(release, rows=rows)
             check_origin(release, anyway=self.anyway, randomized=self.randomized)
             yield release
+
+    def _strata(self) -> "Path | Strata | None":
+        """Return the file of the mechanism, or the mechanisms by the values of a column."""
+        from deniable.cli.options import pairs
+        from deniable.mechanism.strata import Strata
+        from deniable.statement.record import read_design
+
+        if self.mechanism_by is None:
+            if len(self.mechanism or ()) > 1:
+                raise InputError("--mechanism was given several times; give --mechanism-by too")
+            return None if self.mechanism is None else Path(self.mechanism[0])
+        files = pairs(self.mechanism or (), "--mechanism", "value=file.json")
+        read = {value: read_design(file).mechanism for value, file in files.items()}
+        return Strata.by_value(read, self.mechanism_by)
 
 
 def is_study(folder: Path) -> bool:

@@ -294,8 +294,36 @@ def _show_attributes(statements: Mapping[str, Any], *, method_known: bool) -> No
     say(*ADVERSARIES)
     if any(map(_at_most, rows)):
         say(AT_MOST)
+    for row in rows:
+        if "response" in row:
+            say(_response_sentence(row))
     if any(row.get("asked") is not None for row in rows):
         say("An attribute is released only of people whose form includes it.")
+
+
+def _response_sentence(row: Mapping[str, Any]) -> str:
+    """Return the response of an attribute, and the statements that its matrix does not have."""
+    named = row["response"] != "matrix"
+    text = f"{row['name']}: {row['response']}" if named else f"{row['name']}: a matrix of its own"
+    if named:
+        from deniable.schema.responses import design_of
+
+        text += f" ({design_of(row['response']).source})"
+    if row["strength"] is None:
+        return f"{text}; it is not bistochastic and has neither a strength nor a λ."
+    return text + ("." if row["attenuation"] is not None else "; it has no λ.")
+
+
+def show_matrices(matrices: Sequence[Mapping[str, Any]]) -> None:
+    """Print the errors under response matrices next to the least at the same ε."""
+    for row in matrices:
+        text = f"{row['name']}: variance of a share, for one row, {number_text(row['shares'], 3)}"
+        if row["best"] is not None:
+            text += (
+                f"; of the best mechanism with the same ε {number_text(row['best'], 3)}, so that "
+                f"the matrix needs {number_text(row['times'], 3)} times as many rows"
+            )
+        say(f"{text}.")
 
 
 def _show_best_guesses(rows: Sequence[Mapping[str, Any]], *, of_release: bool) -> None:

@@ -28,7 +28,7 @@ from deniable.cli.arguments import (
     write_mechanism,
 )
 from deniable.cli.fields import Typed, from_fields
-from deniable.cli.responses import split_responses
+from deniable.cli.responses import with_matrices
 from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.numerals import count_text
@@ -102,6 +102,7 @@ def design(
         console.show_expected_tables(stated["tables"], stated["independent_tables"])
     if "expected" in stated:
         console.show_outlook(stated)
+    console.show_matrices(stated.get("matrices", ()))
     if result.mechanism.schema.kept_undeclared:
         console.say(kept_undeclared_text(result.mechanism.schema) + ".")
     if output is not None:
@@ -289,19 +290,11 @@ def requested_design(schema: Any, request: Typed[DesignRequest]) -> "Design":
     """Return the design of the options."""
     from deniable.design.design import design_of
 
-    schema, responses, request = split_responses(schema, request)
-    if responses:
-        from deniable.design.matrices import with_responses, without
-
-        rest = without(schema, responses)
-        if rest is None and request:
-            raise InputError(
-                "every attribute has a matrix of its own; leave out levels, totals and methods"
-            )
-        return with_responses(
-            schema, None if rest is None else requested_design(rest, request), responses
-        )
-    return design_of(schema, request.read([schema.names[i] for i in schema.protected]))
+    schema, matrices, request = with_matrices(schema, request)
+    own = {*matrices, *request.read_one("response")}
+    protected = [schema.attributes[i] for i in schema.protected]
+    names = [a.name for a in protected if a.name not in own and not a.response]
+    return design_of(schema, request.read(names, matrices=matrices))
 
 
 @app.command(group=groups.CHECKING)

@@ -45,6 +45,11 @@ READERS: dict[Any, Reader] = {
         ": name=file.json, made by frontier pick, or a list of rows; a,b=file.json merges "
         "attributes; may be repeated",
     ),
+    "response": (
+        list[str],
+        lambda texts, _, option: options.pairs(texts, option, "name=design"),
+        ": name=forced:2/3,1/6,1/6; may be repeated",
+    ),
     "pair_floor": (str, options.floor, ""),
     tuple[str, ...]: (str, lambda text, *_: tuple(split_names(text)), ": a,b"),
     str | Path | None: (Path, lambda path, *_: path, ""),
@@ -57,7 +62,7 @@ _GROUPS = {
     for group, names in {
         groups.LEFT_OUT: "drop_other_columns accept_drafted overwrite show_values",
         groups.DESIGNED: "given_rest pair_floor importance at_most pairs max_questions "
-        "allow_changed_levels form_column",
+        "allow_changed_levels form_column response",
         groups.STRENGTH: "attenuation strength preserve matrices",
         groups.FILE: "separator decimal encoding header columns dates sheet also",
         groups.COUNTED: "ledger population new_population new_ledger sign",
@@ -76,6 +81,11 @@ class Typed(Generic[T]):
 
     def __bool__(self) -> bool:
         return bool(self.values)
+
+    def read_one(self, name: str) -> Any:
+        """Return the value of one field that needs no names of attributes; () if not given."""
+        given = {name: self.values[name]} if name in self.values else {}
+        return read_values(self.kind, given).get(name, ())
 
     def read(self, names: Sequence[str] = (), **given: Any) -> T:
         """Return the dataclass; ``names``: of the protected attributes, ``given``: other fields."""

@@ -47,11 +47,11 @@ class PriorOptions:
     """Prior: shares of the categories.
 
     Args:
-        prior: JSON list of shares, or object of shares by category; several files merge attributes
-            taken as independent.
+        prior: JSON list of shares, or object of shares by category, nested for the joint prior of
+            several attributes; several files merge attributes taken as independent.
         column: Read the shares from a table, data.csv:age; data.csv:sex,age merges two columns,
             which are then randomized as one.
-        distribution: normal,10 or gamma,10 or uniform,10.
+        distribution: normal,10 or uniform,10 or gamma,10, also with its shape, gamma,10,2.5.
     """
 
     prior: Annotated[list[Path] | None, SHARED] = None

@@ -252,18 +252,10 @@ def _content(path: Path, where: str) -> bytes:
 
 def _matrix(rows: Any, where: str) -> Matrix:
     """Return a response matrix from plain rows, one per true category."""
-    import numpy as np
-
-    from deniable.laws.bistochastic import check_bistochastic
+    from deniable.design.matrices import response_of_rows
 
     try:
-        lists = msgspec.convert(rows, list[list[float]])
-    except msgspec.ValidationError:
-        raise InputError(f"{where} is not a list of rows of numbers") from None
-    if not lists or len({len(row) for row in lists}) != 1:
-        raise InputError(f"{where}: all rows of a matrix need the same number of entries")
-    try:
-        return check_bistochastic(np.array(lists)).T
+        return response_of_rows(rows).matrix()
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -24,6 +24,7 @@ from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance, PairScores
+from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.known import Known
 from deniable.estimate.leverage import Leverage
@@ -89,6 +90,11 @@ QUERIES: dict[str, tuple[type[Any], str, str]] = {
         "How far one liar in a hundred can move each share.",
         "release --of race",
     ),
+    "honesty": (
+        Honesty,
+        "Test of whether groups with different designs follow their instructions.",
+        "answers.csv --of contact --mechanism A=a.json --mechanism B=b.json --mechanism-by card",
+    ),
     "model": (
         ModelQuery,
         "Fit a logistic, multinomial, linear or log-linear model through the known randomization.",
@@ -107,7 +113,10 @@ _ONLY = {
     **dict.fromkeys(("formula", "odds_ratios", "predict"), ("model",)),
 }
 """Options that are no fields, by the queries that have them; the others are common to all."""
-_HOW = ("weights", "level", "method", "target", "known", "scores", "prior", "interpolate")
+_HOW = (
+    *("weights", "cluster", "strata", "errors", "level", "method", "target", "known", "scores"),
+    *("prior", "interpolate"),
+)
 """Fields that the help lists under how it is estimated."""
 
 _READERS: dict[Any, Reader] = READERS | {

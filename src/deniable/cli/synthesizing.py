@@ -31,6 +31,7 @@ def synthesize(
     *,
     output: Annotated[Path, ASKED],
     of: Annotated[str | None, ASKED] = None,
+    about: Annotated[str | None, ASKED] = None,
     tables: Annotated[Literal["pairs", "tree"] | None, ESTIMATED] = None,
     rows: Annotated[Literal["synthetic", "imputed"], ASKED] = "synthetic",
     copies: Annotated[int, ASKED] = 20,
@@ -53,6 +54,7 @@ def synthesize(
     Args:
         output: Folder to make.
         of: Attributes; by default all that are randomized.
+        about: Outcome to predict; it depends on every other attribute.
         tables: The model: all pairs (default up to 100,000 cells), or a tree of associations.
         rows: New rows, or imputed true values of the released rows, with their kept columns.
         copies: Number of copies, at least 5; analyse all.
@@ -63,19 +65,21 @@ def synthesize(
     from deniable.synthesis import folder
 
     options, names = chosen or RowOptions(), tuple(split_names(of or ""))
-    request = folder.SynthesisRequest(names, tables, rows, copies, options.where, file_format)
+    request = folder.SynthesisRequest(
+        names, about, tables, rows, copies, options.where, file_format
+    )
     folder.check_output(output, overwrite=force)
     bits = SystemRandomness() if seed is None else SeededRandomness(seed)
     with options.open(source, show_values=show_values) as release:
         claim = folder.claim_of(options.mechanism or source, release)
         with console.progress("Drawing") as advance:
-            about = folder.write_copies(
+            written = folder.write_copies(
                 release, request, output, claim, bits, overwrite=force, advance=advance
             )
     if as_json:
-        console.print_json(about)
+        console.print_json(written)
         return
-    _show(about, output)
+    _show(written, output)
 
 
 def _show(about: dict[str, Any], output: Path) -> None:
@@ -85,7 +89,9 @@ def _show(about: dict[str, Any], output: Path) -> None:
         + ("the model of all pairs." if model["kind"] == "pairs" else "a tree of associations:")
     )
     if model["kind"] == "tree":
-        console.say("; ".join(" - ".join(pair) for pair in model["pairs"]) or "none is significant")
+        console.say(
+            "; ".join(" - ".join(pair) for pair in model["pairs"]) or "none is above its noise"
+        )
     off = sum(cell["disagrees"] for cell in cells)
     console.say(
         f"{off} of {len(cells):,} shares of one and two attributes disagree with the release."

@@ -12,6 +12,7 @@ _OTHER_NAMES = {
     "also": "--as",
     "plan": "--mechanism",
     "matrices": "--matrix",
+    "plan_by": "--mechanism-by",
     "randomized = True": "--randomized",
     "header = True": "--header",
     "header = False": "--no-header",

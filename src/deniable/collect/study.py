@@ -272,6 +272,11 @@ def _check_collectable(design: Design) -> None:
             f"a study has at most {MOST_ATTRIBUTES} questions, and this mechanism has "
             f"{len(schema.columns)} attributes; leave some out"
         )
+    if named := [a.name for a in schema.attributes if a.answers]:
+        raise InputError(
+            f"attribute '{named[0]}' declares texts of answers, and the page of a study shows "
+            "categories; leave answers out, or use a design whose answers are the categories"
+        )
     if any(isinstance(block.law, InvariantChannel) for block in mechanism.blocks):
         raise InputError(
             "the mechanism was made from a collected table and discloses its frequencies; use one "
@@ -285,6 +290,11 @@ def _check_collectable(design: Design) -> None:
     if schema.kept_undeclared:
         raise InputError(kept_undeclared_text(schema))
     for column in (part for attribute in schema.attributes for part in attribute.columns):
+        if column.range is not None:
+            raise InputError(
+                f"'{column.name}' is a number with a range, which the page does not support; "
+                "declare bins, or categories"
+            )
         if column.bins is not None and column.dates:
             raise InputError(
                 f"the bins of '{column.name}' are dates, which the page does not support; declare "

@@ -17,6 +17,14 @@ from threadpoolctl import threadpool_limits
 from deniable._checks import check_level, check_levels, typed
 from deniable.design.budget import within_budget
 from deniable.design.level_designs import LevelDesigns
+from deniable.design.matrices import (
+    declaring,
+    laws_given,
+    refuse_requests_of,
+    requests_beside_matrices,
+    with_responses,
+    without,
+)
 from deniable.design.methods import FUNCTIONS
 from deniable.design.request import (
     Caps,
@@ -89,6 +97,7 @@ def design(
     strength: PerAttribute = None,
     preserve: PairFractions | None = None,
     matrices: Matrices | None = None,
+    response: Mapping[str, str] | None = None,
 ) -> Design:
     """Return a mechanism for a schema; no data are needed.
 
@@ -126,6 +135,7 @@ def design(
         pairs=pairs,
         max_questions=max_questions,
         form_column=form_column,
+        response=response or {},
         allow_changed_levels=allow_changed_levels,
     )
     return design_of(schema_of(schema), request)
@@ -134,6 +144,18 @@ def design(
 @_one_thread()
 def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
+    schema = declaring(schema, request.response)
+    if laws := laws_given(schema, request.matrices):
+        requests = requests_beside_matrices(request)
+        refuse_requests_of(laws, requests)
+        rest = without(schema, laws)
+        if rest is None and requests:
+            raise InputError(
+                "every attribute has a response matrix, whose ε follows from it; leave out "
+                + ", ".join(f"`{option}`" for option in requests)
+            )
+        plain = replace(request, matrices={}, response={})
+        return with_responses(schema, None if rest is None else design_of(rest, plain), laws)
     epsilon, pairs = request.epsilon, request.pairs
     given_rest, pair_floor = request.given_rest, request.pair_floor
     default = DEFAULT_METHOD if request.is_empty else STRENGTH_METHOD
@@ -160,7 +182,7 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
         return _by_strength(schema, spec, request)
     if not request.is_empty:
         raise InputError(
-            "λ, strengths, covariances and matrices are for methods "
+            "λ, strengths and covariances are for methods "
             f"{methods_taking('strength', joined='and')}, not {spec.name}"
         )
     n_categories = tuple(schema.n_categories[i] for i in schema.protected)

@@ -1,26 +1,30 @@
 """Response matrices for some attributes of a schema, next to a law for the others.
 
-A matrix may have any shape and any zeros, so it is given, not requested by a level; its levels are
-computed from its integers as for any law. The other attributes are designed by themselves, since
-all blocks of a mechanism are independent.
+A matrix may have any shape and any zeros, so it is given, by a named design of the schema or by
+itself, and not requested by a level; its levels are computed from its integers as for any law. The
+other attributes are designed by themselves, since all blocks of a mechanism are independent.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
+from deniable.design.request import DesignRequest
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.schema import Attribute, Schema
 from deniable.schema.names import split_names
+from deniable.schema.responses import probability
 from deniable.statement.account import Design
 from deniable.statement.caps import unchanged_blocks
-from deniable.statement.methods import MATRIX_METHOD
+from deniable.statement.methods import method_of_responses
 from deniable.statement.record import mechanism_from_plain
 from deniable.strict_json import from_json
 
@@ -78,10 +82,8 @@ def _refuse_level(schema: Schema, attribute: Attribute) -> None:
         )
 
 
-def without(schema: Schema, names: Mapping[str, Any]) -> Schema | None:
+def without(schema: Schema, names: Collection[str]) -> Schema | None:
     """Return the schema without some protected attributes; None if no protected one is left."""
-    for name in names:
-        _refuse_level(schema, schema.attributes[schema.position(name)])
     if all(schema.names[i] in names for i in schema.protected):
         return None
     rest = tuple(a for a in schema.attributes if a.name not in names)
@@ -92,8 +94,6 @@ def with_responses(
     schema: Schema, design: Design | None, responses: Mapping[str, MatrixChannel]
 ) -> Design:
     """Return a design of the whole schema."""
-    if not responses and design is not None:
-        return design
     blocks = [] if design is not None else unchanged_blocks(schema)
     requested: dict[str, float | None] = {}
     if design is not None:
@@ -107,7 +107,7 @@ def with_responses(
     mechanism = Mechanism(schema, tuple(blocks))
     return Design(
         replace(mechanism, claim=mechanism.promise()),
-        MATRIX_METHOD if design is None else design.method,
+        method_of_responses(schema) if design is None else design.method,
         tuple(requested.get(name) for name in schema.names),
         None,
         notes=() if design is None else design.notes,
@@ -115,8 +115,70 @@ def with_responses(
     )
 
 
-def response_from_file(path: Path, attribute: Attribute) -> MatrixChannel:
-    """Read a response matrix for an attribute."""
+def declaring(schema: Schema, responses: Mapping[str, str]) -> Schema:
+    """Return the schema with the responses of some attributes."""
+    for name, response in responses.items():
+        place = schema.position(name)
+        attributes = list(schema.attributes)
+        attributes[place] = replace(attributes[place], response=response)
+        schema = replace(schema, attributes=tuple(attributes))
+    return schema
+
+
+def requests_beside_matrices(request: DesignRequest) -> dict[str, Any]:
+    """Return what a request states besides matrices and responses."""
+    names = [one.name for one in fields(request) if one.name not in ("matrices", "response")]
+    stated = ((name, getattr(request, name)) for name in names)
+    return {name: value for name, value in stated if value != getattr(DesignRequest(), name)}
+
+
+def laws_given(
+    schema: Schema, matrices: Mapping[str, MatrixChannel | NDArray[np.float64]]
+) -> dict[str, MatrixChannel]:
+    """Return the laws of the attributes whose response the schema declares or whose matrix is
+    given, ``matrix[y, x]`` = Pr[answer y | category x]."""
+    laws = {}
+    for attribute in schema.attributes:
+        own, name = matrices.get(attribute.name), attribute.name
+        if own is None and not attribute.response:
+            continue
+        _refuse_level(schema, attribute)
+        if own is not None and attribute.response:
+            raise InputError(f"attribute '{name}' has both a matrix and a response; give one")
+        try:
+            if own is None:
+                law = MatrixChannel.from_fractions(attribute.response_matrix)
+            elif isinstance(own, MatrixChannel):
+                law = own
+            else:
+                law = MatrixChannel.from_probabilities(own)
+        except InputError as error:
+            raise InputError(f"attribute '{name}': {error}") from None
+        if law.n_categories != (attribute.n_categories,):
+            raise InputError(
+                f"attribute '{name}' has {attribute.n_categories} categories, and its matrix is "
+                f"for {law.n_categories[0]}"
+            )
+        laws[name] = law
+    for name in matrices:
+        schema.position(name)
+    return laws
+
+
+def refuse_requests_of(names: Collection[str], requests: Mapping[str, Any]) -> None:
+    """Raise if a request names an attribute that has a response matrix."""
+    for option, value in requests.items():
+        for entry in value if isinstance(value, Mapping) else ():
+            for name in (entry,) if isinstance(entry, str) else entry:
+                if name in names:
+                    raise InputError(
+                        f"'{name}' has a response matrix, whose ε and attenuation follow from it; "
+                        f"leave it out of `{option}`"
+                    )
+
+
+def response_from_file(path: Path, attribute: Attribute) -> tuple[MatrixChannel, Attribute]:
+    """Return the response matrix in a file, and its attribute with the texts of the answers."""
     try:
         plain = from_json(path.read_bytes())
     except OSError as error:
@@ -124,44 +186,58 @@ def response_from_file(path: Path, attribute: Attribute) -> MatrixChannel:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error})") from None
     try:
-        law = _from_mechanism(plain) if isinstance(plain, dict) else _from_rows(plain)
+        if isinstance(plain, dict) and "rows" not in plain:
+            return _of_mechanism(plain, attribute)
+        if isinstance(plain, dict):
+            answers = tuple(msgspec.convert(plain.get("answers", ()), tuple[str, ...]))
+            attribute, plain = replace(attribute, answers=answers), plain["rows"]
+        return response_of_rows(plain), attribute
+    except msgspec.ValidationError:
+        raise InputError(f"{path}: answers are a list of texts") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    if law.n_categories != (attribute.n_categories,):
-        raise InputError(
-            f"{path}: the matrix is for {law.n_categories[0]} categories, and '{attribute.name}' "
-            f"has {attribute.n_categories}"
-        )
-    return law
 
 
-def holds_mechanism(path: Path) -> bool:
-    """Return whether a file holds a mechanism rather than rows; False if it cannot be read."""
-    try:
-        return isinstance(from_json(path.read_bytes()), dict)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-
-
-def _from_mechanism(plain: dict[str, Any]) -> MatrixChannel:
-    blocks = mechanism_from_plain(plain).mechanism.blocks
+def _of_mechanism(plain: dict[str, Any], attribute: Attribute) -> tuple[MatrixChannel, Attribute]:
+    mechanism = mechanism_from_plain(plain).mechanism
+    blocks = mechanism.blocks
     if len(blocks) != 1 or not isinstance(blocks[0].law, MatrixChannel):
         raise InputError("the mechanism is not one response matrix for one attribute")
-    return blocks[0].law
+    answers = attribute.answers or mechanism.schema.attributes[0].answers
+    return blocks[0].law, replace(attribute, answers=answers)
 
 
-def _from_rows(plain: Any) -> MatrixChannel:
+def response_of_rows(plain: Any) -> MatrixChannel:
+    """Return the matrix of rows of probabilities, one per true category; texts are fractions."""
     try:
-        rows = msgspec.convert(plain, list[list[float]])
+        texts = msgspec.convert(plain, list[list[float | str]])
     except msgspec.ValidationError:
         raise InputError("expected a list of rows of numbers, one per true category") from None
-    if len({len(row) for row in rows}) != 1:
+    if len({len(row) for row in texts}) != 1:
         raise InputError("all rows of a response matrix need the same number of entries")
+    rows = [[_exact(entry) for entry in row] for row in texts]
     for place, row in enumerate(rows, start=1):
         # In the file a row is Pr[· | x], a column of the matrix here.
-        if not all(0 <= entry <= 1 for entry in row) or abs(sum(row) - 1) > 1e-9:
+        if any(entry < 0 for entry in row) or not _is_one(row):
+            across = all(map(_is_one, zip(*rows, strict=True)))
             raise InputError(
                 f"row {place} is no distribution: its entries must be probabilities that add up "
-                f"to 1, and they add up to {sum(row):.9g}"
+                f"to 1, and they add up to {float(sum(row)):.9g}"
+                + ("; the columns do, so transpose the matrix" if across else "")
             )
-    return MatrixChannel.from_probabilities(np.array(rows).T)
+    scaled = ([entry / sum(row) for entry in row] for row in rows)
+    return MatrixChannel.from_fractions(list(zip(*scaled, strict=True)))
+
+
+def _is_one(row: Sequence[Fraction]) -> bool:
+    """Whether probabilities written with ten digits add up to 1."""
+    return abs(float(sum(row)) - 1) <= 1e-9
+
+
+def _exact(entry: float | str) -> Fraction:
+    """Return the number as it is written in decimals, or a fraction."""
+    if isinstance(entry, str):
+        return probability(entry)
+    if not -1 <= entry <= 2:
+        raise InputError("an entry of the matrix is no probability")
+    return Fraction(repr(entry))

@@ -1,7 +1,10 @@
 """Expected variance of a design, and the least of any mechanism of its ε."""
 
+import math
 from typing import Any
 
+from deniable.laws import MatrixChannel
+from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.proofs.problem import MAX_LEVEL
 from deniable.statement.account import Design
@@ -35,3 +38,39 @@ def outlook_to_plain(design: Design) -> dict[str, Any]:
         "expected": expected.to_plain() | {"form_count": forms and len(forms.forms)},
         "limit": limit,
     }
+
+
+def best_variance(n_categories: int, epsilon: float) -> float:
+    """Return the least mean variance of a share of one attribute under any mechanism with this ε in
+    nats, for one row drawn from a population, at the uniform truth.
+
+    Subset selection attains it (Ye and Barg, 2018): an answer is a set of s of the a categories,
+    e^ε = M times as likely under each of them. With m = (sM + a − s)/a the mean square of an
+    answer's likelihood over m, less 1, is χ² = s(a − s)(M − 1)²/(am)², and the variance of a cell
+    (a − 1)²/(a²χ²).
+
+    >>> round(best_variance(2, math.log(3)), 9), round(best_variance(4, 1.0), 4)
+    (1.0, 1.3798)
+    """
+    a, fall = n_categories, math.exp(-epsilon)  # over M throughout, so that no e^ε overflows
+    return min(
+        ((a - 1) * (s + (a - s) * fall) / (a * (1 - fall))) ** 2 / (s * (a - s))
+        for s in range(1, a)
+    )
+
+
+def matrices_to_plain(design: Design) -> list[dict[str, Any]]:
+    """Return the error of a share under each response matrix next to the least at the same ε, as
+    variances for one row; None for the least without an ε."""
+    mechanism = design.mechanism
+    rows = []
+    for block in mechanism.blocks:
+        if not isinstance(block.law, MatrixChannel):
+            continue
+        attribute = mechanism.schema.attributes[block.attributes[0]]
+        epsilon = mechanism.attribute_epsilon[block.attributes[0]]
+        variance = expected_variance(Mechanism.of(block.law)).shares
+        best = best_variance(attribute.n_categories, epsilon) if math.isfinite(epsilon) else None
+        times = None if best is None or variance is None else variance / best
+        rows.append({"name": attribute.name, "shares": variance, "best": best, "times": times})
+    return rows

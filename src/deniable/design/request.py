@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Matrix = NDArray[np.float64]
+    from deniable.laws import MatrixChannel
+
+    Matrix = NDArray[np.float64] | MatrixChannel
 else:
     Matrix = Any
 
@@ -38,7 +40,8 @@ class StrengthRequest:
         attenuation: λ, attenuation of an attribute, between 0 and 1.
         strength: least entropy of the response over its maximum, between 0 and 1.
         preserve: least fraction of a covariance to preserve, by pair of attributes.
-        matrices: response matrices by attribute, bistochastic unless there are levels.
+        matrices: response matrices by attribute, of probabilities, one row per true category. The
+            other fields are for the attributes without a matrix and without a response.
 
     Examples:
         >>> StrengthRequest().is_empty, StrengthRequest(attenuation=0.5).attenuation
@@ -89,6 +92,9 @@ class DesignRequest(StrengthRequest):
             9, or any number of exchangeable attributes.
         form_column: column of the release with the number of the form, for method forms; default:
             form, if not taken.
+        response: randomized response designs of attributes by name: warner:P, forced:P,YES,NO,
+            unrelated:P,Q, crosswise:P, triangular:P, kuk:YES,NO[,N], mangat:P or disguised:P; as
+            ``response`` in the schema.
         allow_changed_levels: accept a law that misses requested levels; they are listed.
 
     Raises:
@@ -109,4 +115,5 @@ class DesignRequest(StrengthRequest):
     pairs: float | None = None
     max_questions: int | None = None
     form_column: str | None = None
+    response: Mapping[str, str] = field(default_factory=dict)
     allow_changed_levels: bool = False

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from deniable.design.design import design
-from deniable.design.outlook import outlook_to_plain
+from deniable.design.outlook import matrices_to_plain, outlook_to_plain
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
 from deniable.proofs.problem import MAX_LEVEL
@@ -42,6 +42,8 @@ def design_statements(
     }
     if result.budget is not None:
         stated |= outlook_to_plain(result)
+    if matrices := matrices_to_plain(result):
+        stated["matrices"] = matrices
     if rows is not None:
         stated["readable"] = expected_accuracy(result.account).to_plain(rows, target)
         if tables:
@@ -59,5 +61,8 @@ def _independent(result: Design) -> Design | None:
     epsilon, schema = result.epsilon, result.mechanism.schema
     if not (math.isfinite(epsilon) and 0 < epsilon <= MAX_LEVEL):
         return None
-    free = tuple(replace(a, epsilon=None, importance=None) for a in schema.attributes)
+    free = tuple(
+        replace(a, epsilon=None, importance=None, response="", answers=())
+        for a in schema.attributes
+    )
     return design(replace(schema, attributes=free), epsilon=epsilon, method="kronecker")

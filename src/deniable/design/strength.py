@@ -1,4 +1,4 @@
-"""From λ, strengths, covariances and matrices to laws: methods ``lambda`` and ``joint``.
+"""From λ, strengths and covariances to laws: methods ``lambda`` and ``joint``.
 
 Source: Ruiz, "λ-randomization", sections 3 and 5. ``lambda`` gives every attribute its own matrix
 λI + (1 − λ)P*, or any other bistochastic matrix; ``joint`` gives one such matrix to the
@@ -17,14 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deniable._checks import check_level
 from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
-from deniable.laws import JointLaw, MatrixChannel, ProductLaw
-from deniable.laws.bistochastic import bistochastic_channel
+from deniable.laws import JointLaw, ProductLaw
 from deniable.laws.entropy import response_entropy
 from deniable.laws.patterns import n_records
 from deniable.laws.response import Response, check_attenuation
@@ -57,26 +53,20 @@ def lambda_blocks(
         )
     if request.is_empty:
         raise InputError(
-            "method lambda needs the strength of the randomization; give λ, strengths, covariances "
-            "to preserve, or matrices"
+            "method lambda needs the strength of the randomization; give λ, strengths or "
+            "covariances to preserve"
         )
     attenuation, strength = _spread(schema, request)
     _check_names(schema, attenuation, strength, request)
-    blocks = [
-        Block((schema.position(name),), _channel(schema, name, matrix))
-        for name, matrix in request.matrices.items()
-    ]
     notes: list[str] = []
-    positions = tuple(i for i in schema.protected if schema.names[i] not in request.matrices)
-    if positions:
-        sizes = {schema.names[i]: schema.n_categories[i] for i in positions}
-        law, bound = choose(sizes, attenuation, strength, request.preserve)
-        blocks.append(Block(positions, law))
-        if bound is not None:
-            free = [n for pair in request.preserve for n in pair]
-            chosen = [n for n in dict.fromkeys(free) if n not in attenuation and n not in strength]
-            notes.append(_preserving_note(chosen, bound))
-    return Randomization((*blocks, *unchanged_blocks(schema)), tuple(notes))
+    sizes = {schema.names[i]: schema.n_categories[i] for i in schema.protected}
+    law, bound = choose(sizes, attenuation, strength, request.preserve)
+    if bound is not None:
+        free = [n for pair in request.preserve for n in pair]
+        chosen = [n for n in dict.fromkeys(free) if n not in attenuation and n not in strength]
+        notes.append(_preserving_note(chosen, bound))
+    blocks = (Block(schema.protected, law), *unchanged_blocks(schema))
+    return Randomization(blocks, tuple(notes))
 
 
 def _preserving_note(chosen: Sequence[str], bound: float) -> str:
@@ -85,19 +75,6 @@ def _preserving_note(chosen: Sequence[str], bound: float) -> str:
         "under the covariances to be preserved (a convex program, solved by an interior-point "
         f"method); no other λ that preserve them have it below {math.floor(bound * 1e6) / 1e6:.6f}"
     )
-
-
-def _channel(schema: Schema, name: str, matrix: NDArray[np.float64]) -> MatrixChannel:
-    n = schema.n_categories[schema.position(name)]
-    try:
-        law = bistochastic_channel(matrix)
-    except InputError as error:
-        raise InputError(f"attribute '{name}': {error}") from None
-    if law.n_categories != (n,):
-        raise InputError(
-            f"attribute '{name}' has {n} categories, and its matrix has {law.n_categories[0]} rows"
-        )
-    return law
 
 
 def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float], dict[str, float]]:
@@ -112,7 +89,7 @@ def _spread(schema: Schema, request: StrengthRequest) -> tuple[dict[str, float],
         dict(values) if isinstance(values, Mapping) else {}
         for values in (request.attenuation, request.strength)
     ]
-    own = {*named[0], *named[1], *request.matrices}
+    own = {*named[0], *named[1]}
     own.update(name for pair in request.preserve for name in pair)
     rest = [schema.names[i] for i in schema.protected if schema.names[i] not in own]
     if common and not rest:
@@ -133,10 +110,10 @@ def joint_blocks(
 
     It has one parameter: ε of the record, λ, or the strength of the record.
     """
-    if request.preserve or request.matrices:
+    if request.preserve:
         raise InputError(
-            "method joint multiplies every covariance by its one λ, and adds to it, and has no "
-            "matrix per attribute; give one λ, one strength or epsilon, or use method lambda"
+            "method joint multiplies every covariance by its one λ, and adds to it; give one λ, "
+            "one strength or epsilon, or use method lambda"
         )
     given = [w for w in (request.attenuation, request.strength, epsilon) if w is not None]
     if len(given) != 1 or isinstance(given[0], Mapping):
@@ -209,24 +186,15 @@ def _check_names(
     request: StrengthRequest,
 ) -> None:
     """Raise if an unprotected or repeated attribute is named, or a protected one is not."""
-    matrices, preserve = request.matrices, request.preserve
+    preserve = request.preserve
     paired = [name for pair in preserve for name in pair]
-    for name in (*matrices, *attenuation, *strength, *paired):
+    for name in (*attenuation, *strength, *paired):
         if name in schema.keep:
-            kind = "matrix" if name in matrices else "λ"
-            raise InputError(f"'{name}' is released unchanged, so it has no {kind}; leave it out")
+            raise InputError(f"'{name}' is released unchanged, so it has no λ; leave it out")
         schema.position(name)
-    for name in matrices:
-        if name in attenuation or name in strength:
-            raise InputError(f"attribute '{name}' has both a matrix and a λ or strength; give one")
-        if name in paired:
-            raise InputError(
-                f"'{name}' has its own matrix and so no λ; leave it out of the covariances to "
-                "preserve"
-            )
     if both := sorted(set(attenuation) & set(strength)):
         raise InputError(f"attribute '{both[0]}' has both a λ and a strength; give one of them")
-    named = {*matrices, *attenuation, *strength, *paired}
+    named = {*attenuation, *strength, *paired}
     for i in schema.protected:
         if (name := schema.names[i]) not in named:
             raise InputError(

@@ -173,6 +173,14 @@ def _agree(name: str, channel: PublishedChannel, counts: Floats) -> AttributeAgr
     ]
     if len(answered) < 2:
         return AttributeAgreement(name, len(answered), 0.0, 0)
+    return AttributeAgreement(name, len(answered), *contradiction(answered, a))
+
+
+def contradiction(answered: Sequence[tuple[Floats, Floats]], a: int) -> tuple[float, int]:
+    """Return X² and its degrees of freedom of groups of rows that answer about the same shares.
+
+    ``answered``: counts, shape (m,), and matrix, shape (m, a), of each group.
+    """
     contrasts = np.eye(a)[:, 1:] - 1.0 / a
     shares = np.full(a, 1.0 / a)
     for round_ in range(_ROUNDS):
@@ -194,7 +202,7 @@ def _agree(name: str, channel: PublishedChannel, counts: Floats) -> AttributeAgr
         moved, _, rank, _ = np.linalg.lstsq(design, target)
         shares = project_to_simplex(1.0 / a + contrasts @ moved)
     statistic = float(((target - design @ moved) ** 2).sum())
-    return AttributeAgreement(name, len(answered), statistic, max(cells - int(rank), 0))
+    return statistic, max(cells - int(rank), 0)
 
 
 def holm(p_values: Floats) -> Floats:

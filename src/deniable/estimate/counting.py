@@ -60,10 +60,10 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
         ]
     if attribute.name in strata.schema.keep:
         return [attribute]
-    if strata.n_outputs[position] != attribute.n_categories:
+    if attribute.answers or strata.n_outputs[position] != attribute.n_categories:
         return [Attribute(attribute.name, strata.output_labels[position])]
     columns = [
-        Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)
+        c if c.range else Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)
         for c in attribute.columns
     ]
     return [Attribute(attribute.name, parts=tuple(columns))] if attribute.parts else columns
@@ -515,12 +515,14 @@ def kept_columns(
             chosen, _ = selector.choose(batch, reader.table)
             for name in names:
                 column = batch.kept[name]
-                codes, labels = groups_of(column, reader.table, name)
                 numbers, gaps = numbers_and_gaps(column, strata.schema.file.decimal or ".")
                 here = ~gaps if chosen is None else chosen & ~gaps
                 finite = int(np.isfinite(numbers[here]).sum())
                 counts[name][0] += finite
                 counts[name][1] += int(here.sum()) - finite
+                if len(anywhere[name]) > 2 and len(seen[name]) > MOST_VALUES:
+                    continue
+                codes, labels = groups_of(column, reader.table, name)
                 if len(anywhere[name]) <= 2:
                     anywhere[name].update(labels[i] for i in np.unique(codes[~gaps])[:3])
                 if len(seen[name]) <= MOST_VALUES:

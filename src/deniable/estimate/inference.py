@@ -12,7 +12,9 @@ estimated by
     table       θ₂·ℓ² − (Lθ₂)·c²
     population  θ₂·(ℓ − c·π̂)²
 
-(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios). A stratum has an L of its own,
+(docs/proofs/estimation.md, Theorem 1; 3 for ranges, 4 for ratios). The points of a number's grid
+are drawn, also given the table: the known part (Lθ₂)·c² is less by the variance of the rounding
+(docs/proofs/numbers.md, section 3). A stratum has an L of its own,
 and its sums the factor W_h, its fraction of the weight, or W_h² with squared weights (Theorem 5).
 
 Under published forms the released value is the form and the answers. The number of rows of each
@@ -256,11 +258,63 @@ class Inference:
         noise makes that negative.
         """
         variance = self._over_strata(2, (part.variance for _, part in self.parts))
-        if self.target == "population":
+        if self.target == "table":
+            for _, around in self._rounding:
+                variance = variance + around
+        else:
             sampling = self.squares * (1 - 2 * self.values)
             sampling = sampling + self.values**2 * self.counts.square_weight
             variance = variance + np.maximum(sampling, 0.0)
         return variance
+
+    @cached_property
+    def _rounding(self) -> tuple[tuple[int, Floats], ...]:
+        """Each axis of a number, and the largest variance of a cell from the rounding to its
+        points, Σ (w_r/W)² h_j(1 − h_j); shape of the table."""
+        sizes = self.values.shape
+        return tuple((axis, _both_sides(edges, axis, sizes[axis])) for axis, edges in self._edges)
+
+    @cached_property
+    def _edges(self) -> tuple[tuple[int, Floats], ...]:
+        """Each axis of a number, and upper bounds of Σ (w_r/W)² h_j(x_r) h_{j+1}(x_r) for
+        neighbouring points; shape of the table, with one point less on the axis."""
+        # With a and b the sums of h_j and h_{j+1} over the rows between two points, the sum of the
+        # products is at most ab/(a + b); a and b are at most the shares of the two points. The sum
+        # over all points is at most a quarter of that of the rows: a bound for means, whose weights
+        # have equal steps.
+        of_numbers = [
+            axis
+            for axis, variable in enumerate(self.channel.variables)
+            if variable.attribute.number_grid is not None
+        ]
+        if not of_numbers:
+            return ()
+        positive = np.maximum(self.squares, 0.0)
+        positive *= max(0.0, float(self.squares.sum())) / max(float(positive.sum()), 1e-300)
+        bounds = []
+        for axis in of_numbers:
+            grid = self.channel.variables[axis].attribute.number_grid
+            assert grid is not None
+            lower = positive.take(np.arange(grid.n_points - 1), axis=axis)
+            upper = positive.take(np.arange(1, grid.n_points), axis=axis)
+            sums = np.maximum(lower + upper, 1e-300)
+            edges = lower * upper / sums
+            quarter = (positive.sum(axis=axis, keepdims=True)) / 4
+            largest = np.maximum(edges.sum(axis=axis, keepdims=True), 1e-300)
+            bounds.append((axis, edges * np.minimum(1.0, quarter / largest)))
+        return tuple(bounds)
+
+    def _known(self, weights: Floats) -> Floats:
+        """Return Σ (w_r/W)² c(x_r) d(x_r) for the known values of rows under pairs of linear
+        functions, shape (m, m); ``weights`` has shape (m, *table)."""
+        flat = weights.reshape(len(weights), -1)
+        known = (flat * self.squares.ravel()) @ flat.T
+        for axis, edges in self._edges:
+            n_points = edges.shape[axis]
+            points = weights.take(np.arange(n_points + 1), axis=axis + 1)  # without missing values
+            steps = np.diff(points, axis=axis + 1).reshape(len(weights), -1)
+            known -= (steps * edges.ravel()) @ steps.T
+        return np.asarray(known)
 
     def _over_strata(self, power: int, arrays: Iterable[Floats]) -> Floats:
         """Return Σ_h W_h^power array_h; of one stratum its array, which may be large, uncopied."""
@@ -310,7 +364,7 @@ class Inference:
             sum(fraction**2 * part.mean_square(weights) for fraction, part in self.parts)
         )
         if self.target == "table":
-            variance = less_known(variance, np.asarray((self.squares * weights**2).sum()))
+            variance = less_known(variance, self._known(weights[None])[0, 0])
         return math.sqrt(variance)
 
     def covariance(self, weights: Floats) -> Floats:
@@ -330,7 +384,7 @@ class Inference:
                 lambda table: (flat @ table.ravel())[:, None], lambda table: flat @ table.ravel()
             )
         if self.target == "table":
-            total -= (flat * self.squares.ravel()) @ flat.T
+            total -= self._known(weights)
         return total
 
     def within(self, n_by: int) -> tuple[Floats, Floats, "Inference"]:
@@ -351,6 +405,13 @@ class Inference:
         variance = np.maximum(mean_square, 0.0)
         if self.target == "table":
             known = self._over_strata(2, (p.known_of_fraction(within, of) for p, of in parts))
+            inside = tuple(range(within.ndim - n_by))
+            for axis, around in self._rounding:
+                if axis in inside:
+                    known = known - around
+                else:
+                    known = known - (1 - 2 * within) * around
+                    known = known - within**2 * around.sum(axis=inside)
             variance = less_known(variance, known)
         return within, np.sqrt(variance) / below, margin
 
@@ -374,6 +435,15 @@ class Inference:
             self.counts.column,
         )
         return Inference(counts, attributes, self.target)
+
+
+def _both_sides(edges: Floats, axis: int, size: int) -> Floats:
+    """Return the sum of the values on both sides of each point of an axis, with zeros up to its
+    size."""
+    empty = size - edges.shape[axis]
+    before, after = ([(0, 0)] * edges.ndim for _ in range(2))
+    before[axis], after[axis] = (1, empty - 1), (0, empty)
+    return np.asarray(np.pad(edges, before) + np.pad(edges, after))
 
 
 def less_known(around_zero: Floats, known: Floats) -> Floats:

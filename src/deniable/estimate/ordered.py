@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite
 from statistics import NormalDist
 from typing import Any, ClassVar, Literal
@@ -54,6 +55,7 @@ class Summary(Presented):
     bounds: tuple[float, float] | None = None
     level: float = 0.95
     left_out: float | None = None
+    dates: bool = False
 
     @property
     def axis(self) -> str:
@@ -86,6 +88,7 @@ class Summary(Presented):
         return (
             f"{name} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
+            + ("; in days since 1970-01-01" if self.dates else "")
             + ("; people without a value are left out" if self.left_out is not None else "")
         )
 
@@ -155,8 +158,18 @@ class _OfOneAttribute(Query[Summary]):
         group: tuple[tuple[str, str], ...],
         **found: Any,
     ) -> Summary:
-        about = counts.schema.variable(self.of[0]).attribute.name, group, counts.n_records
-        return Summary(statistic, *about, self.target, level=self.level, **found)
+        attribute = counts.schema.variable(self.of[0]).attribute
+        numbers = not isinstance(found.get("estimate"), str)
+        return Summary(
+            statistic,
+            attribute.name,
+            group,
+            counts.n_records,
+            self.target,
+            level=self.level,
+            dates=attribute.dates and numbers,
+            **found,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,12 +351,19 @@ def _confidence(cumulative: Floats, errors: Floats, probability: float) -> list[
 
 
 class _Scale:
-    """The values of an ordered attribute on a line: bins between edges, or categories in order."""
+    """The values of an ordered attribute on a line: bins between edges, points, or categories."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.counted = np.array([c != attribute.missing for c in attribute.categories], dtype=float)
         self.names = [c for c in attribute.categories if c != attribute.missing]
         self._edges = attribute.bins
+        self._points: tuple[float, ...] = ()
+        if attribute.number_grid is not None:
+            # The share of a point belongs to the numbers around it. The shares up to t_j are
+            # between F(t_j) and F(t_{j+1}).
+            self._points = points = attribute.number_grid.points
+            middles = ((low + high) / 2 for low, high in pairwise(points))
+            self._edges = (points[0], *middles, points[-1])
 
     def ends(self, interpolated: bool) -> tuple[float, float]:
         """Return the whole range: places of categories, or numbers."""
@@ -384,7 +404,12 @@ class _Scale:
         return start + min(max(fraction, 0.0), 1.0) * (end - start)
 
     def bounds(self, first: int, last: int) -> tuple[float, float] | None:
-        """Return between which numbers the bins from one to another lie."""
+        """Return the smallest and the largest number of the bins, or next to the points, from one
+        to another."""
+        if self._points:
+            return self._points[max(first - 1, 0)], self._points[
+                min(last + 1, len(self._points) - 1)
+            ]
         return None if self._edges is None else (self._edges[first], self._edges[last + 1])
 
 

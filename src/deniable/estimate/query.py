@@ -5,7 +5,7 @@ Queries are in the modules of their results: :class:`~deniable.estimate.shares.S
 :class:`~deniable.estimate.covariance.Covariance`,
 :class:`~deniable.estimate.independence.Independence`,
 :class:`~deniable.estimate.trend.Trend`, :class:`~deniable.estimate.agreement.Agreement`,
-:class:`~deniable.estimate.leverage.Leverage`.
+:class:`~deniable.estimate.leverage.Leverage`, :class:`~deniable.estimate.honesty.Honesty`.
 """
 
 from abc import ABC, abstractmethod

@@ -18,12 +18,13 @@ Scores = Sequence[float] | Literal["middle"] | None
 """One number per category; ``middle`` for the middles of bins; None for the schema's scores, or
 else the edges of bins."""
 
-ScoreSource = Literal["schema", "given", "middle", "edges"]
+ScoreSource = Literal["schema", "grid", "given", "middle", "edges"]
 """Sources of scores; ``edges`` if there are none for bins."""
 
 
 SOURCE_TEXT: dict[ScoreSource, str] = {
     "schema": "by the scores of the schema",
+    "grid": "unbiased, since numbers are rounded at random",
     "given": "by the scores given",
     "middle": "by the MIDDLES of bins, which are not the means of the values in them",
     "edges": "only the bin of each value is known, so the mean is given by its least and its "
@@ -69,7 +70,8 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
             raise InputError(f"attribute '{attribute.name}' has no bins, so it has no middles")
         return _exact("middle", middles)
     if (scores := attribute.category_scores(wanted)) is not None:
-        exact = _exact("schema" if wanted is None else "given", scores)
+        declared: ScoreSource = "schema" if attribute.range is None else "grid"
+        exact = _exact(declared if wanted is None else "given", scores)
         if wanted is None and (ranges := attribute.score_ranges()) is not None:
             return replace(exact, least=_ends(ranges, 0), most=_ends(ranges, 1))
         return exact

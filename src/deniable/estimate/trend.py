@@ -19,24 +19,37 @@ the law on the pair (φ_ij in place of φ_i φ_j).
 
 Under forms the variance is taken within forms, whose numbers of rows are known; if the status is
 kept, ℓ itself is centred within forms, so that cases and controls are compared within forms.
+
+The K attributes most associated are those of the largest correlations |r|, r = c/√(v w), with c, v
+and w the estimated covariance and variances of scores and status: the χ² of Cochran and Armitage
+without randomization is n r² (to a factor 1 − 1/n). A released row contributes
+
+    (s − s̄)(z − z̄)/√(v w) − r/2 ((s − s̄)²/v + (z − z̄)²/w),
+
+seen through L, to n r; the products of these contributions, added up over the rows, are the joint
+covariance of all r.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from math import erfc, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.chi_square import less_mean
 from deniable.estimate.columns import Answers, Presented, target_text, where_text
+from deniable.estimate.counting import KeptRows
 from deniable.estimate.independence import one_stratum
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.query import Query, refuse_randomized_groups
+from deniable.estimate.ranking import in_largest
 from deniable.estimate.scores import scores_of
 from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts, Floats
+from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel, channel_of
@@ -44,7 +57,7 @@ from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 from deniable.numerals import count_text
 from deniable.schema import Attribute
-from deniable.tables.selection import value_among
+from deniable.tables.selection import Selection, value_among
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,8 @@ class TrendTest:
     """Whether the mean score of an attribute differs between two groups of a population.
 
     ``z``: the statistic, standard normal if there is no trend; its square is χ² with one degree of
-    freedom.
+    freedom. With ``top``: the ``correlation`` of score and status, its error, and the probability
+    that it is among the K largest in absolute value.
     """
 
     attribute: str
@@ -60,6 +74,9 @@ class TrendTest:
     difference: float
     standard_error: float
     z: float
+    correlation: float | None = None
+    correlation_error: float | None = None
+    probability_of_top: float | None = None
 
     @property
     def p_value(self) -> float:
@@ -69,7 +86,11 @@ class TrendTest:
 
 @dataclass(frozen=True)
 class TrendTests(Presented):
-    """Tests of trend of some attributes against one status."""
+    """Tests of trend of some attributes against one status.
+
+    With ``top`` they are sorted by correlation, and tables show the first K; ``all_right`` is the
+    probability that these are the K largest.
+    """
 
     status: str
     compared: tuple[str, str]
@@ -77,6 +98,8 @@ class TrendTests(Presented):
     untested: tuple[tuple[str, str], ...]
     n_records: int
     group: tuple[tuple[str, str], ...] = ()
+    top: int | None = None
+    all_right: float | None = None
 
     target: ClassVar[Target] = "population"
 
@@ -87,7 +110,8 @@ class TrendTests(Presented):
 
     def table(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Return a row per test: p-values, and of several tests adjusted ones too, by Bonferroni
-        and by Benjamini and Hochberg (false discovery rate)."""
+        and by Benjamini and Hochberg (false discovery rate), for all tests, also those that
+        ``top`` leaves out."""
         quantile = normal_quantile(level)
         rows: list[dict[str, Any]] = []
         for test in self.tests:
@@ -104,12 +128,15 @@ class TrendTests(Presented):
                     "p_value": test.p_value,
                 }
             )
+            if self.top is not None:
+                names = ("correlation", "correlation_error", "probability_of_top")
+                rows[-1] |= {name: getattr(test, name) for name in names}
         if len(rows) > 1:
             discovery = benjamini_hochberg(self.p_values)
             for row, adjusted in zip(rows, discovery.tolist(), strict=True):
                 row["p_bonferroni"] = min(1.0, row["p_value"] * len(rows))
                 row["p_benjamini_hochberg"] = adjusted
-        return rows
+        return rows[: self.top]
 
     def caption(self, level: float = 0.95) -> str:
         """Return a caption."""
@@ -123,11 +150,18 @@ class TrendTests(Presented):
 
     def remarks(self) -> list[str]:
         """Return remarks on the table, one sentence each."""
-        return [f"Not tested: '{name}': {why}." for name, why in self.untested]
+        remarks = [f"Not tested: '{name}': {why}." for name, why in self.untested]
+        if self.all_right is not None:
+            remarks.append(
+                f"The {self.top} shown are the {self.top} most associated of {len(self.tests)} "
+                f"with probability {self.all_right:.2f}, if associations scatter around 0."
+            )
+        return remarks
 
     def to_plain(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain values for strict JSON."""
-        return {
+        plain = {} if self.top is None else {"top": self.top, "all_right": self.all_right}
+        return plain | {
             "status": self.status,
             "compared": list(self.compared),
             "group": dict(self.group),
@@ -151,6 +185,8 @@ class Trend(Query[TrendTests]):
             0, 1 for two categories.
         compare: the two values of the status; by default the two that it has (missing ones left
             out), the second less the first.
+        top: show the K attributes most associated by the correlation of score and status, and the
+            probability that each is one of the true K; the rows are read twice.
 
     Raises:
         InputError: if weights are given, the status is also an attribute to test or forms groups,
@@ -167,11 +203,14 @@ class Trend(Query[TrendTests]):
     status: str
     scores: Sequence[float] | None = None
     compare: Sequence[str] | None = None
+    top: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.compare is not None and len(self.compare) != 2:
             raise InputError("`compare` names two values of the status")
+        if self.top is not None and self.top < 1:
+            raise InputError("`top` is the number of attributes to show, at least 1")
         for names, what in ((self.of, "is tested"), (self.by, "forms the groups")):
             if self.status in names:
                 raise InputError(f"'{self.status}' is the status and {what} too; name it once")
@@ -184,32 +223,56 @@ class Trend(Query[TrendTests]):
             schema.variable(self.status)
         refuse_randomized_groups(schema, self.by, "trends are")
         names = self.of or tuple(name for name in schema.names if name != self.status)
+        if self.top is not None and not release.can_be_read_again:
+            raise InputError("`top` reads the rows twice; give a file in place of a stream")
         schema.variables([*names, self.status] if declared else names)
         if declared:
             tables = [[name, self.status] for name in names]
             counted = release.count_tables(tables, by=self.by, where=self.where)
-            tested = (
-                self.tested(dict(zip(names, by_name, strict=True)))
-                for by_name in ([[counts] for counts in of] for of in zip(*counted, strict=True))
-            )
-            return Answers(tested, counted[0][0].selection)
+            groups = [
+                dict(zip(names, ([counts] for counts in of), strict=True))
+                for of in zip(*counted, strict=True)
+            ]
+            return self._answers(groups, counted[0][0].selection, release)
         counted = release.count_tables(
             [[name] for name in names], by=[*self.by, self.status], where=self.where
         )
-        groups: dict[tuple[tuple[str, str], ...], dict[str, list[Counts]]] = {}
+        by_group: dict[tuple[tuple[str, str], ...], dict[str, list[Counts]]] = {}
         for name, parts in zip(names, counted, strict=True):
             for counts in parts:
-                groups.setdefault(counts.group[:-1], {}).setdefault(name, []).append(counts)
-        tested = (self.tested(by_name) for by_name in groups.values())
-        return Answers(tested, counted[0][0].selection)
+                by_group.setdefault(counts.group[:-1], {}).setdefault(name, []).append(counts)
+        return self._answers([*by_group.values()], counted[0][0].selection, release)
+
+    def _answers(
+        self, groups: Sequence[Mapping[str, list[Counts]]], selection: Selection, release: Release
+    ) -> Answers[TrendTests]:
+        tested = [self.tested(by_name) for by_name in groups]
+        if self.top is None:
+            return Answers((tests for tests, _ in tested), selection)
+        schema = release.strata.schema
+        names = {name: None for tests, _ in tested for name in [t.attribute for t in tests.tests]}
+        kept = not {self.status} & {*schema.names, *schema.columns}
+        rows = release.read_rows(
+            [*names, *([] if kept else [self.status])],
+            texts=[*self.by, *([self.status] if kept else [])],
+            where=self.where,
+        )
+        ranked = []
+        for tests, pairs in tested:
+            own = np.ones(rows.n_rows, dtype=bool)
+            for name in self.by:
+                codes, labels = rows.texts[name]
+                own &= codes == labels.index(dict(tests.group)[name])
+            ranked.append(_ranked(tests, pairs, rows.where(own), self.top))
+        return Answers(ranked, selection)
 
     def answer(self, counts: Counts) -> list[TrendTests]:
         """Return the test of one attribute from counts by it and by the status, an attribute."""
         (name,) = self.of
-        return [self.tested({name: [counts]})]
+        return [self.tested({name: [counts]})[0]]
 
-    def tested(self, counted: Mapping[str, list[Counts]]) -> TrendTests:
-        """Return the tests of one group of rows."""
+    def tested(self, counted: Mapping[str, list[Counts]]) -> tuple[TrendTests, "list[_Pair]"]:
+        """Return the tests of one group of rows, and their pairs."""
         some = next(iter(counted.values()))
         mechanism, _ = one_stratum(some[0])
         if any(one_stratum(each)[0] != mechanism for each in some[1:]):
@@ -225,23 +288,26 @@ class Trend(Query[TrendTests]):
             attribute = schema.variable(self.status).attribute
             values, missing = list(attribute.categories), attribute.missing
         first, second = self._groups_of(values, missing)
-        tests, untested = [], []
+        tests, pairs, untested = [], [], []
         for name, parts in counted.items():
             table = np.stack([one_stratum(part)[1].counts for part in parts], axis=-1)
             try:
                 scores, counts = _scores(schema.variable(name).attribute, self.scores)
                 status = np.array([float(value == first) for value in values])
                 counts = counts[:, None] * [value in (first, second) for value in values]
-                pair = _Pair.of(
-                    mechanism, name, self.status, table if kept else table[..., 0], kept
-                )
-                tests.append(pair.tested(name, scores, status, counts))
+                own = table if kept else table[..., 0]
+                pair = _Pair.of(mechanism, name, self.status, own, values if kept else None)
+                test = pair.tested(name, scores, status, counts)
+                if self.top is not None:
+                    test, pair = pair.correlated(test, scores, status, counts)
+                tests.append(test)
+                pairs.append(pair)
             except InputError as error:
                 if len(self.of) == 1:
                     raise
                 untested.append((name, str(error)))
         group = some[0].group[:-1] if kept else some[0].group
-        return TrendTests(
+        found = TrendTests(
             self.status,
             (first, second),
             tuple(tests),
@@ -249,6 +315,7 @@ class Trend(Query[TrendTests]):
             sum(each.n_records for each in some),
             group,
         )
+        return found, pairs
 
     def _groups_of(self, values: Sequence[str], missing: str | None) -> tuple[str, str]:
         if self.compare is not None:
@@ -280,30 +347,100 @@ def _scores(attribute: Attribute, wanted: Sequence[float] | None) -> tuple[Float
     return found.values, found.counted
 
 
-@dataclass(frozen=True)
+_ROWS = 1 << 16
+"""Rows whose contributions to all correlations are in memory together."""
+
+
+def _ranked(tests: TrendTests, pairs: "Sequence[_Pair]", rows: KeptRows, top: int) -> TrendTests:
+    """Return the tests sorted by correlation, with the probabilities of the K largest."""
+    if top > len(pairs):
+        raise InputError(f"`top` is {top}, and {len(pairs)} attributes can be tested")
+    cells = [pair.cells(rows, tests.status) for pair in pairs]
+    products = np.zeros((len(pairs), len(pairs)))
+    for start in range(0, rows.n_rows, _ROWS):
+        each = zip(pairs, cells, strict=True)
+        influence = np.stack([pair.moves[at[start : start + _ROWS]] for pair, at in each], axis=1)
+        products += influence.T @ influence
+    found = np.array([test.correlation for test in tests.tests], dtype=np.float64)
+    chances, all_right = in_largest(found, products / rows.n_rows**2, top)
+    sorted_tests = tuple(
+        replace(tests.tests[j], probability_of_top=float(chances[j]))
+        for j in np.argsort(-np.abs(found), kind="stable")
+    )
+    return replace(tests, tests=sorted_tests, top=top, all_right=all_right)
+
+
+@dataclass(frozen=True, eq=False)
 class _Pair:
     """Released rows by an attribute and the status, and the maps between them and the true table.
 
-    ``frequencies``: θ, the outputs' shape; the last axis is the status if that is kept. ``kept``:
-    whether the last axis is a kept status.
+    ``frequencies``: θ, the outputs' shape; the last axis is the status if that is kept. ``values``:
+    of a kept status, in the order of that axis, or None. ``moves``: contribution of a released
+    cell to n times the correlation, flat.
     """
 
     frequencies: Floats
     n: float
     forward: TableMap | StackedMap | None
-    inverse: TableMap | StackedMap
-    kept: bool
+    channel: Channel | PublishedChannel
+    values: Sequence[str] | None
+    moves: Floats = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def of(cls, mechanism: Mechanism, name: str, status: str, table: Floats, kept: bool) -> "_Pair":
+    def of(
+        cls,
+        mechanism: Mechanism,
+        name: str,
+        status: str,
+        table: Floats,
+        values: Sequence[str] | None,
+    ) -> "_Pair":
         """Return the pair of an attribute and the status from counts of rows."""
-        names = (name,) if kept else (name, status)
-        channel = channel_of(mechanism, names, table.sum(axis=-1) if kept else table)
+        names = (name, status) if values is None else (name,)
+        channel = channel_of(mechanism, names, table if values is None else table.sum(axis=-1))
         n = float(table.sum())
         channel.check(n)
         complete = isinstance(channel, PublishedChannel) or channel.complete
         forward = channel.forward if complete else None
-        return cls(table / n, n, forward, channel.inverse, kept)
+        return cls(table / n, n, forward, channel, values)
+
+    @property
+    def inverse(self) -> TableMap | StackedMap:
+        """L, from released to true tables."""
+        return self.channel.inverse
+
+    def cells(self, rows: KeptRows, status: str) -> NDArray[np.intp]:
+        """Return the place of each row among the released cells, shape (n,)."""
+        codes, shape = self.channel.released_codes(rows.codes), self.channel.n_outputs
+        if self.values is not None:
+            seen, labels = rows.texts[status]
+            places = np.array([self.values.index(label) for label in labels])
+            codes, shape = [*codes, places[seen]], (*shape, len(self.values))
+        return np.asarray(np.ravel_multi_index([c.astype(np.intp) for c in codes], shape))
+
+    def correlated(
+        self, test: TrendTest, scores: Floats, status: Floats, counts: Floats
+    ) -> "tuple[TrendTest, _Pair]":
+        """Return the test with the correlation, and the pair with its contributions; the arguments
+        are those of :meth:`tested`."""
+        inside = counts * self.inverse.apply(self.frequencies)
+        inside /= (total := float(inside.sum()))
+        first, second = inside.sum(axis=1), inside.sum(axis=0)
+        away = counts * (scores - float(scores @ first))[:, None]
+        apart = status - float(status @ second)
+        variance, other = float((inside * away**2).sum()), float(second @ apart**2)
+        if not variance > 0:
+            raise InputError("the estimated variance of its scores is not above 0; it has no rank")
+        root = sqrt(variance * other)
+        influence = self._influence(away, apart, counts) / root
+        correlation = float((self.frequencies * influence).sum()) / total
+        squares = counts * (away**2 / variance + apart**2 / other)
+        influence = (influence - correlation / 2 * self._image(squares)) / total
+        flat = self.frequencies.ravel()
+        moves = less_mean(influence.reshape(1, -1), flat, self.inverse)[0]
+        error = sqrt(float(flat @ moves**2) / self.n)
+        test = replace(test, correlation=correlation, correlation_error=error)
+        return test, replace(self, moves=moves)
 
     def tested(self, name: str, scores: Floats, status: Floats, counts: Floats) -> TrendTest:
         """Return the test.
@@ -341,7 +478,7 @@ class _Pair:
 
     def _influence(self, away: Floats, apart: Floats, counts: Floats) -> Floats:
         """Return ℓ, the contribution of a released row to n U."""
-        if not self.kept:
+        if self.values is None:
             return self._image(away * apart)
         along = self._image(away)
         compared = counts.any(axis=0)

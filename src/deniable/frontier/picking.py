@@ -5,6 +5,7 @@ from pathlib import Path
 
 from deniable.errors import InputError
 from deniable.frontier.folder import StoredFrontier, StoredRow, read
+from deniable.frontier.priors import merge
 from deniable.laws import DesignedChannel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.numerals import count_text, number_text
@@ -90,18 +91,31 @@ def _choose(
 
 
 def _attribute(stored: StoredFrontier, name: str | None, schema: Schema | None) -> Attribute:
-    own = stored.prior.attribute
-    if not own.parts or (schema is not None and (name or own.name) in schema.names):
+    own, named = stored.prior.attribute, name or stored.prior.attribute.name
+    names = split_names(named)
+    if (schema is not None and named in schema.names) or (not own.parts and len(names) < 2):
         return _declared(own, name, schema)
-    names = None if name in (None, own.name) else split_names(str(name))
-    if names is not None and len(names) != len(own.parts):
+    if not own.parts:
+        if schema is None:
+            raise InputError(
+                "--name has several columns, and the prior is one flat list; give their --schema, "
+                "or trace from nested lists such as [[0.1, 0.2], [0.3, 0.4]]"
+            )
+        merged = merge([schema.attributes[i] for i in schema.positions(names)])
+        if merged.n_categories != own.n_categories:
+            raise InputError(
+                f"'{merged.name}' has {merged.n_categories} combinations in the schema, and the "
+                f"frontier is of {own.n_categories} categories"
+            )
+        return merged
+    if named != own.name and len(names) != len(own.parts):
         raise InputError(
             f"the frontier is of {len(own.parts)} columns merged into one "
             f"({', '.join(part.name for part in own.parts)}); name as many by --name, as in a,b"
         )
     return Attribute.merged(
         [
-            _declared(part, None if names is None else names[i], schema)
+            _declared(part, None if named == own.name else names[i], schema)
             for i, part in enumerate(own.parts)
         ]
     )

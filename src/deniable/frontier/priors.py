@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -25,8 +26,6 @@ DISCLOSURE = (
     "them. Rounding is no differential privacy, and no ε covers it. Use a published distribution, "
     "or an estimate from an earlier randomized release, if that is not meant."
 )
-MERGED_UP_TO = 16
-"""Limit on the categories of several attributes merged into one."""
 
 
 @dataclass(frozen=True)
@@ -61,57 +60,84 @@ class Prior:
 
 
 def from_file(path: Path) -> Prior:
-    """Read a prior from a JSON list of shares, or an object of shares by category."""
+    """Read a prior from a JSON list of shares, or an object of shares by category; nested ones are
+    the joint prior of several attributes, which are merged."""
     try:
-        plain = from_json(path.read_bytes(), list[float] | dict[str, float])
+        categories, shares = _shares(from_json(path.read_bytes()))
+        checked_prior(shares)  # its sentence about too few numbers is the better one
+        merged = merge([Attribute(f"a{i}", tuple(of)) for i, of in enumerate(categories, start=1)])
+        return Prior(merged, tuple(shares), f"the file {as_text(path.name)}")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError) as error:
         raise InputError(
             f"{path}: expected a JSON list of shares such as [0.5, 0.3, 0.2], or an object of "
-            f"shares by category ({error})"
+            f"shares by category, or for several attributes lists of lists ({error})"
         ) from None
-    shares = list(plain.values()) if isinstance(plain, dict) else plain
-    categories = list(plain) if isinstance(plain, dict) else [str(i) for i in range(len(shares))]
-    source = f"the file {as_text(path.name)}"
-    try:
-        return Prior(_attribute("a1", categories, shares), tuple(shares), source)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _attribute(name: str, categories: Sequence[str], shares: Sequence[float]) -> Attribute:
-    checked_prior(shares)  # its sentence about too few numbers is the better one
-    return Attribute(name, tuple(categories))
+def _shares(plain: Any) -> tuple[list[list[str]], list[float]]:
+    """Return the categories of every attribute, and the shares, the last attribute fastest."""
+    if not isinstance(plain, list | dict):
+        raise TypeError("neither a list nor an object")
+    categories = list(plain) if isinstance(plain, dict) else [str(i) for i in range(len(plain))]
+    parts = list(plain.values()) if isinstance(plain, dict) else plain
+    if not any(isinstance(part, list | dict) for part in parts):
+        return [categories], msgspec.convert(parts, list[float])
+    inner = [_shares(part) for part in parts]
+    if any(names != inner[0][0] for names, _ in inner):
+        raise TypeError("inner lists or objects differ in length or categories")
+    return [categories, *inner[0][0]], [share for _, shares in inner for share in shares]
 
 
 def from_distribution(text: str) -> Prior:
     """Return a distribution cut into bins of equal width: ``normal,10``, ``gamma,10``,
-    ``uniform,10``.
+    ``uniform,10``, or ``gamma,10,2.5`` with a shape other than 1.
 
-    The normal distribution is cut within three standard deviations of its mean; Gamma(1, 2) within
-    0 and its mean plus three standard deviations, 8.
+    The normal distribution is cut within three standard deviations of its mean, Gamma(α, β) within
+    0 and its mean plus three standard deviations, (α + 3√α) β; so β has no effect.
 
-    Source: Huang and Du, section VI, which does not state the cuts.
+    Source: Huang and Du, section VI, with Gamma(1, 2), which does not state the cuts.
     """
-    name, comma, count = text.partition(",")
+    name, *numbers = (part.strip() for part in text.split(","))
     known: dict[str, Callable[[float], float]] = {
         "normal": lambda u: math.erf((6 * u - 3) / math.sqrt(2)),
         "gamma": lambda u: -math.exp(-8 * u / 2),
         "uniform": lambda u: u,
     }
-    if not comma or name not in known or not count.strip().isdecimal():
+    takes = (1, 2) if name == "gamma" else (1,)
+    if name not in known or len(numbers) not in takes or not numbers[0].isdecimal():
         raise InputError(
             f"--distribution: expected one of {', '.join(known)} and a number of categories, such "
-            "as normal,10"
+            "as normal,10, and of gamma perhaps the shape, such as gamma,10,2.5"
         )
-    n = int(count)
+    n = int(numbers[0])
     if not 2 <= n <= 10_000:
         raise InputError(f"--distribution: the number of categories is from 2 to 10000, not {n}")
-    shares = np.diff([known[name](j / n) for j in range(n + 1)])
+    below, source = known[name], f"a {name} distribution in {n} bins"
+    if len(numbers) == 2:
+        below = _gamma(numbers[1])
+        source = f"a gamma distribution of shape {numbers[1]} in {n} bins"
+    shares = np.diff([below(j / n) for j in range(n + 1)])
     shares = shares / shares.sum()
     attribute = Attribute("a1", tuple(str(i) for i in range(n)))
-    return Prior(attribute, tuple(shares.tolist()), f"a {name} distribution in {n} bins")
+    return Prior(attribute, tuple(shares.tolist()), source)
+
+
+def _gamma(text: str) -> Callable[[float], float]:
+    """Return the distribution function of a gamma distribution on 0 to 1, less a constant."""
+    from scipy.special import gammaincc  # only here: loading it takes a fifth of a second
+
+    try:
+        shape = float(text)
+    except ValueError:
+        shape = math.nan
+    if not 0.01 <= shape <= 1e6:
+        raise InputError("--distribution: the shape of gamma is a number from 0.01 to a million")
+    end = shape + 3 * math.sqrt(shape)
+    return lambda u: -float(gammaincc(shape, end * u))
 
 
 def from_column(
@@ -182,7 +208,8 @@ def outer(priors: Sequence[Prior]) -> Prior:
     """Merge priors of several attributes into one, as if these were independent."""
     if len(priors) == 1:
         return priors[0]
-    named = [Attribute(f"a{i}", p.attribute.categories) for i, p in enumerate(priors, start=1)]
+    parts = [part for p in priors for part in p.attribute.parts or (p.attribute,)]
+    named = [replace(part, name=f"a{i}") for i, part in enumerate(parts, start=1)]
     shares = np.ones(1)
     for prior in priors:
         shares = np.outer(shares, prior.shares).ravel()
@@ -194,12 +221,6 @@ def merge(attributes: Sequence[Attribute]) -> Attribute:
     """Return one attribute whose categories are the combinations, the last one fastest."""
     if len(attributes) == 1:
         return attributes[0]
-    n = math.prod(a.n_categories for a in attributes)
-    if n > MERGED_UP_TO:
-        raise InputError(
-            f"'{'+'.join(a.name for a in attributes)}' would have {n} categories; attributes can "
-            f"be merged into one of at most {MERGED_UP_TO}"
-        )
     # Levels are for other methods; a prior has none.
     return Attribute.merged(
         [replace(a, epsilon=None, ratio=None, importance=None) for a in attributes]

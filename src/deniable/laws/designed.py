@@ -117,42 +117,27 @@ class DesignedChannel(MatrixChannel):
         Source: Huang and Du: ``after``, Σ_y max_x M[y, x] p(x), is one minus the privacy of their
         equation (8); ``worst_posterior`` is equation (9).
         """
-        before = sum(map(max, self._cells([self._prior()], guessed, known)))
-        answers = self._cells(self._joint(), guessed, known)
-        after = Fraction(sum(map(max, answers)), 1 << self.bits)
-        worst = max(max(cells) / sum(cells) for cells in answers if any(cells))
-        return Guesses(*(value.as_integer_ratio() for value in (before, after, worst)))
-
-    def _cells(
-        self,
-        rows: Sequence[Sequence[Fraction]],
-        guessed: Sequence[int] | None,
-        known: Sequence[int] | None,
-    ) -> list[list[Fraction]]:
-        """Return, for every answer and every known value, the joint probabilities of the values
-        that are to be guessed."""
-        (n,) = self.n_categories
-        guessed = range(n) if guessed is None else guessed
-        known = [0] * n if known is None else known
-        answers = []
-        for row in rows:
-            by_known: dict[int, dict[int, Fraction]] = {}
-            for mass, value, given in zip(row, guessed, known, strict=True):
-                cells = by_known.setdefault(given, {})
-                cells[value] = cells.get(value, Fraction(0)) + mass
-            answers += [list(cells.values()) for cells in by_known.values()]
-        return answers
-
-    def _prior(self) -> list[Fraction]:
-        exact = [Fraction(value) for value in self.prior]
-        total = sum(exact)
-        return [value / total for value in exact]
-
-    def _joint(self) -> list[list[Fraction]]:
-        prior = self._prior()
-        return [
-            [weight * mass for weight, mass in zip(row, prior, strict=True)] for row in self.weights
-        ]
+        cells: dict[int, dict[int, list[int]]] = {}  # categories by the known and the guessed value
+        for x in range(self.n_categories[0]):
+            value, given = x if guessed is None else guessed[x], 0 if known is None else known[x]
+            cells.setdefault(given, {}).setdefault(value, []).append(x)
+        # Integers: masses of categories over a common denominator, as floats are dyadic.
+        unit = max(value.as_integer_ratio()[1] for value in self.prior)
+        prior = np.array([[int(Fraction(value) * unit) for value in self.prior]], dtype=object)
+        joint = np.array(self.weights, dtype=object) * prior
+        before = after = 0
+        worst = Fraction(0)
+        for of in cells.values():
+            groups = list(of.values())
+            before += max(prior[0, group].sum() for group in groups)
+            table = np.stack([joint[:, group].sum(axis=1) for group in groups], axis=1)
+            most = table.max(axis=1)
+            after += most.sum()
+            ratios = set(zip(most, table.sum(axis=1), strict=True))
+            worst = max(worst, *(Fraction(a, b) for a, b in ratios if b))
+        whole = prior.sum()
+        found = Fraction(before, whole), Fraction(after, whole << self.bits), worst
+        return Guesses(*(value.as_integer_ratio() for value in found))
 
     def to_plain(self) -> dict[str, Any]:
         # As text: the shortest decimal that reads back as the same number, in any language.

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,6 @@ UNBOUNDED = math.inf
 MOST_ENUMERATED = 20
 """The most attributes for which the patterns of a law are summed over one by one: 2^20 doubles are
 8 MB."""
-
-
-class Sampler(Protocol):
-    """A source of randomized rows."""
-
-    def randomize(self, columns: Sequence[NDArray[Any]], source: BitSource) -> list[NDArray[Any]]:
-        """Return the randomized codes, one array of shape (n,) per attribute."""
-        ...
 
 
 class LawSampler(ABC):

@@ -1,8 +1,10 @@
 """One attribute under a response matrix, and unchanged attributes."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -75,10 +77,10 @@ class MatrixChannel(ResponseLaw):
         for x in range(n):
             if sum(row[x] for row in self.weights) != 1 << self.bits:
                 raise InputError(f"column {x + 1} of the response matrix does not add up to 1")
-        if len(self.weights) < n or np.linalg.matrix_rank(self.matrix()) < n:
+        if (rank := np.linalg.matrix_rank(self.matrix())) < n:
             raise InputError(
-                "the response matrix is singular: different tables give the same answers, so none "
-                "can be estimated from them"
+                f"the response matrix is singular (rank {rank}, below its {n} categories): "
+                "different tables give the same answers, so none can be estimated from them"
             )
 
     @classmethod
@@ -100,6 +102,29 @@ class MatrixChannel(ResponseLaw):
         bits, _ = integer_weights(matrix.ravel())
         columns = [integer_weights(column, bits)[1] for column in matrix.T]
         return cls((matrix.shape[1],), bits, tuple(zip(*columns, strict=True)))
+
+    @classmethod
+    def from_fractions(cls, matrix: Sequence[Sequence[Fraction]]) -> "MatrixChannel":
+        """Turn a column-stochastic matrix of fractions, shape (m, a), into integers.
+
+        Exact if all denominators are powers of two; otherwise every entry keeps 64 bits, and the
+        remainder is added to a column's largest entry.
+        """
+        columns = list(zip(*matrix, strict=True))
+        entries = [entry for column in columns for entry in column if entry]
+        places = [entry.denominator.bit_length() - 1 for entry in entries]
+        bits = max(1, *places)
+        if any(entry.denominator != 1 << n for entry, n in zip(entries, places, strict=True)):
+            small = max(
+                n + 1 - e.numerator.bit_length() for e, n in zip(entries, places, strict=True)
+            )
+            bits = 64 * math.ceil((65 + small) / 64)
+        rounded = []
+        for column in columns:
+            weights = [math.floor(entry * (1 << bits)) for entry in column]
+            weights[column.index(max(column))] += (1 << bits) - sum(weights)
+            rounded.append(weights)
+        return cls((len(columns),), bits, tuple(zip(*rounded, strict=True)))
 
     @property
     def n_outputs(self) -> tuple[int, ...]:

@@ -64,7 +64,7 @@ class Response:
 
     ``n_categories``: a (Ruiz: r), at least 2. ``epsilon``: level in nats, above 0 and at most 700.
 
-    >>> response = Response.from_keep_probability(2, 0.9)
+    >>> response = Response(2, math.log(9))
     >>> round(response.epsilon, 6), round(response.attenuation, 6), round(response.strength, 6)
     (2.197225, 0.8, 0.468996)
     """
@@ -86,18 +86,6 @@ class Response:
         check_attenuation(attenuation)
         _check_categories(n_categories)
         return cls(n_categories, math.log1p(n_categories * (attenuation / (1 - attenuation))))
-
-    @classmethod
-    def from_keep_probability(cls, n_categories: int, keep_probability: float) -> "Response":
-        """Return the response that keeps a category with this probability."""
-        _check_categories(n_categories)
-        p = Fraction(_number(keep_probability, "the keep probability"))
-        if not Fraction(1, n_categories) < p < 1:
-            raise InputError(
-                f"the keep probability of an attribute with {n_categories} categories lies between "
-                f"1/{n_categories} and 1, not at {keep_probability:g}"
-            )
-        return cls(n_categories, _log1p_quotient(n_categories * p - 1, 1 - p))
 
     @classmethod
     def from_strength(cls, n_categories: int, strength: float) -> "Response":

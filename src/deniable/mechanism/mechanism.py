@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from math import nan
 from typing import TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.laws.forms import PublishedForms
 from deniable.laws.law import Law, checked_arithmetic
+from deniable.laws.matrix import MatrixChannel
 from deniable.mechanism import privacy
 from deniable.schema import Schema
 from deniable.schema.names import set_mark
@@ -100,6 +102,7 @@ class Mechanism:
                 raise InputError(
                     "exactly the columns under keep in the schema are released unchanged"
                 )
+            self._check_responses(block)
         published = [b.law for b in self.blocks if isinstance(b.law, PublishedForms)]
         if len(published) > 1:
             raise InputError("a mechanism has one set of forms")
@@ -119,6 +122,25 @@ class Mechanism:
             )
         if self.claim is not None:
             self._check(self.claim)
+
+    def _check_responses(self, block: Block) -> None:
+        """Raise unless the declared responses are the laws, with a text for every answer."""
+        for attribute in (self.schema.attributes[i] for i in block.attributes):
+            if attribute.response and block.law != MatrixChannel.from_fractions(
+                attribute.response_matrix
+            ):
+                raise InputError(
+                    f"the schema declares the response '{attribute.response}' of "
+                    f"'{attribute.name}', and the mechanism has another law"
+                )
+            if attribute.answers and (
+                not isinstance(block.law, MatrixChannel)
+                or block.law.n_outputs != (len(attribute.answers),)
+            ):
+                raise InputError(
+                    f"the schema declares {len(attribute.answers)} answers of '{attribute.name}', "
+                    "which need a response matrix with this number of answers"
+                )
 
     def _check(self, claim: Claim) -> None:
         k = len(self.schema.attributes)
@@ -208,9 +230,11 @@ class Mechanism:
     def keep_probability(self) -> tuple[float, ...]:
         """Probability that an attribute is released unchanged, shape (k,), from 0 to 1 despite the
         rounding of its law's sums; NaN where the released values are not categories."""
-        return self._in_schema_order(
+        kept = self._in_schema_order(
             tuple(np.clip(b.law.keep_probabilities(), 0.0, 1.0).tolist()) for b in self.blocks
         )
+        named = (a.answers for a in self.schema.attributes)
+        return tuple(nan if texts else p for p, texts in zip(kept, named, strict=True))
 
     @cached_property
     def unprotected(self) -> tuple[str, ...]:
@@ -229,14 +253,17 @@ class Mechanism:
 
     @cached_property
     def output_labels(self) -> tuple[tuple[str, ...], ...]:
-        """Labels of each attribute's released values: its categories, or, if a response matrix has
-        more outputs than categories, "answer 1", "answer 2", …; under forms whose answers name
-        sets, the categories and then, for each set, the number of its list and its first category,
-        "2:single"."""
+        """Labels of each attribute's released values: its answers or its categories, or, if
+        a response matrix has more outputs than categories, "answer 1", "answer 2", …; under forms
+        whose answers name sets, the categories and then, for each set, the number of its list and
+        its first category, "2:single"."""
         return tuple(self._labels_of(i) for i in range(len(self.schema.attributes)))
 
     def _labels_of(self, position: int) -> tuple[str, ...]:
-        categories, count = self.schema.attributes[position].categories, self.n_outputs[position]
+        attribute, count = self.schema.attributes[position], self.n_outputs[position]
+        categories = attribute.categories
+        if attribute.answers:
+            return attribute.answers
         if count == len(categories):
             return categories
         block, place = self.block_of(position)
@@ -340,7 +367,7 @@ class Mechanism:
             [[self.schema.names[i] for i in block.attributes], block.law.to_plain()]
             for block in self.blocks
         ]
-        categories = [list(attribute.categories) for attribute in self.schema.attributes]
+        categories = [list(a.categories + a.answers) for a in self.schema.attributes]
         return hashlib.sha256(json.dumps([categories, laws], sort_keys=True).encode()).hexdigest()
 
     def promise(self) -> Claim:

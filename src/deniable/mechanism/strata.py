@@ -4,7 +4,7 @@ Why the least protected stratum decides: docs/proofs/accounting.md, Theorem 3.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deniable.errors import InputError
 from deniable.mechanism.mechanism import Mechanism
@@ -48,6 +48,19 @@ class Strata:
     def one(cls, mechanism: Mechanism) -> "Strata":
         """Return the single stratum of an undivided table."""
         return cls({"": mechanism})
+
+    @classmethod
+    def by_value(cls, mechanisms: Mapping[str, Mechanism], column: str) -> "Strata":
+        """Return the strata by the values of a kept column, whose mechanisms may have declared
+        different responses of the same attributes."""
+        plain = {}
+        for value, mechanism in mechanisms.items():
+            attributes = (replace(a, response="") for a in mechanism.schema.attributes)
+            schema = replace(mechanism.schema, attributes=tuple(attributes))
+            plain[value] = replace(mechanism, schema=schema)
+        if len({m.output_labels for m in plain.values()}) > 1:
+            raise InputError("the mechanisms of the strata have different answers")
+        return cls(plain, column)
 
     def mechanism_of(self, stratum: str) -> Mechanism:
         """Return the mechanism of a stratum's rows."""

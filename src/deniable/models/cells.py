@@ -38,6 +38,10 @@ class Axis:
         """Whether the model sees fewer levels than there are categories."""
         return len(self.levels) < len(self.categories)
 
+    def values(self, codes: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the level, or the number, of some categories, shape (n,)."""
+        return np.asarray(self.level_of if self.numbers is None else self.numbers)[codes]
+
     def without(self, gone: Sequence[int]) -> "Axis":
         """Return the axis without some categories, and without levels that are left with none.
 
@@ -142,23 +146,10 @@ class Cells:
         axes = (Axis(axis.name, axis.levels, numbers=axis.numbers) for axis in self.axes)
         return Cells(tuple(axes), self.n_attributes)
 
-    def frame(self) -> Any:
-        """Return a pandas frame with a row per cell: levels, or numbers, under the axes' names."""
-        import pandas
-
-        of_axis = {
-            axis.name: pandas.Categorical.from_codes(axis.level_of, pandas.Index(axis.levels))
-            if axis.numbers is None
-            else np.array(axis.numbers)
-            for axis in self.axes
-        }
-        return pandas.DataFrame(
-            {
-                name: of[index]
-                for (name, of), index in zip(of_axis.items(), self.indices, strict=True)
-            },
-            index=range(self.n_cells),
-        )
+    def values(self) -> list[NDArray[Any]]:
+        """Return, by axis, the level or number of every cell, shape (cells,)."""
+        both = zip(self.axes, self.indices, strict=True)
+        return [axis.values(index) for axis, index in both]
 
     def merged_into(self, axes: Sequence[int]) -> NDArray[np.int64]:
         """Return, for every cell, the place of its combination of levels of some axes, the last

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.models.cells import Cells, Columns, contrasts, interactions, of_merged
+from deniable.models.cells import Axis, Cells, Columns, contrasts, interactions, of_merged
 from deniable.models.syntax import (
     Terms,
     contained,
@@ -75,7 +75,11 @@ class Formula:
         gone = [name for name, each in terms.items() if each and contained(terms[term], each)]
         left = tuple(each for name, each in terms.items() if name not in gone)
         gone.sort(key=lambda name: name != term)
-        return tuple(gone), replace(self, right=replace(self.right, terms=left))
+        return tuple(gone), self.with_terms(left)
+
+    def with_terms(self, terms: Sequence[Sequence[str]]) -> "Formula":
+        """Return the formula with other terms of its columns."""
+        return replace(self, right=replace(self.right, terms=tuple(map(tuple, terms))))
 
     def on(self, cells: Cells) -> "Formula":
         """Return the formula with the categories of a table in place of numbers, or other texts,
@@ -89,7 +93,7 @@ class Formula:
             return of_levels(code, [marked(level) for level in levels[named[0]]])
 
         terms = tuple(tuple(map(factor, term)) for term in self.right.terms)
-        return replace(self, right=replace(self.right, terms=terms))
+        return self.with_terms(terms)
 
     def as_category(self, name: str) -> bool:
         """Return whether a variable occurs on the right side within ``C()`` only."""
@@ -161,18 +165,33 @@ def terms_of(formula: Formula, cells: Cells) -> list[Term]:
         variables = {name for factor in term for name in formula.right.named(factor)}
         axes = [i for i, axis in enumerate(cells.axes) if axis.name in variables]
         own = Cells(tuple(cells.axes[i] for i in axes), len(axes))
-        made = _made(spec.subset([_evaluated(term)]), _frame(formula, own))
-        values = np.asarray(made, dtype=np.float64).reshape(*own.sizes, made.shape[1])
-        if not np.isfinite(values).all():
-            raise InputError(
-                f"formula '{formula.text}': {formula.named(term)} is not a finite number for some "
-                f"values of {', '.join(cells.axes[i].name for i in axes)}; leave such rows out "
-                "with `where`"
-            )
-        names = tuple(formula.right.shown(str(name)) for name in made.columns)
+        names, values = columns_at(formula, term, spec, own.axes, own.values())
         if names:
-            terms.append(Term(formula.named(term), names, tuple(axes), values))
+            shaped = values.reshape(*own.sizes, len(names))
+            terms.append(Term(formula.named(term), names, tuple(axes), shaped))
     return terms
+
+
+def columns_at(
+    formula: Formula,
+    term: Sequence[str],
+    spec: Any,
+    axes: Sequence[Axis],
+    columns: Sequence[NDArray[Any]],
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the names of a term's columns and their values, shape (n, columns).
+
+    ``spec``: of :func:`spec_of`. ``columns``: by axis the levels or numbers of n rows.
+    """
+    made = _made(spec.subset([_evaluated(term)]), _frame(formula, axes, columns))
+    values = np.asarray(made, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"formula '{formula.text}': {formula.named(term)} is not a finite number for some "
+            f"values of {', '.join(axis.name for axis in axes)}; leave such rows out "
+            "with `where`"
+        )
+    return tuple(formula.right.shown(str(name)) for name in made.columns), values
 
 
 def _made(spec: Any, frame: Any) -> Any:
@@ -193,26 +212,31 @@ def _evaluated(term: Sequence[str]) -> Any:
     return Term(factors or [Factor("1", eval_method="literal")])
 
 
-def _frame(formula: Formula, cells: Cells) -> Any:
-    """Return the table of cells with placeholders as names, without the response."""
-    frame = cells.frame()
-    names = {name: placeholder(i) for i, name in enumerate(formula.right.columns) if name in frame}
-    for axis in cells.axes:
-        if axis.name in names and axis.numbers is None:
-            frame[axis.name] = frame[axis.name].cat.rename_categories([*map(marked, axis.levels)])
-    return frame[[*names]].rename(columns=names)
+def _frame(formula: Formula, axes: Sequence[Axis], columns: Sequence[NDArray[Any]]) -> Any:
+    """Return rows with placeholders as names, without the response."""
+    import pandas
+
+    place = {name: i for i, name in enumerate(formula.right.columns)}
+    return pandas.DataFrame(
+        {
+            placeholder(place[axis.name]): values
+            if axis.numbers is not None
+            else pandas.Categorical.from_codes(values, pandas.Index([*map(marked, axis.levels)]))
+            for axis, values in zip(axes, columns, strict=True)
+            if axis.name in place
+        },
+        index=range(len(columns[0]) if columns else 1),
+    )
 
 
 def spec_of(formula: Formula, cells: Cells) -> Any:
     """Return formulaic's specification of a formula's columns, from a small table with all levels,
     on which its contrasts depend."""
-    import pandas
     from formulaic import ModelSpec, SimpleFormula  # only here: loading it takes a while
 
     longest = np.arange(max([1, *cells.sizes]))
-    frames = [_frame(formula, Cells((axis,), 1)) for axis in cells.axes]
-    small = [frame.take(longest % len(frame)).reset_index(drop=True) for frame in frames]
-    table = pandas.concat(small, axis=1) if small else pandas.DataFrame(index=longest)
+    small = [axis.values(longest % n) for axis, n in zip(cells.axes, cells.sizes, strict=True)]
+    table = _frame(formula, cells.axes, small)
 
     def made(terms: Sequence[Sequence[str]]) -> Any:
         of = SimpleFormula([_evaluated(term) for term in terms], _ordering="none")
@@ -381,9 +405,14 @@ def first_independent(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     >>> first_independent(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 0.0]])).tolist()
     [True, False, True]
     """
-    size = np.linalg.norm(values, axis=0)
-    unit = values / np.where(size > 0, size, 1)
-    left = unit.T @ unit
+    return independent_of(values.T @ values)
+
+
+def independent_of(gram: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return :func:`first_independent` from the products of the columns, shape (p, p)."""
+    size = np.sqrt(np.diag(gram))
+    unit = np.where(size > 0, size, 1)
+    left = gram / np.outer(unit, unit)
     found = np.zeros(len(size), dtype=bool)
     for i in range(len(size)):
         if left[i, i] > 1e-11:  # the squared part of the column beyond those before it

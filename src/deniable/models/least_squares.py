@@ -24,6 +24,7 @@ from deniable.mechanism.strata import Strata
 from deniable.mechanism.table_map import TableMap
 from deniable.models.cells import Cells
 from deniable.models.formula import Term
+from deniable.models.survey import Survey
 
 MOST_AT_ONCE = 4_000_000
 """Numbers of a table or of rows' influence that are held at a time, if columns and rows are few."""
@@ -42,6 +43,7 @@ def fit_least_squares(
     weights: str | None,
     terms: Sequence[Term],
     cells: Cells,
+    survey: Survey | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
     """Fit a linear model of a number released unchanged.
 
@@ -58,8 +60,14 @@ def fit_least_squares(
     spans = [slice(end - len(term.names), end) for end, term in zip(ends, terms, strict=True)]
     w = np.ones(rows.n_rows) if weights is None else rows.numbers[weights]
     parts = [
-        _Part(mechanism, rows.where(chosen), w[chosen] / w.sum(), cells)
-        for mechanism, chosen in _strata_of(rows, strata)
+        _Part(
+            mechanism,
+            rows.where(chosen),
+            w[chosen] / w.sum(),
+            cells,
+            None if survey is None else survey.cluster[chosen],
+        )
+        for mechanism, chosen in strata_of(rows, strata)
     ]
     moments, with_response = np.zeros((p, p)), np.zeros(p)
     for part in parts:
@@ -104,8 +112,11 @@ def fit_least_squares(
     parameters = np.zeros(p)
     parameters[kept] = inverse @ with_response[kept]
     squares = np.zeros((p, p))
+    sums = np.zeros((0 if survey is None else len(survey.stratum), p))
     for part in parts:
-        squares += part.squares(terms, [parameters[span] for span in spans], response)
+        squares += part.squares(terms, [parameters[span] for span in spans], response, sums)
+    if survey is not None:
+        squares = survey.squares(sums)
     covariance = inverse @ squares[kept][:, kept] @ inverse
     # The residual of a column on the others has the mean square 1/(A⁻¹)_jj.
     y = np.concatenate([part.rows.numbers[response] for part in parts])
@@ -145,13 +156,14 @@ def _weakest(
 class _Part:
     """Rows that one mechanism randomized.
 
-    ``cells``: whose axes terms are about.
+    ``cells``: whose axes terms are about. ``cluster``: of every row in a survey.
     """
 
     mechanism: Mechanism
     rows: KeptRows
     weights: NDArray[np.float64]
     cells: Cells
+    cluster: NDArray[np.int64] | None = None
     _readings: dict[tuple[int, ...], "_Reading"] = field(default_factory=dict)
 
     def reading(self, axes: Sequence[int]) -> "_Reading":
@@ -195,9 +207,14 @@ class _Part:
         return square - (mean**2 * (self.weights**2).sum() if self.mechanism.forms is None else 0)
 
     def squares(
-        self, terms: Sequence[Term], parameters: Sequence[NDArray[np.float64]], response: str
+        self,
+        terms: Sequence[Term],
+        parameters: Sequence[NDArray[np.float64]],
+        response: str,
+        sums: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Return Σ w²ψψ′ of b_r − A_r β by row, shape (p, p), within forms."""
+        """Return Σ w²ψψ′ of b_r − A_r β by row, shape (p, p), within forms; add Σ wψ to the sums of
+        clusters, shape (clusters, p)."""
         y = self.rows.numbers[response]
         ends = np.cumsum([len(term.names) for term in terms])
         p, n = int(ends[-1]), len(y)
@@ -215,6 +232,9 @@ class _Part:
                         reading = self.reading((*one.axes, *other.axes))
                         fitted = reading.spread(other, other.values @ of_other[:, None])
                         _add(mine, reading, one, fitted, chosen, -np.ones((1, 1)))
+                if self.cluster is not None:
+                    weighted = influence * self.weights[chosen, None]
+                    np.add.at(sums, self.cluster[chosen], weighted)
                 yield chosen, influence
 
         return self._summed(chunks(), p)
@@ -298,7 +318,7 @@ class _Reading:
         return np.broadcast_to(values.reshape(*shape, m), (*self.sizes, m)).reshape(-1, m)
 
 
-def _strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[np.bool_]]]:
+def strata_of(rows: KeptRows, strata: Strata) -> list[tuple[Mechanism, NDArray[np.bool_]]]:
     """Return the mechanisms, and which rows each randomized."""
     if strata.column is None:
         return [(strata.mechanism_of(""), np.ones(rows.n_rows, dtype=bool))]

@@ -307,7 +307,7 @@ def fit_log_linear(
         raise ValueError(f"a design of {cells} rows for {prod(likelihood.shape)} cells")
     start = np.zeros(p) if start is None else start
     parameters, information = maximised(likelihood, design, names, precision, start)
-    inverse = _inverse(information, names)
+    inverse = inverse_of(information, names)
     prior = np.diag(precision)
     probabilities = probabilities_of(design @ parameters)
     squares = likelihood.squared_scores(probabilities, jacobian_of(design, probabilities))
@@ -357,7 +357,7 @@ def maximised(
     """Return the parameters of the largest objective and the information there, with the prior's; a
     number of them may be held. Raises as :func:`fit_log_linear`, whose other arguments these are.
     """
-    parameters, prior = np.array(start, dtype=np.float64), np.diag(precision)
+    prior = np.diag(precision)
 
     def objective(at: NDArray[np.float64]) -> float:
         height = likelihood.height(probabilities_of(design @ at)) - 0.5 * float(precision @ at**2)
@@ -365,8 +365,7 @@ def maximised(
             height -= 0.5 * held.weight * (held.number(at).value - held.value) ** 2
         return height
 
-    height, gain = objective(parameters), np.inf
-    for _ in range(MOST_STEPS):
+    def derivatives(parameters: NDArray[np.float64]) -> Derivatives:
         at = likelihood.derivatives(probabilities_of(design @ parameters), design)
         score, more = at.score - precision * parameters, prior
         if held is not None:
@@ -376,12 +375,31 @@ def maximised(
             more = prior + held.weight * np.outer(number.change, number.change)
             if number.bend is not None and pull > 0:
                 more = more - pull * number.bend
-        step = _newton_step(at.curvature + more, score)
+        return Derivatives(score, at.information + more, at.curvature + more)
+
+    found, at = climbed(objective, derivatives, names, start, near)
+    return found, at.information
+
+
+def climbed(
+    objective: Callable[[NDArray[np.float64]], float],
+    derivatives: Callable[[NDArray[np.float64]], Derivatives],
+    names: Sequence[str],
+    start: NDArray[np.float64],
+    near: float = _NEAR,
+) -> tuple[NDArray[np.float64], Derivatives]:
+    """Return the parameters of the largest objective and its derivatives there. Steps use the
+    curvature where it is that of a maximum, and elsewhere the information."""
+    parameters = np.array(start, dtype=np.float64)
+    height, gain = objective(parameters), np.inf
+    for _ in range(MOST_STEPS):
+        at = derivatives(parameters)
+        step = _newton_step(at.curvature, at.score)
         if step is None:
-            step = _inverse(at.information + more, names) @ score
-        before, gain = gain, float(step @ score)
+            step = inverse_of(at.information, names) @ at.score
+        before, gain = gain, float(step @ at.score)
         if gain < near or before / 2 < gain < _ROUNDED:
-            return parameters, at.information + more
+            return parameters, at
         length = 1.0
         while (new := objective(parameters + length * step)) < height - 1e-13 * abs(height):
             length /= 2
@@ -405,7 +423,7 @@ def _newton_step(
     return np.asarray(scale * np.linalg.solve(scaled, scale * score))
 
 
-def _inverse(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
+def inverse_of(information: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
     """Return the inverse, scaled to a unit diagonal first; if it is singular, an error names the
     parameter on which there is least."""
     if not len(information):

@@ -1,8 +1,8 @@
 """A fitted model of a release: coefficients, tests, predictions, and how far to trust them."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from deniable.estimate.columns import Presented, caption_of, target_text, where_
 from deniable.estimate.inference import normal_quantile
 from deniable.estimate.simplex import maximum_likelihood
 from deniable.mechanism.prediction import Target
+from deniable.models.by_row import RowFit
 from deniable.models.cells import Cells, Columns
 from deniable.models.everybody import UNANSWERED_PRECISION, inside_of, with_unanswered
 from deniable.models.formula import (
@@ -28,12 +29,16 @@ from deniable.models.formula import (
     symmetric_precision,
     terms_of,
 )
-from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear, jacobian_of
+from deniable.models.hypotheses import MOST_SATURATED, Test, goodness_of_fit, wald_test
+from deniable.models.likelihood import At, LogLinearFit, errors_along, fit_log_linear
 from deniable.models.merging import CoefficientMap, coefficients_of_levels, of_levels, shares_within
+from deniable.models.new_rows import columns_for, read_covariates
 from deniable.models.profile import FAR, UNREAD, Interval, Number, Profiles
-from deniable.numerals import count_text, number_text, p_text
+from deniable.models.row_likelihood import cumulative_shares
+from deniable.numerals import count_text, number_text
+from deniable.schema import Attribute
 
-Kind = Literal["logistic", "multinomial", "log-linear", "linear"]
+Kind = Literal["logistic", "multinomial", "proportional odds", "log-linear", "linear"]
 
 UNDETERMINED = "the release cannot say"
 HALF, NOTHING = 0.5, 0.01
@@ -44,43 +49,14 @@ RIDGE = 1e-8
 """Without a prior, the precision on the covariates' joint distribution: empty cells have finite
 logarithms, and other parameters change by less than 1e-9."""
 
+PREDICTED_AT_ONCE = 10_000
+"""Rows of a table whose predictions are computed at a time."""
+
 DROPPED = "dropped"
 """The remark on a column that is, or cannot be distinguished from, a combination of the others."""
 
-MOST_TESTED, MOST_SATURATED = 1_000_000, 1_000
-"""Cells times parameters up to which every term is tested, each by another fit; cells up to which a
-model is tested against the saturated one."""
-
-
-@dataclass(frozen=True)
-class Test:
-    """A test of some coefficients."""
-
-    __test__ = False  # no test of pytest's
-
-    of: str
-    statistic: float
-    degrees_of_freedom: int
-    kind: Literal["likelihood ratio", "Wald", "score"]
-    without: tuple[str, ...] = ()
-
-    @property
-    def p_value(self) -> float:
-        """Probability of a statistic as large under the null hypothesis."""
-        from scipy.special import gammaincc  # only here: loading it takes a while
-
-        return float(gammaincc(self.degrees_of_freedom / 2, self.statistic / 2))
-
-    def sentence(self, name: str) -> str:
-        """Return the result in words, after the test's name."""
-        return (
-            f"{name}: χ² {self.statistic:.2f}, {self.degrees_of_freedom} df, "
-            f"p {p_text(self.p_value)}."
-        )
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self) | {"without": list(self.without), "p_value": self.p_value}
+MOST_TESTED = 1_000_000
+"""Cells times parameters up to which every term is tested, each by another fit."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +73,7 @@ class Model(Presented):
         parsed: as it was read.
         cells: the table that the formula is about.
         everybody: the table that was fitted, with the missing categories.
-        kind: ``logistic``, ``multinomial``, ``log-linear`` or ``linear``.
+        kind: ``logistic``, ``multinomial``, ``proportional odds``, ``log-linear`` or ``linear``.
         names: of the coefficients, shape (q,).
         terms: of the formula that each belongs to.
         coefficients: shape (q,).
@@ -113,13 +89,15 @@ class Model(Presented):
         level: default level of the intervals.
         prior: whether the weak prior was used.
         known: known margins, in words.
-        fit: the log-linear model behind it; None for a linear model.
+        fit: the log-linear model behind it; None for a linear model, and a model by row.
         columns: of that model's design.
         coefficient_map: from the parameters of ``fit`` to the coefficients and their derivatives,
             shape (q, p); None for a linear model.
         against: the test against another formula, if any.
         merged: whether categories were merged after the fit.
         empty: attributes and categories with an estimated share of 0, which were left out.
+        attributes: of the first axes of ``cells``.
+        by_row: the fit of a model by row.
         unread: places of a linear model's coefficients whose column is within three standard errors
             of a combination of the others, so that they have no valid interval.
 
@@ -135,6 +113,9 @@ class Model(Presented):
         a1[T.1]       0.90 ± 0.14
         >>> model.odds_ratios()[0]["odds_ratio"].__round__(2), len(model.predict())
         (2.45, 4)
+        >>> rows = model.predict(pyarrow.table({"a1": ["1", "0"]}))
+        >>> print(" ".join(f"{row['row']}: {row['a2']} {row['estimate']:.2f}" for row in rows))
+        0: 0 0.39 0: 1 0.61 1: 0 0.61 1: 1 0.39
         >>> model.summary().splitlines()[-1] == model.remarks()[-1]
         True
         >>> model.tidy().shape, model.covariance.shape, model.plot().axes[0].get_xscale()
@@ -173,6 +154,8 @@ class Model(Presented):
     against: Test | None = None
     merged: bool = False
     empty: tuple[tuple[str, str], ...] = ()
+    attributes: tuple[Attribute, ...] = field(default=(), repr=False)
+    by_row: RowFit | None = field(default=None, repr=False)
     unread: tuple[int, ...] = ()
 
     target: ClassVar[Target] = "population"
@@ -248,8 +231,9 @@ class Model(Presented):
                 for place, interval in zip(self._in_design.tolist(), found, strict=True):
                     made[place] = interval
             else:
+                group = self.levels.covariates(self.response)
                 rows = range(len(self.design))
-                chosen = [Number(partial(self._log_odds, place)) for place in rows]
+                chosen = [Number(partial(self._log_odds, self.design, group, i)) for i in rows]
                 made = Profiles(self.fit).intervals(chosen, level)
             self._made[what, level] = made
         return self._made[what, level]
@@ -259,11 +243,18 @@ class Model(Presented):
         value, change = self.coefficient_map(parameters)
         return At(float(value[place]), change[place])
 
-    def _log_odds(self, place: int, parameters: NDArray[np.float64]) -> At:
+    def _log_odds(
+        self,
+        design: NDArray[np.float64],
+        group: NDArray[np.int64],
+        place: int,
+        parameters: NDArray[np.float64],
+    ) -> At:
+        """Return the log odds of a predicted share; ``design`` and ``group`` as for
+        :meth:`_predicted`."""
         assert self.coefficient_map is not None
         value, change = self.coefficient_map(parameters)
-        group = self.levels.covariates(self.response)
-        share, centred = shares_within(self.design[:, self._in_design], value, group)
+        share, centred = shares_within(design[:, self._in_design], value, group)
         others = group == group[place]
         others[place] = False  # not 1 less the share, which has no digits left near 1
         rest = max(float(share[others].sum()), 1e-300)
@@ -300,47 +291,207 @@ class Model(Presented):
 
         return pandas.DataFrame(self.table(level))
 
-    def predict(self, level: float | None = None) -> list[dict[str, Any]]:
-        """Return predictions for all combinations of covariates: the share of each level of the
-        response, or the mean of a linear model; of a log-linear model the share of every cell.
-        ``estimate``, ``std_error``, ``low``, ``high`` and ``remark``; intervals of shares are
-        normal on the scale of log odds, or of the profile likelihood.
+    def predict(self, frame: Any = None, *, level: float | None = None) -> list[dict[str, Any]]:
+        """Return predictions: the share of each level of the response, or the mean of a linear
+        model, with ``estimate``, ``std_error``, ``low``, ``high`` and ``remark``. Intervals of
+        shares are normal on the scale of log odds, or of the profile likelihood.
+
+        Args:
+            frame: rows with true covariates to predict for: a dataframe or a file. Results have
+                the row's place, from 0, as ``row``. By default all combinations of covariates; of
+                a log-linear model the share of every cell.
+            level: of the intervals; by default that of the model.
 
         Raises:
-            InputError: if the level is not between 0 and 1, or a linear model has too many
-                combinations to list.
+            InputError: if the level is not between 0 and 1, a row has a value that the model was
+                not fitted to, or there are too many combinations to list.
         """
-        z = normal_quantile(self._level(level))
+        level = self._level(level)
+        if frame is not None:
+            return self._predict_rows(self.columns_of(frame), level)
+        if self.by_row is not None and (listed := self.by_row.listed) is not None:
+            return self._predict_listed(listed, level)
+        if not len(self.design):
+            raise InputError(
+                "the covariates have too many combinations to list them all; give the rows to "
+                "predict for in the frame"
+            )
+        group = self.levels.covariates(self.response)
+        found = self._predicted(self.design, group, level, partial(self._intervals, "predictions"))
+        names = (*self.levels.categories, *found)
+        places = product(*self.levels.categories.values())
+        return [
+            dict(self.group) | dict(zip(names, (*place, *row), strict=True))
+            for place, row in zip(places, zip(*found.values(), strict=True), strict=True)
+        ]
+
+    def _predict_listed(self, listed: Sequence[NDArray[Any]], level: float) -> list[dict[str, Any]]:
+        """Return predictions of a model by row for combinations of levels and numbers."""
+        places = self._covariates
+        if not places:
+            columns = np.ones((1, 1))
+        else:
+            columns = columns_for(self.parsed, self.levels, places, listed)
+        axes = [self.levels.axes[i] for i in places]
+        shown = [
+            values.tolist() if axis.numbers is not None else [axis.levels[i] for i in values]
+            for axis, values in zip(axes, listed, strict=True)
+        ]
+        names = [axis.name for axis in axes]
+        made = []
+        for row in self._predict_rows(columns, level):
+            of = dict(zip(names, (values[row["row"]] for values in shown), strict=True))
+            made.append({key: v for key, v in row.items() if key not in _PREDICTED} | of | row)
+            del made[-1]["row"]
+        return made
+
+    @property
+    def _covariates(self) -> list[int]:
+        """Places of the formula's covariates among the axes."""
+        return [i for i, axis in enumerate(self.cells.axes) if axis.name in self.parsed.names]
+
+    def _predict_rows(self, columns: NDArray[np.float64], level: float) -> list[dict[str, Any]]:
+        """Return predictions for rows of :meth:`columns_of`."""
+        answers = self.answers
+        rows: list[dict[str, Any]] = []
+        for start in range(0, len(columns), PREDICTED_AT_ONCE):
+            distinct, place = np.unique(
+                columns[start : start + PREDICTED_AT_ONCE], axis=0, return_inverse=True
+            )
+            design, group = self._design_of(distinct)
+            found = self._predicted(
+                design, group, level, partial(self._intervals_of_rows, design, len(answers))
+            )
+            made = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+            for row, i in enumerate(place.ravel().tolist(), start=start):
+                for k, answer in enumerate(answers):
+                    of = {} if self.response is None else {self._response: answer}
+                    rows.append(dict(self.group) | {"row": row} | of | made[i * len(answers) + k])
+        return rows
+
+    def probabilities(self, frame: Any) -> NDArray[np.float64]:
+        """Return the predicted share of each level of the response (:attr:`answers`), shape
+        (rows, levels), for rows with true covariates: a dataframe or a file.
+
+        Raises:
+            InputError: as :meth:`predict`; if the model is linear or log-linear.
+        """
+        if self.response is None:
+            raise InputError(f"a {self.kind} model has no probabilities; use predict")
+        columns = self.columns_of(frame)
+        estimate, _ = self._shares(*self._design_of(columns))
+        return estimate.reshape(len(columns), -1)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Levels of the response, in the order of :meth:`probabilities`; one empty text for a
+        linear model."""
+        return ("",) if self.response is None else self.levels.axes[self.response].levels
+
+    @property
+    def _response(self) -> str:
+        return str(self.parsed.response)
+
+    def columns_of(self, frame: Any) -> NDArray[np.float64]:
+        """Return the formula's columns for rows with true covariates: a dataframe or a file; shape
+        (rows, columns).
+
+        Raises:
+            InputError: as :meth:`predict`.
+        """
+        if self.kind == "log-linear":
+            raise InputError("a log-linear model has no response to predict; use predict()")
+        if not (places := self._covariates):
+            raise InputError("the model has no covariates; use predict()")
+        axes = [self.cells.axes[i] for i in places]
+        attributes = [a for a in self.attributes if a.name in self.parsed.names]
+        return columns_for(
+            self.parsed, self.levels, places, read_covariates(frame, axes, attributes)
+        )
+
+    def _design_of(
+        self, columns: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the design and groups of rows' shares, as :meth:`_predicted` takes them: for each
+        row of columns one row per level of the response."""
+        n, k = len(columns), len(self.answers)
+        if self.response is None:
+            return columns, np.arange(n)
+        if self.kind == "proportional odds":  # thresholds less Xβ, and 0 of the last level
+            whole = columns[:, int(() in self.parsed.right.terms) :]
+            design = np.zeros((n, k, k - 1 + whole.shape[1]))
+            design[:, :-1, : k - 1], design[:, :-1, k - 1 :] = np.eye(k - 1), -whole[:, None]
+            return design.reshape(n * k, -1), np.repeat(np.arange(n), k)
+        blocks = columns[:, None, None, :] * np.eye(k)[:, 1:, None]
+        return blocks.reshape(n * k, -1), np.repeat(np.arange(n), k)
+
+    def _shares(
+        self, design: NDArray[np.float64], group: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return predicted shares and the derivatives of their log odds by the coefficients."""
+        if self.kind == "proportional odds":
+            k = len(self.answers)
+            shaped = design.reshape(-1, k, design.shape[1])
+            share = cumulative_shares(shaped[:, :-1] @ self.coefficients)
+            below = np.cumsum(share, axis=1)
+            slopes = (below * (1 - below))[..., None] * shaped
+            change = np.diff(slopes, axis=1, prepend=0.0)
+            odds = change / np.maximum(share * (1 - share), 1e-12)[..., None]
+            return share.ravel(), odds.reshape(design.shape)
+        share, centred = shares_within(design, self.coefficients, group)
+        return share, centred / np.maximum(1 - share, 1e-12)[:, None]
+
+    def _intervals_of_rows(
+        self, design: NDArray[np.float64], n_answers: int, level: float
+    ) -> list[Interval]:
+        assert self.fit is not None
+        group = np.zeros(n_answers, dtype=np.int64)
+        chosen = [
+            Number(partial(self._log_odds, design[i - i % n_answers :][:n_answers], group, k))
+            for i in range(len(design))
+            for k in [i % n_answers]
+        ]
+        return Profiles(self.fit).intervals(chosen, level)
+
+    def _predicted(
+        self,
+        design: NDArray[np.float64],
+        group: NDArray[np.int64],
+        level: float,
+        intervals: Callable[[float], list[Interval]],
+    ) -> dict[str, list[Any]]:
+        """Return columns of predictions.
+
+        ``design``: shape (rows, q). ``group``: of rows whose shares sum to 1. ``intervals``: of
+        their log odds at a level, for a model with a likelihood of cells.
+        """
+        z = normal_quantile(level)
         if self.kind == "linear":
-            if not len(self.design):
-                raise InputError("the covariates have too many combinations to list them all")
-            estimate = self.design @ self.coefficients
-            error = errors_along(self.design, self.covariance)
-            unread = (self.design[:, list(self.unread)] != 0).any(axis=1)
+            estimate, error = design @ self.coefficients, errors_along(design, self.covariance)
+            unread = (design[:, list(self.unread)] != 0).any(axis=1)
             remarks = [UNREAD if one else "" for one in unread]
             low, high = (
                 [None if one else end for one, end in zip(unread, ends.tolist(), strict=True)]
                 for ends in (estimate - z * error, estimate + z * error)
             )
         else:
-            group = self.levels.covariates(self.response)
-            estimate, centred = shares_within(self.design, self.coefficients, group)
-            of_log_odds = centred / np.maximum(1 - estimate, 1e-12)[:, None]
+            estimate, of_log_odds = self._shares(design, group)
             on_scale = errors_along(of_log_odds, self.covariance)
             error = on_scale * estimate * (1 - estimate)
-            found = self._intervals("predictions", self._level(level))
+            if self.fit is None:
+                odds = np.log(np.maximum(estimate, 1e-300) / np.maximum(1 - estimate, 1e-300))
+                half = z * on_scale
+                ends = zip((odds - half).tolist(), (odds + half).tolist(), strict=True)
+                found = [Interval(low, high, "normal", 0.0) for low, high in ends]
+            else:
+                found = intervals(level)
             remarks = [UNREAD if each.kind == "unread" else "" for each in found]
             low, high = (
                 [None if end is None else _share_of(end) for end in ends]
                 for ends in zip(*(each.ends for each in found), strict=True)
             )
-        names = (*self.levels.categories, "estimate", "std_error", "low", "high", "remark")
-        places = product(*self.levels.categories.values())
         columns = (estimate.tolist(), error.tolist(), low, high, remarks)
-        return [
-            dict(self.group) | dict(zip(names, (*place, *row), strict=True))
-            for place, row in zip(places, zip(*columns, strict=True), strict=True)
-        ]
+        return dict(zip(_PREDICTED, columns, strict=True))
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -373,6 +524,12 @@ class Model(Presented):
             statistic = max(0.0, 2 * (self._symmetric_fit.objective - small.objective))
             freedom = len(self._symmetric_fit.names) - len(small.names)
             return Test(of, statistic, freedom, "likelihood ratio", without)
+        if self.by_row is not None:
+            names = {*self.parsed.right.terms} - {*smaller.right.terms}
+            gone = {self.parsed.named(term) for term in names}
+            tested = (np.diag(self.covariance) > 0) & np.isin(np.array(self.terms, object), [*gone])
+            matrix = np.eye(len(self.names))[tested]
+            return wald_test(of, matrix, self.coefficients, self.covariance, without)
         larger, left = (terms_of(each, self.levels) for each in (self.parsed, smaller))
         constant: list[Term] = []
         if self.kind == "log-linear":  # which has a constant in any case
@@ -402,9 +559,7 @@ class Model(Presented):
         if len(matrix):
             of_every_answer = np.eye(len(values) // matrix.shape[1])
             matrix = np.asarray(np.kron(of_every_answer, matrix), dtype=np.float64)
-        off = matrix @ values
-        statistic = float(off @ np.linalg.solve(matrix @ covariance @ matrix.T, off))
-        return Test(of, statistic, len(off), "Wald", without)
+        return wald_test(of, matrix, values, covariance, without)
 
     @cached_property
     def _symmetric_fit(self) -> LogLinearFit:
@@ -441,6 +596,8 @@ class Model(Presented):
             raise InputError(f"a model is tested against another, not a {type(other).__name__}")
         larger, smaller = (self, other) if len(self.names) >= len(other.names) else (other, self)
         big, small, nested = larger.fit, smaller.fit, True
+        if larger.by_row is not None:
+            nested = {*smaller.names} <= {*larger.names} and larger.kind == smaller.kind
         if big is not None and small is not None and not self.merged:
             found, *_ = np.linalg.lstsq(big.design, small.design, rcond=None)
             nested = abs(big.design @ found - small.design).max(initial=0.0) < 1e-6
@@ -532,7 +689,8 @@ class Model(Presented):
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
         fit = self.goodness_of_fit
-        predicted = self.predict(level) if len(self.design) else []
+        listed = len(self.design) or (self.by_row is not None and self.by_row.listed is not None)
+        predicted = self.predict(level=level) if listed else []
         return {
             "formula": self.formula,
             "kind": self.kind,
@@ -586,6 +744,7 @@ class Model(Presented):
         )
 
 
+_PREDICTED = ("estimate", "std_error", "low", "high", "remark")
 _NUMBERS = ("estimate", "std_error", "statistic", "p_value", "low", "high")
 
 
@@ -612,37 +771,3 @@ def spread_out(
     of_all[:, kept] = values, share
     squares[np.ix_(kept, kept)] = covariance
     return of_all[0], squares, of_all[1]
-
-
-def goodness_of_fit(fit: LogLinearFit) -> Test | None:
-    """Return the score test of a log-linear model against the saturated one (Rao): whether, at the
-    fit, any direction of the table that the channel leaves would raise the likelihood.
-
-    With s and K score and information of all cells' logarithms, both less their projection
-    K X(XᵀKX)⁻¹Xᵀ on the model, it is sᵀK⁻s, χ² with the rank of K degrees of freedom. Known
-    margins leave the directions that do not move them.
-    """
-    from scipy.linalg import null_space  # only here: loading it takes a while
-
-    if fit.design.shape[0] > MOST_SATURATED:
-        return None
-    probabilities = fit.probabilities.ravel()
-    cells = np.eye(probabilities.size)
-    saturated = replace(fit.likelihood, known=()).derivatives(probabilities, cells)
-    scale = 1 / np.sqrt(fit.n_records * probabilities)
-    free, design = cells, fit.design / scale[:, None]
-    if fit.likelihood.known:
-        moved = np.vstack([known.members for known in fit.likelihood.known])
-        moved = moved @ jacobian_of(cells, probabilities) * scale
-        free, design = null_space(moved), design @ null_space(moved @ design)
-    score = free.T @ (scale * saturated.score)
-    information = free.T @ (saturated.information * np.outer(scale, scale)) @ free
-    fitted = free.T @ design
-    crossed = information @ fitted
-    inner = np.linalg.pinv(fitted.T @ crossed, hermitian=True)
-    values, vectors = np.linalg.eigh(information - crossed @ inner @ crossed.T)
-    some = values > 1e-9
-    if not some.any():
-        return None
-    along = vectors[:, some].T @ (score - crossed @ (inner @ (fitted.T @ score)))
-    return Test("the model", float((along**2 / values[some]).sum()), int(some.sum()), "score")

@@ -1,6 +1,6 @@
 """From a formula and a release to a fitted model."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._checks import check_fields
 from deniable.errors import InputError
@@ -20,9 +21,11 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
+from deniable.models.by_row import Errors, RowVariables, fit_by_row, number_axis
 from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.everybody import UNANSWERED_PRECISION, on_rows, with_unanswered
 from deniable.models.formula import (
+    MOST_CELLS,
     MOST_PARAMETERS,
     Formula,
     check_size,
@@ -47,7 +50,9 @@ from deniable.models.merging import (
     of_levels,
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
+from deniable.models.survey import Survey
 from deniable.models.syntax import printable, shown_name
+from deniable.schema import Attribute
 from deniable.schema.names import names_of
 
 Group = tuple[tuple[str, str], ...]
@@ -77,12 +82,18 @@ class ModelQuery:
         formula: ``response ~ covariates``, or ``~ terms`` for a log-linear model.
         collapse: merged categories by attribute, ``race=White|*``: levels with ``|`` between them,
             the reference first, ``*`` for all others.
-        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations.
+        prior: use the weak prior, N(0, 3²) on main effects and N(0, 2.5²) on associations; by
+            default for tables of categories, and not for models by row.
+        ordered: proportional odds of the response's categories, in their order.
         against: another formula, to test against; one has to contain the other.
         known: CSV file of shares known exactly, of a census: columns sex,share.
         by: kept columns; a model is fitted to every group of rows.
         where: conditions on kept columns, by which rows are selected.
         weights: kept column with a weight per row; rows without one are left out.
+        cluster: kept column with the cluster of each row, for standard errors of a survey.
+        strata: kept column with the stratum of each row, within which clusters were drawn.
+        errors: standard errors of a model by row without weights or clusters: of the observed
+            information, of the squares of the scores (as in R's rr), or of both (robust).
         level: probability that an interval holds.
         answered: only respondents whose true value is the declared missing category of no variable
             of the formula.
@@ -90,12 +101,16 @@ class ModelQuery:
 
     formula: str
     collapse: Mapping[str, str] = field(default_factory=dict)
-    prior: bool = True
+    prior: bool | None = None
+    ordered: bool = False
     against: str | None = None
     known: Known = None
     by: Sequence[str] = ()
     where: Where = None
     weights: str | None = None
+    cluster: str | None = None
+    strata: str | None = None
+    errors: Errors = "observed"
     level: float = 0.95
     answered: bool = False
 
@@ -178,6 +193,11 @@ class ModelQuery:
             self._axis(name, [c for c in variable.attribute.categories if c != missing.get(name)])
             for name, variable in zip(attributes, variables, strict=True)
         ]
+        hidden = [
+            name
+            for name, variable in zip(attributes, variables, strict=True)
+            if variable.position in schema.protected
+        ]
         kinds = release.kept_columns(columns, self.where) if columns else {}
         numbers = [name for name in columns if self._is_number(name, kinds[name])]
         for name in columns:
@@ -194,11 +214,49 @@ class ModelQuery:
                     f"'{response}' is a column of numbers, and a linear model needs the released "
                     "rows, not counts of them"
                 )
+            if self.ordered or self.errors != "observed":
+                raise InputError(
+                    "`ordered` and `errors` are for a response of categories, and "
+                    f"'{response}' is a column of numbers"
+                )
             models = self._linear(release, formulas, axes, columns, numbers)
+        elif self._is_by_row(release, axes, hidden, numbers, kinds):
+            models = self._by_row(release, formulas, axes, hidden, columns, numbers)
         else:
             models = self._log_linear(release, axes, columns, numbers, kinds)
         models.selection = replace(models.selection, answered=tuple(missing))
         return Answers(models, models.selection)
+
+    def _is_by_row(
+        self,
+        release: Release,
+        axes: Sequence[Axis],
+        hidden: Sequence[str],
+        numbers: Sequence[str],
+        kinds: Mapping[str, KeptColumn],
+    ) -> bool:
+        """Whether the model is fitted by row: with numbers among the covariates, a table of too
+        many cells, ordered categories, or the clusters of a survey."""
+        obstacles = {
+            "a log-linear model": self.formulas[0].response is None,
+            "`known`": self.known is not None,
+            "`answered`": self.answered,
+            "`collapse` of a randomized attribute": any(name in self.collapse for name in hidden),
+            "a file of counts": release.counts is not None,
+        }
+        obstacle = next((what for what, holds in obstacles.items() if holds), None)
+        needed = {
+            "ordered": self.ordered,
+            "cluster": self.cluster,
+            "strata": self.strata,
+            "errors": self.errors != "observed",
+        }
+        option = next((name for name, given in needed.items() if given), None)
+        if option is not None and obstacle is not None:
+            raise InputError(f"`{option}` needs a model by row, and {obstacle} one of cells")
+        cells = prod(len(axis.categories) for axis in axes)
+        cells *= prod(MOST_CELLS if k.values is None else len(k.values) for k in kinds.values())
+        return obstacle is None and bool(option or numbers or cells > MOST_CELLS)
 
     def _is_number(self, name: str, kind: KeptColumn) -> bool:
         """Whether the model takes a kept column as numbers: not within ``C()``, merged, or as a
@@ -314,7 +372,8 @@ class ModelQuery:
                 observed.append(Observed(channel.forward, seen.counts, seen.squares, place))
         known = known_shares(margins_of(self.known), everybody.categories)
         likelihood = Likelihood(everybody.shape, tuple(observed), known)
-        empty = () if self.prior else _empty(cells, everybody, likelihood)
+        prior = self.prior is not False
+        empty = () if prior else _empty(cells, everybody, likelihood)
         named = tuple((cells.axes[i].name, cells.axes[i].categories[c]) for i, c in empty)
         left = (a.without([c for j, c in empty if j == i]) for i, a in enumerate(cells.axes))
         cells = Cells(tuple(left), len(axes)) if empty else cells
@@ -327,10 +386,11 @@ class ModelQuery:
         if response is not None and len(cells.levels.categories[response]) < 2:
             raise InputError(f"all rows have the same '{response}', so no model can be fitted")
         n_records = sum(counts.n_records for counts in members)
+        of_axes = tuple(variable.attribute for variable in variables)
         group = members[0].group[:n_own]
         return _compared(
             [
-                self._fitted(f, cells, everybody, likelihood, n_records, group, named)
+                self._fitted(f, cells, everybody, likelihood, n_records, group, named, of_axes)
                 for f in formulas
             ]
         )
@@ -344,6 +404,7 @@ class ModelQuery:
         n_records: int,
         group: Group,
         empty: tuple[tuple[str, str], ...],
+        attributes: tuple[Attribute, ...],
     ) -> Model:
         formula = formula.on(cells)
         response = None if formula.response is None else cells.place(formula.response)
@@ -355,7 +416,8 @@ class ModelQuery:
         check_size(everybody, len(columns.names), formula.text)
         precision = prior_precision(columns)
         precision[len(columns.names) - everybody.n_cells + len(inside) :] = UNANSWERED_PRECISION
-        if not self.prior:
+        prior = self.prior is not False
+        if not prior:
             precision = np.where(np.array(columns.terms) != "", 0.0, RIDGE)
         fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
         n = int(kept.sum())
@@ -377,7 +439,7 @@ class ModelQuery:
                 f"'{self.formula}' beyond the prior; leave it out, or collapse categories"
             )
         far = np.flatnonzero((abs(values) > SEPARATED) | (np.diag(covariance) > 1000**2))
-        if far.size and not self.prior:
+        if far.size and not prior:
             raise InputError(
                 f"'{names[int(far[0])]}' in '{self.formula}' is infinite in the fit: some "
                 "combination of categories does not occur (separation); collapse categories, or "
@@ -406,13 +468,169 @@ class ModelQuery:
             n_effective=likelihood.n_effective,
             group=group,
             level=self.level,
-            prior=self.prior,
+            prior=prior,
             known=() if margins is None else margins.applied(list(cells.categories)),
             fit=fit,
             columns=columns,
             merged=any(axis.merged for axis in cells.axes),
             coefficient_map=coefficient_map,
             empty=empty,
+            attributes=attributes,
+        )
+
+    # Regressions by row
+
+    def _by_row(
+        self,
+        release: Release,
+        formulas: Sequence[Formula],
+        axes: Sequence[Axis],
+        hidden: Sequence[str],
+        columns: Sequence[str],
+        numbers: Sequence[str],
+    ) -> Answers[Model]:
+        texts = [name for name in columns if name not in numbers]
+        named = (release.strata.column, self.cluster, self.strata)
+        rows = release.read_rows(
+            [axis.name for axis in axes],
+            texts=list(dict.fromkeys([*texts, *self.by, *(name for name in named if name)])),
+            numbers=[*numbers, *([] if self.weights is None else [self.weights])],
+            where=self.where,
+        )
+        models = []
+        for group, part in self._groups(rows):
+            variables, empty = self._variables(part, release.strata, axes, hidden, texts, numbers)
+            fits = [
+                self._regression(each, variables, part, release.strata, axes, empty, group)
+                for each in formulas
+            ]
+            models.append(_compared(fits))
+        return Answers(models, rows.selection)
+
+    def _survey(self, rows: KeptRows) -> Survey | None:
+        cluster, stratum = (
+            None if name is None else rows.texts[name][0] for name in (self.cluster, self.strata)
+        )
+        return Survey.of(cluster, stratum, rows.n_rows)
+
+    def _groups(self, rows: KeptRows) -> Iterator[tuple[Group, KeptRows]]:
+        """Yield the groups of rows, in the order of their values."""
+        for values in product(*(sorted(rows.texts[name][1]) for name in self.by)):
+            chosen = np.ones(rows.n_rows, dtype=bool)
+            for name, value in zip(self.by, values, strict=True):
+                codes, labels = rows.texts[name]
+                chosen &= codes == labels.index(value)
+            if chosen.any():
+                part = rows.where(chosen) if self.by else rows
+                yield (*rows.selection.group, *zip(self.by, values, strict=True)), part
+
+    def _variables(
+        self,
+        rows: KeptRows,
+        strata: Strata,
+        axes: Sequence[Axis],
+        hidden: Sequence[str],
+        texts: Sequence[str],
+        numbers: Sequence[str],
+    ) -> tuple[RowVariables, tuple[tuple[str, str], ...]]:
+        """Return the variables of the formulas on rows, and the categories of unchanged attributes
+        that do not occur."""
+        response = str(self.formulas[0].response)
+        of_clean: dict[str, Axis] = {}
+        clean: dict[str, NDArray[Any]] = {}
+        empty = []
+        mechanism = next(iter(strata.mechanisms.values()))
+        for axis in axes:
+            if axis.name in hidden:
+                continue
+            (codes,) = channel_of(mechanism, [axis.name]).released_codes(rows.codes)
+            occurring = np.bincount(codes, minlength=len(axis.categories)) > 0
+            gone = np.flatnonzero(~occurring).tolist()
+            empty += [(axis.name, axis.categories[i]) for i in gone]
+            place = np.cumsum(occurring) - 1
+            of_clean[axis.name] = own = axis.without(gone)
+            clean[axis.name] = own.values(place[codes])
+        for name in texts:
+            codes, labels = rows.texts[name]
+            values = sorted({labels[i] for i in np.unique(codes)})
+            of_clean[name] = own = self._axis(name, values)
+            place = np.array([values.index(text) if text in values else 0 for text in labels])
+            clean[name] = own.values(place[codes])
+        for name in numbers:
+            clean[name] = rows.numbers[name]
+            of_clean[name] = number_axis(name, clean[name])
+        answers = clean.pop(response, None)
+        of_response = of_clean.pop(response, None)
+        if of_response is None:
+            of_response = next(axis for axis in axes if axis.name == response)
+        if len(of_response.levels) < 2:
+            raise InputError(f"all rows have the same '{response}', so no model can be fitted")
+        unknown = tuple(axis for axis in axes if axis.name in hidden and axis.name != response)
+        return RowVariables(of_response, unknown, of_clean, clean, answers), tuple(empty)
+
+    def _regression(
+        self,
+        formula: Formula,
+        variables: RowVariables,
+        rows: KeptRows,
+        strata: Strata,
+        axes: Sequence[Axis],
+        empty: tuple[tuple[str, str], ...],
+        group: Group,
+    ) -> Model:
+        response = variables.response
+        of_name = {axis.name: axis for axis in (response, *variables.cells.axes)}
+        order = [axis.name for axis in axes if axis.name in of_name]
+        order += [name for name in of_name if name not in order]
+        cells = Cells(tuple(of_name[name] for name in order), sum(a.name in of_name for a in axes))
+        formula = formula.on(cells)
+        fit = fit_by_row(
+            formula,
+            variables,
+            rows,
+            strata,
+            ordered=self.ordered,
+            prior=self.prior is True,
+            weights=None if self.weights is None else rows.numbers[self.weights],
+            errors=self.errors,
+            survey=self._survey(rows),
+            most_listed=MOST_LISTED,
+        )
+        variances = np.diag(fit.covariance)
+        far = np.flatnonzero((abs(fit.parameters) > SEPARATED) & (variances > SEPARATED))
+        if far.size and self.prior is not True:
+            raise InputError(
+                f"'{np.array(fit.names, object)[fit.kept][far[0]]}' in '{self.formula}' is "
+                "infinite in the fit (separation); leave it out, collapse categories, or fit with "
+                "the prior"
+            )
+        values, covariance, share = spread_out(fit.kept, fit.parameters, fit.covariance, fit.share)
+        kind: Kind = "logistic" if len(response.levels) == 2 else "multinomial"
+        schema = strata.schema
+        return Model(
+            formula=formula.text,
+            parsed=formula,
+            cells=cells,
+            everybody=cells,
+            kind="proportional odds" if self.ordered else kind,
+            names=fit.names,
+            terms=fit.terms,
+            coefficients=values,
+            covariance=covariance,
+            data_share=share,
+            levels=cells.levels,
+            design=np.zeros((0, len(values))),
+            response=cells.place(response.name),
+            n_records=rows.n_rows,
+            n_effective=fit.n_effective,
+            group=group,
+            level=self.level,
+            prior=self.prior is True,
+            attributes=tuple(v.attribute for v in schema.variables(order[: cells.n_attributes]))
+            if cells.n_attributes
+            else (),
+            empty=empty,
+            by_row=fit,
         )
 
     # Kept columns of numbers
@@ -429,7 +647,7 @@ class ModelQuery:
             raise InputError("known margins are for models of categories, not of a number")
         strata, response = release.strata, str(formulas[0].response)
         kept = [name for name in columns if name != response]
-        of_strata = [] if strata.column is None else [strata.column]
+        of_strata = [name for name in (strata.column, self.cluster, self.strata) if name]
         texts = [name for name in kept if name not in numbers]
         rows = release.read_rows(
             [axis.name for axis in axes],
@@ -438,14 +656,7 @@ class ModelQuery:
             where=self.where,
         )
         models = []
-        for values in product(*(rows.texts[name][1] for name in self.by)):
-            chosen = np.ones(rows.n_rows, dtype=bool)
-            for name, value in zip(self.by, values, strict=True):
-                codes, labels = rows.texts[name]
-                chosen &= codes == labels.index(value)
-            if not chosen.any():
-                continue
-            part = rows.where(chosen)
+        for group, part in self._groups(rows):
             for name in kept:
                 if name in numbers:
                     found, codes = np.unique(part.numbers[name], return_inverse=True)
@@ -456,12 +667,9 @@ class ModelQuery:
                 if n in kept
             }
             cells = self._cells(axes, {name: occurring[name] for name in kept}, numbers)
-            group = (*rows.selection.group, *zip(self.by, values, strict=True))
             fits = [self._least_squares(f, response, cells, part, strata, group) for f in formulas]
             models.append(_compared(fits))
-        if not models:
-            raise InputError("there is no row to estimate from")
-        return Answers(sorted(models, key=lambda model: model.group), rows.selection)
+        return Answers(models, rows.selection)
 
     def _least_squares(
         self,
@@ -488,7 +696,7 @@ class ModelQuery:
         terms = terms_of(formula, table)
         on_all, changed, everybody = on_rows(rows, strata, terms, table)
         kept, parameters, covariance, unread = fit_least_squares(
-            on_all, strata, response, self.weights, changed, everybody
+            on_all, strata, response, self.weights, changed, everybody, self._survey(rows)
         )
         parameters, covariance, share = spread_out(
             kept, parameters, covariance, np.ones(len(parameters))
@@ -516,6 +724,12 @@ class ModelQuery:
             group=group,
             level=self.level,
             prior=False,
+            attributes=tuple(
+                v.attribute
+                for v in strata.schema.variables(
+                    axis.name for axis in table.axes[: table.n_attributes]
+                )
+            ),
             unread=unread,
         )
 

@@ -25,6 +25,7 @@ from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.formula import check_size, prior_precision
+from deniable.models.hypotheses import Test, goodness_of_fit
 from deniable.models.likelihood import (
     At,
     Likelihood,
@@ -34,7 +35,6 @@ from deniable.models.likelihood import (
     known_shares,
     probabilities_of,
 )
-from deniable.models.model import Test, goodness_of_fit
 from deniable.models.profile import Number, Profiles
 from deniable.numerals import count_text
 

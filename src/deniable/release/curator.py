@@ -171,8 +171,12 @@ def _foreseen(treatment: Treatment) -> Spending:
 
 
 def _design(treatment: Treatment, request: StrengthRequest, stratum: str | None) -> Design:
+    schema = treatment.schema
+    protected = [schema.attributes[i] for i in schema.protected]
+    by_matrix = all(a.response or a.name in request.matrices for a in protected)
     try:
-        return design_of(treatment.schema, DesignRequest(**vars(request), method=STRENGTH_METHOD))
+        method = None if by_matrix else STRENGTH_METHOD
+        return design_of(schema, DesignRequest(**vars(request), method=method))
     except InputError as error:
         where = f"stratum '{stratum}': " if stratum in treatment.strata else ""
         raise InputError(f"{where}{error}") from None

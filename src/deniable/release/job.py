@@ -22,6 +22,7 @@ import hashlib
 import math
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -196,6 +197,11 @@ class Job:
         looked = [read_json(self.place("look", number)) for number in range(len(self.units))]
         return sorted({name for one in looked for name in one.get("repeats", ())})
 
+    def outside(self) -> Counter[str]:
+        """Numbers that are set to an end of their range, by column."""
+        looked = [read_json(self.place("look", number)) for number in range(len(self.units))]
+        return sum((Counter(one.get("outside", {})) for one in looked), Counter())
+
     @cached_property
     def buckets(self) -> int:
         """Number of parts for rows in random order, a power of 2."""
@@ -300,11 +306,18 @@ class Job:
             return SystemRandomness()
         return SeededRandomness(self.stored.seed, f"{stage} {number}")
 
-    def open(self, unit: Unit, *, read: bool = True, more: Sequence[str] = ()) -> TableReader:
-        """Open the rows of a unit."""
+    def open(
+        self,
+        unit: Unit,
+        *,
+        read: bool = True,
+        more: Sequence[str] = (),
+        bits: BitSource | None = None,
+    ) -> TableReader:
+        """Open the rows of a unit; ``bits`` round its numbers, by default for a check."""
         self.refuse_changed(unit.file, read=read)
         path = Path(self.stored.sources[unit.file].path)
-        return _opened(path, self.design, self.options, unit, more)
+        return _opened(path, self.design, self.options, unit, more, bits)
 
     def open_first(self) -> TableReader:
         """Open the first table, for its columns only."""
@@ -351,7 +364,12 @@ def _design_of(file: Path, digest: str) -> Design:  # noqa: ARG001 - a key of th
 
 
 def _opened(
-    path: Path, design: Design, options: Options, unit: Unit, more: Sequence[str] = ()
+    path: Path,
+    design: Design,
+    options: Options,
+    unit: Unit,
+    more: Sequence[str] = (),
+    bits: BitSource | None = None,
 ) -> TableReader:
     """Open the rows of a unit of a file."""
     schema = design.mechanism.schema
@@ -363,6 +381,7 @@ def _opened(
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
+        rounding=bits or SystemRandomness(),
     )
 
 

@@ -28,6 +28,7 @@ from deniable.release.record import Part, Released, digest_of_parts
 from deniable.release.release import (
     BESIDE_ROWS,
     Options,
+    note_outside,
     refuse_other_folder,
     write_statements,
 )
@@ -64,6 +65,7 @@ def prepare(
             if not sum(job.rows):
                 raise InputError(f"{job.stored.sources[0].path} has no rows; a release needs some")
             propose_person(job.repeating)
+            note_outside(job.outside())
             _enter(job)
     except BaseException:
         give_back(job.folder)
@@ -182,6 +184,7 @@ def _look(job: Job, number: int, advance: Advance) -> None:
             tally = PersonTally(file)
             rows = reader.look(job.options.persons, tally={job.options.person: tally.add})
             tally.finish()
+    noted["outside"] = dict(reader.outside)
     write_file(place, to_json({"rows": rows, **noted}), overwrite=True, beside=job.attempts)
     advance(rows)
 
@@ -207,7 +210,7 @@ def _draw(job: Job, number: int, place: Path, advance: Advance) -> None:
     status = job.status(file_number)
     bits = job.bits("draw", number)
     randomizer = job.randomizer.with_bits(bits)
-    with job.open(job.units[number]) as reader:
+    with job.open(job.units[number], bits=bits) as reader:
         columns = job.columns(reader)
         reserve = largest_size(columns, job.stored.kind, expected)
 

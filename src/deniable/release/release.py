@@ -30,7 +30,7 @@ from deniable.ledger import Entry, Population, Spending, remembered
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.strata import Strata
-from deniable.randomness import BitSource, permutation
+from deniable.randomness import BitSource, SystemRandomness, permutation
 from deniable.release import signing
 from deniable.release.by_attribute import companion_digests, write_by_attribute
 from deniable.release.entered import give_back, is_entered, undrawn
@@ -359,8 +359,10 @@ def open_rows(
     options: Options,
     numeric: Sequence[str] = (),
     more: Sequence[str] = (),
+    bits: BitSource | None = None,
 ) -> Reader:
-    """Open the rows to release; arguments as of :func:`look_at`, with further columns to read."""
+    """Open the rows to release; arguments as of :func:`look_at`, with further columns to read and
+    the bits for the rounding of numbers; by default, for a check, others."""
     return open_table(
         source,
         schema.attributes,
@@ -368,6 +370,7 @@ def open_rows(
         other_columns="drop" if options.drop_other_columns else "refuse",
         show_values=options.show_values,
         file_format=schema.file.with_changes(options.file_format),
+        rounding=bits or SystemRandomness(),
     )
 
 
@@ -413,10 +416,19 @@ def look_at(
         columns = released_columns(reader.columns, schema.attributes, schema.keep)
         refuse_copies(options.also, columns, schema)
         n_rows = reader.look(options.persons, progress, tally, check_kept if options.also else None)
+    note_outside(reader.outside)
     if not n_rows:
         raise InputError(f"{reader.table} has no rows; a release needs some")
     propose_person([name for name, repeats in whose.items() if repeats.found])
     return n_rows
+
+
+def note_outside(outside: Mapping[str, int]) -> None:
+    """Issue a notice for each column of numbers with values outside its range."""
+    for name, count in outside.items():
+        if count:
+            values = "1 value was" if count == 1 else f"{count:,} values were"
+            notify(f"'{name}': {values} outside the range and set to its nearer end")
 
 
 def with_all_mismatches(
@@ -428,6 +440,7 @@ def with_all_mismatches(
     """
     try:
         yield from reader
+        note_outside(reader.outside)
     except InputError:
         if not hasattr(source, "read"):  # an open file has been partly read
             look_at(source, schema, options)
@@ -451,7 +464,7 @@ def write_rows(
     refuse_drafted(schema, options)
     rows_of: Counter[Any] = Counter()
     copies: dict[str, str] = {}
-    with open_rows(source, schema, options, layout.numeric) as reader:
+    with open_rows(source, schema, options, layout.numeric, bits=bits) as reader:
         columns = layout.columns(reader)
         # A .bed file has no genotype for empty cells or carriers.
         by_attribute = is_fileset(source) and layout.forms is None and holds_genotypes(columns)
@@ -585,7 +598,7 @@ def randomize_table(
     randomizer = Randomizer(mechanism, bits)
     with (
         remembered(options.people, spending, "randomize", traceless=traceless) as entry,
-        open_rows(source, schema, options) as reader,
+        open_rows(source, schema, options, bits=bits) as reader,
     ):
 
         def count() -> None:

@@ -12,6 +12,7 @@ from deniable.schema.names import set_mark
 COLUMNS = ("attribute", "position", "category", "label", "lower", "upper", "released as")
 
 RANDOMIZED = "randomized value"
+ROUNDED = "randomized point, to which a number is rounded at random"
 FORM = "form, drawn without looking at the record"
 TRUE_VALUE = "true value, not protected"
 CONTRACTED = "number pulled towards the mean, not protected"
@@ -46,12 +47,17 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     lists = {} if forms is None else {sets.attribute: sets.lists for sets in forms.sets}
     for attribute in declared:
         edges = [edge_text(edge, dates=attribute.dates) for edge in attribute.bins or ()]
-        released_as = TRUE_VALUE if attribute.name in kept else RANDOMIZED
-        if (count := answers.get(attribute.name)) is not None:
-            released_as = f"answer 1 to answer {count}, which are no categories"
+        points = 0 if attribute.number_grid is None else attribute.number_grid.n_points
+        released_as = TRUE_VALUE if attribute.name in kept else ROUNDED if points else RANDOMIZED
+        if attribute.name in answers:
+            released_as = f"{answers[attribute.name]}, which are no categories"
         for position, category in enumerate(attribute.categories, start=1):
             # A category for missing values comes after the intervals and has no edges.
             lower, upper = edges[position - 1 : position + 1] if position < len(edges) else ("", "")
+            if position <= points:
+                # A number is rounded to one of the two points next to it.
+                near = max(position - 2, 0), min(position, points - 1)
+                lower, upper = (attribute.categories[place] for place in near)
             writer.writerow(
                 (
                     attribute.name,

@@ -319,17 +319,19 @@ class Contents(msgspec.Struct, frozen=True):
             for name in block.attributes
         ]
 
-    def answers(self) -> dict[str, int]:
-        """Return how many answers there are, by attribute, where they are not the categories: under
-        a response matrix with more of them."""
-        categories = {a.name: a.categories for a in self.mechanism.attributes}
+    def answers(self) -> dict[str, str]:
+        """Return the texts of the answers, by attribute, where they are not the categories: under
+        a response matrix with more of them, or with texts of their own."""
+        attributes = {a.name: a for a in self.schema().attributes}
         return {
-            name: len(rows)
+            name: ", ".join(own)
+            if (own := attributes[name].answers)
+            else f"answer 1 to answer {len(rows)}"
             for block in self.mechanism.blocks
             for name in block.attributes
             if isinstance(rows := block.law.get("weights"), list)
             and block.law.get("family") in _MATRICES
-            and len(rows) != categories[name]
+            and (attributes[name].answers or len(rows) != attributes[name].n_categories)
         }
 
     def forms(self) -> "Forms | None":

@@ -5,12 +5,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import cached_property
 from itertools import pairwise, product
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from deniable._checks import check_fields, check_level, check_positive, first_duplicate
 from deniable.errors import InputError
 from deniable.numerals import count_text
+from deniable.schema.number_grid import GRIDS, NumberGrid
+from deniable.schema.responses import Matrix, answer_texts, response_matrix
 
 MAX_CATEGORIES = 1_000_000
 
@@ -87,6 +90,21 @@ class Attribute:
         dates: whether the bins are of dates (implied by edges that are dates).
         drafted: whether the categories or edges were read off the data, not a codebook.
         question: text of the question in the codebook.
+        range: smallest and largest value of a number, public, in place of categories. A value is
+            rounded at random, without bias, to one of two neighbouring points of a grid from one
+            end to the other, and the point is randomized like a category. A range of dates is of
+            dates. A declared missing category is added to the points.
+        grid: number of points of the grid, 2 to 1,000, both ends included; without it, by
+            ``purpose``.
+        purpose: main use of a number: its ``mean`` (few points) or its ``distribution``.
+        outside: a number outside the range is refused, or set to the nearer end (``clip``); the
+            count of these is shown.
+        unit: unit of a number, shown in reports.
+        response: randomized response design by its name and parameters, such as
+            ``forced:2/3,1/6,1/6``, in place of a level; of two categories the last is the sensitive
+            one.
+        answers: texts of the released values under a response matrix, one per row of the matrix;
+            by default the categories, under ``kuk`` the numbers of red cards.
 
     Raises:
         InputError: if the declaration contradicts itself; the message names the attribute.
@@ -101,6 +119,9 @@ class Attribute:
         ('no+[0,30)', 'no+[30,65)')
         >>> Attribute("born", bins=(date(1950, 1, 1), date(1980, 1, 1), float("inf"))).categories
         ('[1950-01-01,1980-01-01)', '[1980-01-01,inf)')
+        >>> income = Attribute("income", range=(0, 200_000), grid=5, unit="EUR a year")
+        >>> income.categories[:3], income.category_scores()[:3]
+        (('0', '50000', '100000'), (0.0, 50000.0, 100000.0))
     """
 
     name: str
@@ -119,9 +140,16 @@ class Attribute:
     drafted: bool = False
     score_margins: tuple[float, ...] | None = None
     question: str = ""
+    range: tuple[float, float] | None = None
+    grid: int | None = None
+    purpose: Literal["mean", "distribution"] = "mean"
+    outside: Literal["refuse", "clip"] = "refuse"
+    unit: str = ""
+    response: str = ""
+    answers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_fields(self, bins=_EDGES)
+        check_fields(self, bins=_EDGES, range=_EDGES)
         set_field = object.__setattr__  # the way to normalise a frozen dataclass
         where = f"attribute '{self.name}'"
         if not self.name:
@@ -145,6 +173,18 @@ class Attribute:
                 raise InputError(f"{where} has both categories and bins; declare one of them")
             categories = labels
             set_field(self, "ordered", True)
+        if self.range is not None:
+            points = self._declare_number(where)
+            if categories[: len(points)] not in ((), points) or self.bins is not None:
+                raise InputError(
+                    f"{where} has a range, and categories or bins; declare one of them"
+                )
+            categories = points
+        elif self.grid is not None or self.unit or self.outside != "refuse":
+            raise InputError(
+                f"{where} has a grid, unit or rule for numbers outside, and no range; declare the "
+                "range, such as `range = [0, 100]`"
+            )
         if self.missing is not None and self.missing not in categories:
             categories = (*categories, self.missing)
         set_field(self, "missing_codes", tuple(self.missing_codes))
@@ -177,7 +217,7 @@ class Attribute:
             raise InputError(
                 f"{where}: the label of '{unknown[0]}' belongs to no category; remove it"
             )
-        if self.scores is not None:
+        if self.scores is not None and self.range is None:
             set_field(self, "scores", self.checked_scores(self.scores))
         if self.score_margins is not None:
             set_field(self, "score_margins", self._checked_margins(where))
@@ -186,6 +226,73 @@ class Attribute:
             if value is not None:
                 check = check_level if key == "epsilon" else check_positive
                 set_field(self, key, check(value, f"{where}, {key}"))
+        self._check_response(where)
+
+    def _check_response(self, where: str) -> None:
+        answers = tuple(self.answers)
+        if self.response:
+            if self.levels != (None, None, None):
+                raise InputError(
+                    f"{where} has a response, which has the ε of its matrix; leave out epsilon, "
+                    "ratio and importance"
+                )
+            rows = len(self.response_matrix)
+            answers = answers or answer_texts(self.response, rows)
+            if answers and len(answers) != rows:
+                raise InputError(f"{where}: its response has {rows} answers, not {len(answers)}")
+        if answers and self.parts:
+            raise InputError(f"{where} is merged from columns; leave answers out")
+        if "" in answers or (first_duplicate(answers)) is not None:
+            raise InputError(f"{where}: its answers need distinct texts that are not empty")
+        object.__setattr__(self, "answers", answers)
+
+    @property
+    def response_matrix(self) -> Matrix:
+        """The matrix of :attr:`response`, ``matrix[y][x]`` = Pr[answer y | category x]."""
+        try:
+            return response_matrix(self.response, self.categories)
+        except InputError as error:
+            raise InputError(f"attribute '{self.name}': {error}") from None
+
+    def _declare_number(self, where: str) -> tuple[str, ...]:
+        """Check the range and set what follows from it; return the points of the grid as texts."""
+        ends = tuple(self.range or ())
+        if len(ends) != 2:
+            raise InputError(f"{where}: a range has two ends, such as `range = [0, 100]`")
+        set_field = object.__setattr__
+        if any(isinstance(end, date) for end in ends):
+            set_field(self, "dates", True)
+        low, high = (float((e - EPOCH).days if isinstance(e, date) else e) for e in ends)
+        set_field(self, "range", (low, high))
+        if self.scores is not None or self.score_margins is not None:
+            raise InputError(
+                f"{where} has a range, whose points are its scores; leave the scores out"
+            )
+        if self.grid is None:
+            set_field(self, "grid", GRIDS[self.purpose])
+        set_field(self, "ordered", True)
+        grid = self.number_grid
+        assert grid is not None
+        if not self.dates:
+            return grid.texts
+        texts = tuple(edge_text(round(point), dates=True) for point in grid.points)
+        if first_duplicate(texts) is not None:
+            raise InputError(f"{where}: the grid has more points than the range has days")
+        return texts
+
+    @cached_property
+    def number_grid(self) -> NumberGrid | None:
+        """The grid of a number; None for an attribute with categories.
+
+        Raises:
+            InputError: if the range or the number of points is invalid.
+        """
+        if self.range is None or self.grid is None:
+            return None
+        try:
+            return NumberGrid(*self.range, self.grid)
+        except InputError as error:
+            raise InputError(f"attribute '{self.name}': {error}") from None
 
     def _combinations(self, where: str) -> tuple[str, ...]:
         if len(self.parts) < 2:
@@ -197,6 +304,11 @@ class Attribute:
         for part in self.parts:
             if part.parts:
                 raise InputError(f"{where}: part '{part.name}' is merged itself; name its columns")
+            if part.response or part.answers:
+                raise InputError(
+                    f"{where}: part '{part.name}' has a response of its own; the merged attribute "
+                    "is randomized as one"
+                )
             if part.levels != (None, None, None):
                 raise InputError(
                     f"{where}: part '{part.name}' has a level, ratio or importance of its own; "
@@ -307,7 +419,7 @@ class Attribute:
         self, given: Sequence[float] | None = None
     ) -> tuple[float | None, ...] | None:
         """Return one number per category, None for missing values without a score, which are
-        excluded; or None without scores.
+        excluded; or None without scores. The scores of a number are the points of its grid.
 
         Args:
             given: instead of the declared scores.
@@ -316,6 +428,8 @@ class Attribute:
             InputError: as :meth:`checked_scores`.
         """
         scores = self.scores if given is None else self.checked_scores(given)
+        if scores is None and self.number_grid is not None:
+            scores = self.number_grid.points
         return None if scores is None else self._with_missing(scores)
 
     def bounds(self) -> tuple[tuple[float, float] | None, ...] | None:
@@ -363,8 +477,9 @@ def _checked_edges(bins: Sequence[float], where: str) -> tuple[float, ...]:
     return edges
 
 
-def category_text(value: str | float | bool) -> str:
-    """Return the text of a category: integers in decimal, booleans as true or false."""
+def category_text(value: str | float | bool | date) -> str:
+    """Return the text of a category: integers in decimal, booleans as true or false, dates as
+    2025-12-31."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -4,7 +4,7 @@ import difflib
 import math
 import re
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,15 +20,15 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.parts:
         plain["part"] = [attribute_to_plain(part) for part in attribute.parts]
     elif attribute.bins is not None:
-        # JSON has no infinity: an unbounded end is text.
-        plain["bins"] = [
-            edge_text(e, dates=attribute.dates)
-            if math.isinf(e) or attribute.dates
-            else int(e)
-            if e.is_integer()
-            else e
-            for e in attribute.bins
-        ]
+        plain["bins"] = [_edge_to_plain(edge, attribute) for edge in attribute.bins]
+    elif attribute.range is not None:
+        plain["range"] = [_edge_to_plain(end, attribute) for end in attribute.range]
+        plain["grid"] = attribute.grid
+        plain["for"] = attribute.purpose
+        if attribute.outside != "refuse":
+            plain["outside"] = attribute.outside
+        if attribute.unit:
+            plain["unit"] = attribute.unit
     else:
         plain["categories"] = list(attribute.categories)
         if attribute.ordered:
@@ -48,7 +48,18 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
     for key in ("epsilon", "ratio", "importance"):
         if getattr(attribute, key) is not None:
             plain[key] = getattr(attribute, key)
+    if attribute.response:
+        plain["response"] = attribute.response
+    if attribute.answers:
+        plain["answers"] = list(attribute.answers)
     return plain
+
+
+def _edge_to_plain(edge: float, attribute: Attribute) -> float | str:
+    """Return an edge as stored: JSON has no infinity and no dates, which are texts."""
+    if math.isinf(edge) or attribute.dates:
+        return edge_text(edge, dates=attribute.dates)
+    return int(edge) if edge.is_integer() else edge
 
 
 class Declaration(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,7 +81,14 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     importance: float | None = None
     keep: list[str] = []
     question: str = ""
+    response: str = ""
+    answers: list[str | int | bool] = []
     part: list["Declaration"] = []
+    range: list[float | str] | None = None
+    grid: int | None = None
+    purpose: Literal["mean", "distribution"] = msgspec.field(name="for", default="mean")
+    outside: Literal["refuse", "clip"] = "refuse"
+    unit: str = ""
 
     def attributes(self) -> list[Attribute]:
         parts = tuple(attribute for part in self.part for attribute in part.attributes())
@@ -103,6 +121,13 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
                 missing_codes=tuple(category_text(c) for c in self.missing_codes),
                 drafted=self.drafted,
                 question=self.question,
+                range=None if self.range is None else tuple(_edge(e, names[0]) for e in self.range),
+                grid=self.grid,
+                purpose=self.purpose,
+                outside=self.outside,
+                unit=self.unit,
+                response=self.response,
+                answers=tuple(category_text(c) for c in self.answers),
             )
             for name in names
         ]
@@ -118,7 +143,7 @@ def _edge(written: float | str, name: str) -> Any:
         return date.fromisoformat(written)
     except ValueError:
         raise InputError(
-            f"attribute '{name}': the bin edge '{written}' is neither a number nor a date such as "
+            f"attribute '{name}': the edge '{written}' is neither a number nor a date such as "
             "2025-12-31"
         ) from None
 

@@ -20,6 +20,8 @@ from deniable.laws import (
     VoteBlend,
 )
 from deniable.proofs.problem import MAX_LEVEL
+from deniable.schema import Schema
+from deniable.schema.responses import NAMED, design_of
 
 Input = Literal[
     "levels",
@@ -245,9 +247,29 @@ METHODS: dict[str, Method] = {
             takes=frozenset(),
             families=frozenset(),
         ),
+        *(
+            Method(
+                one.name,
+                f"{one.help} ({one.source})",
+                description=f"{one.name}, a randomized response design of surveys: {one.help} "
+                f"({one.source})",
+                offered=False,
+                takes=frozenset(),
+                families=frozenset(),
+            )
+            for one in NAMED.values()
+        ),
     )
 }
 """Every name of a method that occurs in a record; users choose among those that are ``offered``."""
+
+
+def method_of_responses(schema: Schema) -> str:
+    """Return the method of a schema whose protected attributes all have a response matrix: the
+    name of their design, if it is one."""
+    responses = [schema.attributes[i].response for i in schema.protected]
+    names = {design_of(response).name if response else MATRIX_METHOD for response in responses}
+    return names.pop() if len(names) == 1 else MATRIX_METHOD
 
 
 def method_named(name: str) -> Method:

@@ -16,15 +16,16 @@ import msgspec
 
 from deniable._checks import typed
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, PublishedForms, ScoreTable, law_from_plain
+from deniable.laws import MatrixChannel, PatternLaw, PublishedForms, ScoreTable, law_from_plain
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
 from deniable.mechanism.privacy import finite_or_none
 from deniable.proofs.accuracy import Accuracy, Multipliers, kinds, proved
 from deniable.schema import Schema
+from deniable.schema.responses import NAMED
 from deniable.statement.account import Design, asked_shares
 from deniable.statement.bound import lacks_proof, lower_bound
 from deniable.statement.caps import caps_of_text
-from deniable.statement.methods import METHODS
+from deniable.statement.methods import METHODS, method_of_responses
 from deniable.statement.stored import (
     FORMAT,
     FORMAT_VERSION,
@@ -43,6 +44,12 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
     mechanism = design.mechanism
     strength, guesses = design.account.strength, design.account.best_guesses
     asked = asked_shares(mechanism)
+    responses = {
+        i: mechanism.schema.attributes[i].response or "matrix"
+        for block in mechanism.blocks
+        if isinstance(block.law, MatrixChannel)
+        for i in block.attributes
+    }
     return [
         {
             "name": attribute.name,
@@ -56,6 +63,7 @@ def attribute_rows(design: Design) -> list[dict[str, Any]]:
             "strength": strength.attribute_strength[i],
             **({"asked": asked[i]} if i in asked else {}),
             **({"parts": [part.name for part in attribute.parts]} if attribute.parts else {}),
+            **({"response": responses[i]} if i in responses else {}),
             # Only where a response matrix has a prior.
             **({"best_guess": g.to_plain()} if (g := guesses[i]) else {}),
         }
@@ -309,6 +317,10 @@ def _check_method(design: Design) -> None:
                 f"the mechanism has been altered: method {design.method} makes no law of the "
                 f"family {', '.join(sorted(families)) or 'matrix'}"
             )
+    if design.method in NAMED and method_of_responses(mechanism.schema) != design.method:
+        raise InputError(
+            f"the mechanism has been altered: its schema does not declare {design.method}"
+        )
     together = sum(len(block.attributes) for block in mechanism.blocks if _is_solved(block))
     if together and not spec.fewest <= together <= (spec.most or together):
         raise InputError(

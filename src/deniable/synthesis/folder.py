@@ -29,7 +29,7 @@ from deniable.statement.stored import read_json
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
 from deniable.synthesis.pairs import MOST_CELLS, PairsModel
 from deniable.synthesis.rows import ReleasedRows
-from deniable.synthesis.tree import TreeModel
+from deniable.synthesis.tree import WIDTH, TreeModel
 from deniable.tables import open_table
 from deniable.tables.columns import Column, released_columns, text_columns
 from deniable.tables.selection import Where
@@ -53,6 +53,7 @@ class SynthesisRequest:
     """A request for copies of a release; arguments as of :func:`synthesize`."""
 
     of: tuple[str, ...] = ()
+    about: str | None = None
     tables: TablesModel | None = None
     rows: Kind = "synthetic"
     copies: int = 20
@@ -65,6 +66,10 @@ class SynthesisRequest:
             one_of(self.tables, ("pairs", "tree"), "tables")
         if self.file_format is not None:
             one_of(self.file_format, FORMATS, "file_format")
+        if self.about is not None and (self.tables == "pairs" or self.rows == "imputed"):
+            raise InputError(
+                "an outcome (about) is for synthetic rows of a tree; leave out tables and rows"
+            )
         if self.copies < FEWEST_COPIES:
             raise InputError(
                 f"{self.copies} copies are too few: at least {FEWEST_COPIES} are needed to "
@@ -86,6 +91,8 @@ class SynthesisRequest:
                 raise InputError(f"'{name}' is a part of a merged attribute; name the whole")
         if len(names) < 2 or len(set(names)) < len(names):
             raise InputError("name at least two attributes to synthesize, each once")
+        if self.about is not None and self.about not in names:
+            raise InputError(f"the outcome '{self.about}' is not synthesized; name it in of, too")
         return names
 
 
@@ -96,6 +103,7 @@ def synthesize(
     plan: Plan | None = None,
     *,
     of: Sequence[str] = (),
+    about: str | None = None,
     tables: TablesModel | None = None,
     rows: Kind = "synthetic",
     copies: int = 20,
@@ -112,7 +120,9 @@ def synthesize(
         output: the folder to make.
         plan: its design, or the file of it; may be left out for a folder.
         of: attributes; by default all randomized ones.
-        tables: ``pairs``, ``tree``, or by default pairs up to 100,000 cells and beyond that a tree.
+        about: outcome to predict; every other attribute is associated with it.
+        tables: ``pairs``, ``tree``, or by default pairs up to 100,000 cells without an outcome,
+            else a tree.
         rows: ``synthetic``, new rows, or ``imputed``, true values of the released ones.
         copies: number of copies, at least five.
         where: conditions on unchanged columns: ``{'region': 'south'}``, or ``['age>=18']``.
@@ -138,6 +148,7 @@ def synthesize(
     opened = open_release(released, plan, anyway=anyway, randomized=randomized)
     request = SynthesisRequest(
         names_of(of, "of"),
+        about,
         tables,
         rows,
         copies,
@@ -188,7 +199,7 @@ def write_copies(
     check_output(output, overwrite=overwrite)
     names = request.names(release)
     rows = ReleasedRows.read(release, names, request.where)
-    model = _fitted(rows, names, request.tables)
+    model = _fitted(rows, names, request)
     advance(0.2)
     draw = model.synthetic if request.rows == "synthetic" else model.imputed
     codes = draw(request.copies, rows.n_rows, bits)
@@ -239,12 +250,17 @@ def write_copies(
 
 
 def _fitted(
-    rows: ReleasedRows, names: Sequence[str], tables: TablesModel | None
+    rows: ReleasedRows, names: Sequence[str], request: SynthesisRequest
 ) -> PairsModel | TreeModel:
     sizes = [v.attribute.n_categories for v in rows.strata.schema.variables(names)]
+    tables = request.tables
     if tables is None:
-        tables = "pairs" if np.prod(sizes, dtype=float) <= MOST_CELLS else "tree"
-    return (PairsModel if tables == "pairs" else TreeModel).fitted(rows, names)
+        small = request.about is None and np.prod(sizes, dtype=float) <= MOST_CELLS
+        tables = "pairs" if small else "tree"
+    if tables == "pairs":
+        return PairsModel.fitted(rows, names)
+    width = 1 if request.rows == "imputed" else WIDTH
+    return TreeModel.fitted(rows, names, request.about, width)
 
 
 def _layout(

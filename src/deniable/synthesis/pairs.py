@@ -19,8 +19,8 @@ from deniable.errors import InputError
 from deniable.mechanism.published import channel_of
 from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.formula import check_size, prior_precision
+from deniable.models.hypotheses import goodness_of_fit
 from deniable.models.likelihood import LogLinearFit, fit_log_linear
-from deniable.models.model import goodness_of_fit
 from deniable.randomness import BitSource
 from deniable.synthesis.drawing import Choices, code_type, exponentials
 from deniable.synthesis.rows import MAIN, ReleasedRows, Seen, drawn_shares, likelihood_of

@@ -1,15 +1,17 @@
-"""Rows from a tree of associations, for tables too large for a model of all pairs.
+"""Rows from a junction tree of associations, for tables too large for a model of all pairs.
 
-Every attribute depends on at most one other: π(x) = π(x_root) ∏ π(x_child | x_parent), on the edges
-of a maximum spanning forest (Chow and Liu 1968). The weight of a pair is the mutual information of
-its attributes, ½Φ², less its inflation by noise: by one scoring step from independence the
-interactions are b = (I + P)⁻¹s, I their information given the main effects, s their score and P the
-prior; ½(bᵀHb − tr HC), H the information of a clean row and C the covariance of b. Edges are only
-pairs whose bᵀs, χ² without association, is significant at 5 % over all pairs (Bonferroni).
+Attributes join one after the other. Each depends on at most two others S that are in one clique
+already, those of largest mutual information in total among the associations above their noise
+(:mod:`deniable.synthesis.associations`); the new clique is S and the attribute. Its table is the
+one of largest entropy with the table of S, which the earlier clique has, and the shrunk table of
+the attribute with each of S, by iterative proportional fitting: a log-linear model without
+interactions of three. Every chosen pair table therefore holds in the whole.
 
-The table of every edge is fitted by maximum likelihood through the channel. Its shares are drawn
-for every copy (:func:`~deniable.synthesis.rows.drawn_shares`), with the same row weights in all
-tables of a copy, so that edges agree on a shared attribute as in the fit.
+With an outcome the tree is of the other attributes, and the outcome depends on all of them
+(:mod:`deniable.synthesis.outcome`).
+
+Margins and associations of every copy are those of randomly weighted rows (Bayesian bootstrap:
+Rubin 1981), with the same weights in all tables of a copy.
 
 The true values of a released row y are drawn by a chain (independence Metropolis–Hastings): the
 tree with evidence on each attribute alone, e^ρ where it agrees with y, proposes all values
@@ -17,8 +19,9 @@ together, and the rest of M[y, x] decides. The ρ are such that proposals agree 
 the true values do (cross-entropy method: Rubinstein 1999).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import prod
 from typing import Any, ClassVar
@@ -28,18 +31,20 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
-from deniable.mechanism.published import PublishedChannel, channel_of
+from deniable.mechanism.published import PublishedChannel
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
-from deniable.models.cells import Axis, Cells, interactions
-from deniable.models.formula import prior_precision
-from deniable.models.likelihood import LogLinearFit, fit_log_linear
 from deniable.randomness import BitSource
+from deniable.synthesis.associations import Associations, raked
 from deniable.synthesis.drawing import Choices, code_type, exponentials, uniforms
-from deniable.synthesis.rows import MAIN, ReleasedRows, Seen, drawn_shares, likelihood_of
+from deniable.synthesis.outcome import Outcome
+from deniable.synthesis.rows import ReleasedRows
 
-SIGNIFICANT = 0.05
-"""Largest p-value, over all pairs, of an edge."""
+WIDTH = 2
+"""Most attributes that an attribute depends on."""
+
+MOST_CELLS = 100_000
+"""Largest clique with three attributes."""
 
 MOST_IMPUTED = 20
 """Largest number of attributes with imputed values: a law has a number for every subset of them."""
@@ -55,109 +60,155 @@ _TUNED = 2000
 _TUNING_DRAWS, _TUNINGS = 8, 6
 
 
-FittedTable = tuple[tuple[int, ...], LogLinearFit, list[Seen]]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class DrawnTree:
-    """A tree with drawn shares."""
+    """A tree with drawn shares.
 
-    parents: tuple[int, ...]
+    ``order``: places of the attributes, parents first. ``parents``: of every attribute, by place.
+    ``shares``: of every attribute given its parents, shape (combinations of parents, categories).
+    """
+
+    parents: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
-    shares: tuple[NDArray[np.float64], ...]
+    shares: tuple[Floats, ...]
 
 
 @dataclass(frozen=True)
 class TreeModel:
-    """A tree of associations, fitted to released rows."""
+    """A junction tree of associations, fitted to released rows.
+
+    ``parents``: of every attribute in the tree, in their order. ``outcome``: the place of the
+    attribute that depends on all others; None without.
+    """
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
-    rows: ReleasedRows
-    edges: tuple[tuple[int, int], ...]
-    tables: tuple[FittedTable, ...]
+    associations: Associations
+    parents: dict[int, tuple[int, ...]]
+    outcome: int | None = None
 
     kind: ClassVar[str] = "tree"
 
     @classmethod
-    def fitted(cls, rows: ReleasedRows, names: Sequence[str]) -> "TreeModel":
-        """Find the tree and fit it."""
+    def fitted(
+        cls, rows: ReleasedRows, names: Sequence[str], about: str | None = None, width: int = WIDTH
+    ) -> "TreeModel":
+        """Find the tree; ``about``: the outcome's name."""
         names = tuple(names)
-        axes = tuple(
-            Axis(name, variable.attribute.categories)
-            for name, variable in zip(names, rows.strata.schema.variables(names), strict=True)
-        )
-        single = [_saturated(rows, axes, (i,)) for i in range(len(axes))]
-        shares = [fit.probabilities.ravel() for _, fit, _ in single]
-        weights = {}
-        pairs = list(combinations(range(len(axes)), 2))
-        for i, j in pairs:
-            p_value, weight = _association(rows, axes, (i, j), shares)
-            if p_value < SIGNIFICANT / len(pairs) and weight > 0:
-                weights[i, j] = weight
-        edges = _directed(_spanning(weights, len(axes)), len(axes))
-        tables = [_saturated(rows, axes, edge) for edge in edges]
-        alone = set(range(len(axes))) - {place for edge in edges for place in edge}
-        tables += [single[place] for place in sorted(alone)]
-        sizes = tuple(len(axis.categories) for axis in axes)
-        return cls(names, sizes, rows, tuple(edges), tuple(tables))
+        associations = Associations(rows, names)
+        sizes = tuple(len(shares) for shares in associations.fitted)
+        outcome = None if about is None else names.index(about)
+        parents = _grown(associations, sizes, outcome, width)
+        return cls(names, sizes, associations, parents, outcome)
+
+    @cached_property
+    def regressors(self) -> tuple[int, ...]:
+        """Places of the attributes that the outcome depends on."""
+        of, outcome = self.associations, self.outcome
+        return tuple(i for i in self.parents if outcome is not None and of.estimable(i, outcome))
 
     def to_plain(self) -> dict[str, Any]:
         """Return the model's assumptions as plain values."""
-        edges = [[self.names[i] for i in edge] for edge in self.edges]
+        edges = [(parent, place) for place, of in self.parents.items() for parent in of]
+        edges += [(self.outcome, place) for place in self.regressors if self.outcome is not None]
         known = {frozenset(edge) for edge in edges}
+        pairs = combinations(range(len(self.names)), 2)
         return {
             "kind": self.kind,
             "attributes": list(self.names),
+            "about": None if self.outcome is None else self.names[self.outcome],
             "cells": prod(self.sizes),
-            "parameters": sum(len(fit.parameters) for _, fit, _ in self.tables),
-            "pairs": edges,
+            "parameters": sum(size - 1 for size in self.sizes)
+            + sum((self.sizes[i] - 1) * (self.sizes[j] - 1) for i, j in edges),
+            "pairs": [[self.names[i] for i in edge] for edge in edges],
             "independent": [
-                list(pair) for pair in combinations(self.names, 2) if frozenset(pair) not in known
+                [self.names[i] for i in pair] for pair in pairs if frozenset(pair) not in known
             ],
             "test": None,
         }
 
-    def drawn(self, bits: BitSource) -> DrawnTree:
-        """Return a tree at parameters drawn from their posterior."""
-        weights = exponentials(self.rows.n_rows, bits)
-        parents, order = [-1] * len(self.names), list[int]()
-        shares: list[NDArray[np.float64]] = [np.zeros((0, 0))] * len(self.names)
-        for at, fit, seen in self.tables:
-            table = drawn_shares(fit, seen, weights).reshape(self.sizes[at[0]], -1)
-            if at[0] not in order:
-                order.append(at[0])
-                shares[at[0]] = table.sum(axis=1)[None, :]
-            if len(at) == 2:
-                order.append(at[1])
-                parents[at[1]], shares[at[1]] = at[0], table / table.sum(axis=1, keepdims=True)
-        return DrawnTree(tuple(parents), tuple(order), tuple(shares))
+    def drawn(self, margins: Sequence[Floats], weights: Floats | None = None) -> DrawnTree:
+        """Return the tree of weighted rows, given their margins."""
+        of = self.associations
+        shares: list[Floats] = [np.zeros((0, 0))] * len(self.names)
+        cliques: list[tuple[tuple[int, ...], Floats]] = []
+        for place, parents in self.parents.items():
+            base = _margin(cliques, parents)
+            last = len(parents)
+            table = raked(
+                np.multiply.outer(base, margins[place]),
+                [(tuple(range(last)), base)]
+                + [
+                    ((axis, last), of.table(parent, place, margins, weights))
+                    for axis, parent in enumerate(parents)
+                ],
+            )
+            cliques.append(((*parents, place), table))
+            table = table.reshape(-1, self.sizes[place])
+            # Values of parents without a row: independent of them.
+            some = table.sum(axis=1, keepdims=True)
+            shares[place] = np.where(some > 0, table / np.where(some > 0, some, 1), margins[place])
+        parents_of = tuple(self.parents.get(place, ()) for place in range(len(self.names)))
+        return DrawnTree(parents_of, tuple(self.parents), tuple(shares))
 
     def synthetic(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
         """Return new rows of several copies, shape (copies, attributes, rows)."""
         found = np.empty((copies, len(self.names), n_rows), code_type(self.sizes))
+        of, fit = self.associations, None
         for copy in range(copies):
-            tree = self.drawn(bits)
+            weights = exponentials(of.rows.n_rows, bits)
+            margins = of.margins(weights)
+            tree = self.drawn(margins, weights)
             for place in tree.order:
-                parent = tree.parents[place]
-                of = np.zeros(n_rows, np.int64) if parent < 0 else found[copy, parent].astype(int)
-                found[copy, place] = Choices(tree.shares[place]).draw(of, bits)
+                row = np.zeros(n_rows, np.int64)
+                for parent in tree.parents[place]:
+                    row = row * self.sizes[parent] + found[copy, parent]
+                found[copy, place] = Choices(tree.shares[place]).draw(row, bits)
+            if self.outcome is not None:
+                others = found[copy, list(self.regressors)]
+                fit = fit or self._outcome(others, of.fitted)
+                outcome = self._outcome(others, margins, weights, fit)
+                found[copy, self.outcome] = outcome.drawn(others, bits)
         return found
+
+    def _outcome(
+        self,
+        others: NDArray[Any],
+        margins: Sequence[Floats],
+        weights: Floats | None = None,
+        start: Outcome | None = None,
+    ) -> Outcome:
+        """Fit the outcome to weighted rows, for regressors as in sampled rows."""
+        outcome, of, places = self.outcome, self.associations, self.regressors
+        assert outcome is not None
+        return Outcome.fitted(
+            others,
+            [self.sizes[place] for place in places],
+            np.concatenate([of.direct(i, outcome, margins, weights) for i in places]),
+            np.concatenate([of.variance(i, outcome) for i in places]),
+            margins[outcome],
+            start,
+        )
 
     def imputed(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
         """Return true values of the released rows, drawn given the release, shape (copies,
-        attributes, rows)."""
+        attributes, rows). The tree has width 1 and no outcome."""
         if len(self.names) > MOST_IMPUTED:
             raise InputError(
                 f"true values of released rows are drawn for at most {MOST_IMPUTED} attributes; "
                 "name fewer, or use synthetic rows"
             )
         found = np.empty((copies, len(self.names), n_rows), code_type(self.sizes))
-        trees = [self.drawn(bits) for _ in range(copies)]
-        for stratum, rows in self.rows.parts:
+        rows_of = self.associations.rows
+        drawn = [exponentials(rows_of.n_rows, bits) for _ in range(copies)]
+        trees = [self.drawn(self.associations.margins(each), each) for each in drawn]
+        for stratum, rows in rows_of.parts:
             for start in range(0, len(rows), _BLOCK):
                 block = rows[start : start + _BLOCK]
-                channel, axes = self.rows.shown(self.names, block, stratum)
+                channel, axes = rows_of.shown(self.names, block, stratum)
                 for evidence in evidence_of(channel, axes):
                     for copy, values in enumerate(evidence.drawn(trees, bits)):
                         found[copy][:, block[evidence.rows]] = values
@@ -234,7 +285,7 @@ class Evidence:
         for factor, (axis, hits) in zip(logs, self.hits.items(), strict=True):
             beliefs[axis] *= np.where(hits, np.exp(factor), 1.0)
         for place in reversed(tree.order):
-            if (parent := tree.parents[place]) >= 0:
+            for parent in tree.parents[place]:
                 beliefs[parent] *= beliefs[place] @ tree.shares[place].T
         rows = np.arange(len(self.rows))
 
@@ -247,8 +298,9 @@ class Evidence:
         def propose() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
             values = np.zeros((len(beliefs), len(rows)), dtype=np.int64)
             for place in tree.order:
-                parent, n = tree.parents[place], len(tree.shares[place])
-                of = rows if parent < 0 else rows * n + values[parent]
+                of = rows
+                for parent in tree.parents[place]:
+                    of = rows * len(tree.shares[place]) + values[parent]
                 values[place] = choices[place].draw(of, bits)
             agree = self._agree(values)
             return values, self.kernel[tuple(np.where(agree, 0, 1))] - logs @ agree
@@ -291,91 +343,52 @@ def _evidence(part: TableMap, rows: NDArray[np.intp], shown: list[NDArray[Any]])
     return Evidence(rows, factors, hits, np.log(np.maximum(part.kernel, 1e-300)))
 
 
-def _saturated(rows: ReleasedRows, axes: Sequence[Axis], places: tuple[int, ...]) -> FittedTable:
-    """Fit the saturated model of one or two attributes."""
-    names = [axes[place].name for place in places]
-    cells = Cells(tuple(axes[place] for place in places), len(places))
-    seen = rows.seen(names)
-    for part in seen:
-        channel_of(part.mechanism, names, part.counts).check(len(part.rows))
-    columns = interactions(cells, range(len(places)), 2)
-    likelihood = likelihood_of(seen, names, cells.sizes)
-    precision = prior_precision(columns, MAIN)
-    fit = fit_log_linear(likelihood, columns.values, columns.names, precision)
-    return places, fit, seen
+def _margin(cliques: Sequence[tuple[tuple[int, ...], Floats]], places: tuple[int, ...]) -> Floats:
+    """Return the table of some attributes from the first clique that has all of them."""
+    if not places:
+        return np.ones(())
+    members, table = next(clique for clique in cliques if {*places} <= {*clique[0]})
+    rest = tuple(axis for axis, member in enumerate(members) if member not in places)
+    left = [member for member in members if member in places]
+    return np.transpose(table.sum(axis=rest), [left.index(place) for place in places])
 
 
-def _association(
-    rows: ReleasedRows,
-    axes: Sequence[Axis],
-    pair: tuple[int, int],
-    shares: Sequence[NDArray[np.float64]],
-) -> tuple[float, float]:
-    """Return the p-value of an association, and the mutual information of two attributes in nats,
-    less its inflation by noise."""
-    from scipy.special import gammaincc  # only here: slow to load
+def _grown(
+    associations: Associations, sizes: Sequence[int], outcome: int | None, width: int
+) -> dict[int, tuple[int, ...]]:
+    """Return the parents of every attribute but the outcome, in the order of the tree."""
+    gain = associations.information
+    waiting = [place for place in range(len(sizes)) if place != outcome]
+    first = max(waiting, key=lambda i: sum(gain(i, j) for j in waiting if j != i))
+    parents: dict[int, tuple[int, ...]] = {first: ()}
+    waiting.remove(first)
+    # For every separator the total information of the attributes that wait.
+    offers: dict[tuple[int, ...], dict[int, float]] = {}
 
-    names = [axes[place].name for place in pair]
-    cells = Cells(tuple(axes[place] for place in pair), 2)
-    likelihood = likelihood_of(rows.seen(names), names, cells.sizes)
-    columns = interactions(cells, (0, 1), 2)
-    none = np.multiply.outer(*(shares[place] for place in pair)).ravel()
-    at = likelihood.derivatives(none, columns.values)
-    prior = np.diag(prior_precision(columns))
-    m = sum(order == 1 for order in columns.order)
-    score, information = _given_first(at.score, at.information, prior, m)
-    inverse = np.linalg.inv(information + prior[m:, m:])
-    found = inverse @ score
-    centred = columns.values - none @ columns.values
-    clean = centred.T @ (none[:, None] * centred)
-    _, clean = _given_first(at.score, clean, np.eye(len(clean)) * 1e-12, m)
-    noise = inverse @ information @ inverse
-    weight = 0.5 * float(found @ clean @ found - np.trace(clean @ noise))
-    return float(gammaincc(len(found) / 2, max(0.0, float(score @ found)) / 2)), weight
+    def offer(separator: tuple[int, ...]) -> None:
+        cells = prod(sizes[place] for place in separator)
+        offers[separator] = {
+            place: sum(gain(place, parent) for parent in separator)
+            for place in waiting
+            if len(separator) < 2 or cells * sizes[place] <= MOST_CELLS
+        }
 
-
-def _given_first(
-    score: NDArray[np.float64],
-    information: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    m: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return score and information of the parameters after the first m, given those."""
-    across = np.linalg.solve(information[:m, :m] + prior[:m, :m], information[:m, m:])
-    return (
-        score[m:] - across.T @ score[:m],
-        information[m:, m:] - information[m:, :m] @ across,
-    )
-
-
-def _spanning(weights: Mapping[tuple[int, int], float], n: int) -> list[tuple[int, int]]:
-    """Return the edges of the spanning forest with the largest sum of weights."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    if not weights:
-        return []
-    first, second = zip(*weights, strict=True)
-    found = minimum_spanning_tree(
-        coo_array((-np.array([*weights.values()]), (first, second)), (n, n))
-    )
-    return [(int(i), int(j)) for i, j in np.argwhere(found.toarray() < 0)]
-
-
-def _directed(edges: Sequence[tuple[int, int]], n: int) -> list[tuple[int, int]]:
-    """Return the edges as parent and child, parents first; the attribute with the most edges is the
-    root of its tree."""
-    beside: list[set[int]] = [set() for _ in range(n)]
-    for i, j in edges:
-        beside[i].add(j)
-        beside[j].add(i)
-    found, reached = [], set()
-    for root in sorted(range(n), key=lambda place: (-len(beside[place]), place)):
-        waiting = [] if root in reached else [root]
-        reached.add(root)
-        for parent in waiting:
-            for child in sorted(beside[parent] - reached):
-                reached.add(child)
-                found.append((parent, child))
-                waiting.append(child)
-    return found
+    offer(())
+    offer((first,))
+    while waiting:
+        _, _, place, separator = max(
+            (worth, -len(separator), place, separator)
+            for separator, worths in offers.items()
+            for place, worth in worths.items()
+        )
+        chosen = tuple(parent for parent in separator if gain(place, parent) > 0)
+        parents[place] = chosen
+        waiting.remove(place)
+        for worths in offers.values():
+            worths.pop(place, None)
+        clique = tuple(sorted((*chosen, place)))
+        for n in range(1, width + 1):
+            for part in combinations(clique, n):
+                if part not in offers:
+                    offer(part)
+    return parents

@@ -4,6 +4,7 @@ These import pandas where it is installed, which costs every command a third of 
 """
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,13 @@ def booleans(values: NDArray[np.bool_]) -> Any:
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, bits])
 
 
-def from_values(values: Sequence[str | int | bool | None], kind: Any) -> Any:
-    """Return texts, integers, booleans and nulls as a pyarrow array of a type that holds them."""
+Value = str | float | bool | date | None
+"""A value of a released column."""
+
+
+def from_values(values: Sequence[Value], kind: Any) -> Any:
+    """Return texts, numbers, booleans, dates and nulls as a pyarrow array of a type that holds
+    them."""
     texts = [b"" if value is None else category_text(value).encode() for value in values]
     ends = np.cumsum([0, *(len(text) for text in texts)], dtype=np.int64)
     present = np.packbits(np.array([v is not None for v in values], bool), bitorder="little")

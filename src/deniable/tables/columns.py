@@ -1,7 +1,9 @@
 """Columns of a released table: order and types."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.schema import Attribute
-from deniable.tables.arrays import from_numpy, from_values, numpy_type
-from deniable.tables.encode import integer_fits, is_fractional, truth_values
+from deniable.tables.arrays import Value, from_numpy, from_values, numpy_type
+from deniable.tables.encode import NUMBER, integer_fits, is_fractional, truth_values
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def released_columns(
     """Lay out a release: the table's column order, without dropped columns.
 
     A randomized column retains its type where the type can hold every label: whole numbers,
-    booleans, text and categorical columns. Otherwise it becomes text. In a column of numbers or
+    booleans, text and categorical columns; the points of a number become 64-bit floating-point
+    numbers where they are not whole. Otherwise it becomes text. In a column of numbers or
     booleans the category for missing values is null again, unless it is a number itself.
 
     A merged attribute whose released values are its categories becomes its input columns again.
@@ -72,6 +75,8 @@ def released_columns(
     ``numeric``: columns released as 64-bit floating-point numbers.
     """
     numbers = set(numeric)
+    with_range = {c.name for a in attributes for c in a.columns if c.range and not c.dates}
+    with_dates = {c.name for a in attributes for c in a.columns if c.range and c.dates}
     kept = set(keep)
     randomized = _randomized_columns(attributes, kept, output_labels, empty=forms is not None)
     layout = []
@@ -85,6 +90,11 @@ def released_columns(
             # Empty cells are null, so no label stands for a missing value.
             missing = None if forms is not None else missing
             own = pa.string() if column.source else _released_type(kind, column.labels, missing)
+            numbers_only = all(re.match(NUMBER, t) for t in column.labels if t != missing)
+            if name in with_range and own == pa.string() and _holds_numbers(kind) and numbers_only:
+                own = pa.float64()
+            elif name in with_dates and pa.types.is_date(kind):
+                own = kind
             layout.append(replace(column, kind=own))
     if forms is not None:
         numbers_of_forms = tuple(map(str, range(1, forms.number + 1)))
@@ -153,12 +163,27 @@ def _released_type(kind: Any, labels: Sequence[str], missing: str | None) -> Any
     return pa.string()
 
 
-def label_values(labels: Sequence[str], kind: Any) -> list[str | int | bool | None]:
+def _date(label: str) -> date | None:
+    try:
+        return date.fromisoformat(label)
+    except ValueError:
+        return None
+
+
+def _holds_numbers(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or is_fractional(kind))
+
+
+def label_values(labels: Sequence[str], kind: Any) -> list[Value]:
     """Return the value of each code in a column of a pyarrow type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_integer(kind):
         return [int(label) if integer_fits(label, kind) else None for label in labels]
+    if pa.types.is_floating(kind):
+        return [float(label) if re.match(NUMBER, label) else None for label in labels]
+    if pa.types.is_date(kind):
+        return list(map(_date, labels))
     if pa.types.is_boolean(kind):
         return list(truth_values(labels))
     return list(labels)

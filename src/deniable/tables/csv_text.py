@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.tables.arrays import common_form, from_numpy, from_values, text_scalar
+from deniable.tables.arrays import Value, common_form, from_numpy, from_values, text_scalar
 from deniable.tables.columns import Column, label_values
 from deniable.tables.encode import is_single_valued
 
@@ -161,6 +161,11 @@ class CsvText:
             if spelled not in texts:
                 values = label_values(column.labels, column.kind)
                 empty = [] if column.empty is None else [end]
+                if pa.types.is_floating(column.kind):  # 17, not 17.0
+                    values = [
+                        None if value is None else label
+                        for value, label in zip(values, column.labels, strict=True)
+                    ]
                 texts[spelled] = (*(_field(value) + end for value in values), *empty)
             self._parts[-1].add(column, texts[spelled])
         for part in self._parts:
@@ -182,7 +187,7 @@ class CsvText:
         return content(pc.binary_join_element_wise(*parts, _EMPTY))
 
 
-def _field(value: str | int | bool | None) -> str:
+def _field(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     # The second field prevents quotes around a lone empty field.

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws.patterns import code_type
+from deniable.randomness import BitSource, happens
 from deniable.schema import BLANKS, Attribute, category_text
+from deniable.schema.number_grid import NumberGrid
 from deniable.tables.arrays import common_form, from_numpy, from_values, to_numpy
 from deniable.tables.date_texts import ISO, days_written
 
@@ -34,8 +36,10 @@ class ColumnEncoder:
     Text is compared exactly, without blanks at its ends; integers, also in floating-point or
     decimal columns or in the form 3.0, by their decimal text; booleans by ``true`` and ``false`` in
     any case (:func:`truth_values`); dates as ``2025-12-31``. With bins, numbers and numeric text go
-    to [e₀, e₁), …, the last interval closed, and an interval's label to that interval. Nulls, NaN
-    and the empty text are missing, and the empty text is never a category.
+    to [e₀, e₁), …, the last interval closed, and an interval's label to that interval. Numbers of a
+    range are rounded at random to a neighbouring point of its grid by bits from ``rounding``;
+    without it the points are categories. Nulls, NaN and the empty text are missing, and the empty
+    text is never a category.
     """
 
     def __init__(
@@ -47,17 +51,25 @@ class ColumnEncoder:
         column_type: Any = None,
         decimal: str = ".",
         dates: str | None = None,
+        rounding: BitSource | None = None,
     ) -> None:
         self.attribute = attribute
         self.table = table
         self.show_values = show_values
+        self._rounding = rounding
+        self._grid = None if rounding is None else attribute.number_grid
+        self._numeric = attribute.bins is not None or self._grid is not None
         self._decimal = decimal
         self._dates = dates
         self._code_type = code_type(attribute.n_categories)
         self._categories: dict[Any, tuple[Any, NDArray[np.int32]]] = {}
         self._edges = None if attribute.bins is None else np.array(attribute.bins)
+        self._last = attribute.n_categories - 1
+        # Codes of a number, while they are looked up: units from the lowest point.
+        self._units = 1 if self._grid is None else self._grid.step
         missing = attribute.missing
         self._missing_code = _MISSING if missing is None else attribute.categories.index(missing)
+        self._found_missing = self._missing_code * (1 if missing is None else self._units)
         # Texts for a missing value besides its category.
         self._missing_texts = list(attribute.missing_codes)
         codes = [*([] if missing is None else [missing]), *self._missing_texts]
@@ -73,7 +85,7 @@ class ColumnEncoder:
     def declared(self) -> tuple[Any, ...]:
         """The declarations on which codes depend, besides the column's type."""
         a = self.attribute
-        return a.categories, a.bins, a.missing, a.missing_codes, a.dates
+        return a.categories, a.bins, a.missing, a.missing_codes, a.dates, a.range, a.outside
 
     def encode(self, column: Any, first_row: int = 1) -> NDArray[Any]:
         """Return the codes of a pyarrow array, shape (n,), in
@@ -86,11 +98,24 @@ class ColumnEncoder:
         if len(codes) and codes.min() < 0:
             row = int(np.argmax(codes < 0))
             raise self._refusal(int(codes[row]), first_row + row, column[row])
+        return self.rounded(codes)
+
+    def rounded(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return the result of :meth:`look` in :func:`~deniable.laws.patterns.code_type`, shape
+        (n,): a number becomes one of the two points next to it."""
+        if self._grid is not None:
+            codes, above = np.divmod(codes, self._units)
+            beyond = codes > self._last
+            codes = np.where(
+                beyond, np.where(codes == self._last + 1, 0, self._grid.n_points - 1), codes
+            )
+            assert self._rounding is not None
+            codes += happens(above, self._units, self._rounding)
         return codes.astype(self._code_type, copy=False)
 
     def look(self, column: Any) -> NDArray[Any]:
         """Return the codes of a pyarrow array, shape (n,), negative (:data:`REASONS`) where a value
-        is no category."""
+        is no category; of a number the units of its grid from the lowest point."""
         if self.attribute.dates or not _is_plain(column.type):
             self._check_type(column.type)
         return self._codes(column)
@@ -101,32 +126,32 @@ class ColumnEncoder:
         if pa.types.is_dictionary(kind):
             return self._dictionary_codes(column)
         if pa.types.is_null(kind):
-            return np.full(len(column), self._missing_code, dtype=np.int32)
-        if self._edges is not None:
+            return np.full(len(column), self._found_missing)
+        if self._numeric:
             if is_text(kind):
                 return self._dictionary_codes(column.dictionary_encode())
             return self._place(days_of(column) if self.attribute.dates else numbers_in(column))
         if pa.types.is_decimal(kind):
             return self._decimal_codes(column)
         if is_fractional(kind):
-            return self._whole_number_codes(numbers_in(column))
+            return self._number_codes(numbers_in(column))
         if pa.types.is_date(kind):
             column = column.cast(pa.string())
         return self._category_codes(column)
 
     def _dictionary_codes(self, column: Any) -> NDArray[Any]:
         values = common_form(column.dictionary)
-        if self._edges is not None and is_text(values.type):
+        if self._numeric and is_text(values.type):
             value_codes = self._numeric_text_codes(values)
         else:
             value_codes = self._codes(values)
         if len(values) == 0:  # then every index is null
-            return np.full(len(column), self._missing_code, dtype=np.int32)
+            return np.full(len(column), self._found_missing)
         # A dictionary may list values without rows: only the rows decide.
         codes: NDArray[Any] = value_codes.take(to_numpy(column.indices, null=0))
         if column.indices.null_count:
             absent = to_numpy(column.indices.is_null())
-            codes = np.where(absent, np.int32(self._missing_code), codes)
+            codes = np.where(absent, codes.dtype.type(self._found_missing), codes)
         return codes
 
     def _category_codes(self, column: Any) -> NDArray[Any]:
@@ -186,13 +211,18 @@ class ColumnEncoder:
     def _code_of(self, place: int) -> int:
         return place if place < self.attribute.n_categories else self._missing_code
 
-    def _whole_number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the codes of numbers; only whole ones are categories."""
+    def _number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the codes of numbers: categories that are whole numbers, or the points of a
+        number's grid."""
         whole = numbers == np.floor(numbers)
         small = whole & (np.abs(numbers) < 2.0**53)
         texts = from_numpy(np.where(small, numbers, 0.0).astype(np.int64))
         codes = np.where(small, self._category_codes(texts), np.int32(_FRACTION))
         codes[np.isnan(numbers)] = self._missing_code
+        if self.attribute.range is not None:
+            for code, text in enumerate(self._names()):
+                if not _DECIMAL_INTEGER.fullmatch(text):
+                    codes[numbers == float(text)] = code
         if (large := whole & ~small).any():
             distinct, places = np.unique(numbers[large], return_inverse=True)
             written = [f"{number:.0f}" for number in distinct]  # "inf" for infinity
@@ -209,7 +239,34 @@ class ColumnEncoder:
         codes = np.append(np.where(whole, found, np.int32(_FRACTION)), np.int32(self._missing_code))
         return codes.take(to_numpy(encoded.indices, null=len(numbers)))
 
-    def _place(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+    def _place(self, numbers: NDArray[np.float64]) -> NDArray[Any]:
+        if self._grid is not None:
+            codes: NDArray[Any] = self._offsets(numbers, self._grid)
+        else:
+            codes = self._intervals(numbers)
+        for number in self._missing_numbers:
+            codes[numbers == number] = self._found_missing
+        codes[np.isnan(numbers)] = self._found_missing
+        return codes
+
+    def _offsets(self, numbers: NDArray[np.float64], grid: NumberGrid) -> NDArray[np.int64]:
+        """Return the units from the lowest point to numbers, shape (n,); NaN becomes 0."""
+        numbers = np.where(np.isnan(numbers), grid.low, numbers)
+        inside = np.clip(numbers, grid.low, grid.high)
+        offsets = np.rint(inside * grid.per_one).astype(np.int64) - grid.lowest
+        offsets *= grid.n_points - 1
+        if self.attribute.outside == "refuse":
+            offsets[inside != numbers] = _OUTSIDE
+        else:  # counted before they are set to an end
+            offsets[numbers < grid.low] = (self._last + 1) * grid.step
+            offsets[numbers > grid.high] = (self._last + 2) * grid.step
+        return offsets
+
+    def n_outside(self, codes: NDArray[Any]) -> int:
+        """Return how many results of :meth:`look` are set to an end of the range."""
+        return int((codes > self._last * self._units).sum()) if self._grid is not None else 0
+
+    def _intervals(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
         edges = self._edges
         assert edges is not None
         codes = (np.searchsorted(edges, numbers, side="right") - 1).astype(np.int32)
@@ -218,15 +275,18 @@ class ColumnEncoder:
         # A NaN sorts after every edge and is set to missing below. Infinity is no valid value, also
         # of unbounded intervals.
         codes[(codes > last) | (codes < 0) | np.isinf(numbers)] = _OUTSIDE
-        for number in self._missing_numbers:
-            codes[numbers == number] = self._missing_code
-        codes[np.isnan(numbers)] = self._missing_code
         return codes
 
     def _numeric_text_codes(self, values: Any) -> NDArray[Any]:
         """Return the codes of distinct texts: interval labels, numbers, or other texts."""
         values = pc.utf8_trim(values, BLANKS)
         codes = self._category_codes(values)
+        if self._grid is not None:  # a point's text is a number like any other
+            codes = np.where(
+                codes == self._missing_code,
+                np.int64(self._found_missing),
+                np.minimum(codes, _UNKNOWN),
+            )
         open_places = np.flatnonzero(codes == _UNKNOWN)
         if not len(open_places):
             return codes
@@ -234,7 +294,7 @@ class ColumnEncoder:
         dates = self.attribute.dates
         numbers = self._days(texts) if dates else numbers_written(texts, self._decimal)
         places = np.where(np.isnan(numbers), np.int32(_UNKNOWN), self._place(numbers))
-        codes = codes.astype(np.int32, copy=True)
+        codes = codes.astype(places.dtype, copy=True)
         codes[open_places] = places
         return codes
 
@@ -254,9 +314,10 @@ class ColumnEncoder:
                 return
         elif _is_plain(kind):
             return
-        if self._edges is None and pa.types.is_date(kind):
+        categories = self._edges is None and self.attribute.range is None
+        if categories and pa.types.is_date(kind):
             return
-        if self._edges is None and pa.types.is_boolean(kind):
+        if categories and pa.types.is_boolean(kind):
             if self.attribute.missing or any(t is not None for t in truth_values(self._names())):
                 return
             raise InputError(
@@ -264,13 +325,13 @@ class ColumnEncoder:
                 "True, TRUE); rename the categories, or convert the column to text"
             )
         if is_fractional(kind) and not self.attribute.dates:
-            if self._edges is not None or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
+            if not categories or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
                 return
             raise InputError(
                 f"{where}: the column holds fractional numbers and the attribute has no bins; "
                 "declare bins in the schema, or convert the column to text"
             )
-        needs = "dates" if self.attribute.dates else "numbers" if self._edges is not None else ""
+        needs = "dates" if self.attribute.dates else "" if categories else "numbers"
         raise InputError(f"{where}: {_unfit(kind, needs)}")
 
     def _names(self) -> list[str]:
@@ -287,27 +348,37 @@ class ColumnEncoder:
         """Return the fault of values and its fix, a format string with places for the values, "is"
         and "lies"."""
         advice = "correct the table"
+        label = " nor the label of an interval" if self._edges is not None else ""
+        either = "neither" if label else "not"
         if reason == _MISSING:
             return (
                 "{0} {1} missing; fill it in, or declare "
                 '`missing="NA"` for this attribute in the schema'
             )
-        if reason == _OUTSIDE:
+        if reason == _OUTSIDE and self._grid is not None:
+            what = "{0} {2} outside the declared range"
+            advice = (
+                'widen the range in the schema, set `outside = "clip"` there, or correct the table'
+            )
+        elif reason == _OUTSIDE:
             what = "{0} {2} outside the declared bins"
             advice = "widen the outer edges in the schema, or correct the table"
-        elif reason == _FRACTION:
+        elif reason == _FRACTION and self.attribute.range is None:
             what = "{0} {1} fractional and the attribute has no bins"
             advice = "declare bins in the schema, or correct the table"
         elif self.attribute.dates:
             form = f"{self._dates} or {ISO}" if self._dates else ISO
-            what = f"{{0}} {{1}} neither a date such as {form} nor the label of an interval"
+            what = f"{{0}} {{1}} {either} a date such as {form}{label}"
             if not self._dates:
                 advice += (
                     ", or give the form of dates with `schema.file.dates`, or in the schema's "
                     "[file]"
                 )
-        elif self._edges is not None:
-            what = "{0} {1} neither a number nor the label of an interval"
+        elif self._numeric:
+            what = f"{{0}} {{1}} {either} a number{label}"
+        elif self.attribute.range is not None:
+            what = "{0} {1} not a point of the declared grid, so that it was not released by it"
+            advice = "check that the table and the schema belong together"
         else:
             what = "{0} {1} not one of the declared categories"
             advice = "add it to the categories in the schema, or correct the table"
@@ -368,6 +439,7 @@ class AttributeEncoder:
         column_types: Mapping[str, Any],
         decimal: str = ".",
         dates: str | None = None,
+        rounding: BitSource | None = None,
     ) -> None:
         self._code_type = code_type(attribute.n_categories)
         self.columns = [
@@ -378,6 +450,7 @@ class AttributeEncoder:
                 column_type=column_types[c.name],
                 decimal=decimal,
                 dates=dates,
+                rounding=rounding,
             )
             for c in attribute.columns
         ]

@@ -294,6 +294,10 @@ def _column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
         kind: Any = nw.String()
     elif isinstance(old, nw.Enum):
         kind = old if {*column.labels} <= {*old.categories} else nw.Enum(column.labels)
+    elif pa.types.is_floating(column.kind):
+        kind = nw.Float64()
+    elif pa.types.is_date(column.kind):
+        kind = old
     elif old == nw.Categorical or old.is_integer() or old == nw.Boolean:
         kind = old if old == nw.Categorical or not isinstance(values[0], str) else nw.String()
     elif not isinstance(values[0], str):
@@ -329,6 +333,8 @@ def _pandas_column(frame: Any, column: Column, codes: NDArray[Any]) -> Any:
     kind: Any = old.dtype
     if pa.types.is_dictionary(column.kind):
         kind = old.iloc[:0].cat.set_categories([v for v in values if v is not None]).dtype
+    elif isinstance(first, float):
+        kind = "float64"
     elif isinstance(first, str):
         kind = kind if _holds_text(old) else object if None in values else str
     elif isinstance(kind, np.dtype) and None in values and kind.kind != "O":

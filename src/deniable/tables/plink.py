@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from deniable.atomic_files import atomic_output, explain_write_errors
 from deniable.errors import InputError
-from deniable.tables.arrays import from_numpy, from_values
+from deniable.tables.arrays import Value, from_numpy, from_values
 from deniable.tables.columns import Column, label_values
 
 PEOPLE = ("FID", "IID", "PAT", "MAT", "SEX", "PHENO1")
@@ -40,7 +40,7 @@ _MAGIC = b"\x6c\x1b\x01"
 _ALLELES = np.array([2, -1, 1, 0], dtype=np.int8)
 """Number of first alleles of each pair of bits; −1 if missing."""
 
-_BITS_OF: dict[str | int | bool | None, int] = {2: 0, None: 1, 1: 2, 0: 3}
+_BITS_OF: dict[Value, int] = {2: 0, None: 1, 1: 2, 0: 3}
 """Pair of bits of each number of first alleles, and of a missing genotype: the inverse of
 ``_ALLELES``."""
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable._checks import first_duplicate
 from deniable.errors import InputError
-from deniable.laws.patterns import code_type
+from deniable.randomness import BitSource
 from deniable.schema import Attribute, FileFormat, category_text
 from deniable.tables.arrays import booleans, to_numpy
 from deniable.tables.csv_source import CsvSource
@@ -71,7 +72,8 @@ class TableReader:
     """An open table, made by :func:`open_table`. Iterate over it once.
 
     ``columns``: name and pyarrow type of every column read, in the table's order. ``decimal``:
-    decimal point of numbers in text.
+    decimal point of numbers in text. ``outside``: numbers that are set to an end of their range, by
+    column.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class TableReader:
         other_columns: Literal["refuse", "drop"],
         show_values: bool,
         rows_before: int = 0,
+        rounding: BitSource | None = None,
     ) -> None:
         self.table = source.table
         self._rows_before = rows_before
@@ -101,6 +104,7 @@ class TableReader:
         self.columns = tuple(zip(names, source.column_types(names), strict=True))
         types = dict(self.columns)
         self._of_bits: dict[Any, NDArray[Any]] = {}
+        self.outside: Counter[str] = Counter()
         self._encoders = [
             AttributeEncoder(
                 a,
@@ -109,6 +113,7 @@ class TableReader:
                 column_types=types,
                 decimal=source.decimal,
                 dates=source.dates,
+                rounding=rounding,
             )
             for a in attributes
         ]
@@ -156,12 +161,19 @@ class TableReader:
             if codes.size and codes.min() < 0:  # codes of categories never are
                 # The first misfit in the attributes' order is reported.
                 return [encoder.encode(batch, first_row) for encoder in self._encoders]
-            kind = code_type(columns.encoders[names[0]].attribute.n_categories)
-            encoded.update(zip(names, codes.astype(kind, copy=False), strict=True))
+            encoded.update(zip(names, map(columns.encoders[names[0]].rounded, codes), strict=True))
+            self._count_outside(columns.encoders[names[0]], names, codes)
         return [
             encoder.combined([encoded[c.attribute.name] for c in encoder.columns])
             for encoder in self._encoders
         ]
+
+    def _count_outside(
+        self, encoder: ColumnEncoder, names: Sequence[str], codes: NDArray[Any]
+    ) -> None:
+        if encoder.attribute.outside == "clip":
+            for name, column in zip(names, codes, strict=True):
+                self.outside[name] += encoder.n_outside(column)
 
     def genotypes(self, place: int) -> NDArray[Any]:
         """Return all rows' codes of one attribute of a fileset, shape (n,)."""
@@ -224,6 +236,7 @@ class TableReader:
                 for alike, codes in together.look(batch):
                     if codes.size and codes.min() < 0:  # codes of categories never are
                         wrong.update(zip(alike, codes, strict=True))
+                    self._count_outside(together.encoders[alike[0]], alike, codes)
                 for name in columns if wrong else ():
                     for reason in REASONS if name in wrong else ():
                         column = batch.column(name)
@@ -266,6 +279,7 @@ class SeveralTables:
     def __init__(self, files: Sequence[Path], open_one: Callable[[Path], TableReader]) -> None:
         self._files = files
         self._open_one = open_one
+        self.outside: Counter[str] = Counter()
         self._sizes = [path.stat().st_size if path.exists() else 0 for path in files]
         self._done = 0
         self._current = open_one(files[0])
@@ -301,6 +315,7 @@ class SeveralTables:
                 self._done = number
                 refuse_other_columns(self.columns, self._current, self._files[0])
             yield self._current
+            self.outside += self._current.outside
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the rows of all tables."""
@@ -357,8 +372,13 @@ def open_table(
     show_values: bool = False,
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
+    rounding: BitSource | None = None,
 ) -> Reader:
-    """Open a table and check its columns, reading only the header."""
+    """Open a table and check its columns, reading only the header.
+
+    ``rounding``: bits for the rounding of numbers to the points of their grid. Without them a table
+    of released rows is expected, whose numbers are points.
+    """
     files = files_of(source)
 
     def one(path: Any) -> TableReader:
@@ -370,6 +390,7 @@ def open_table(
             show_values=show_values,
             batch_rows=batch_rows,
             file_format=file_format,
+            rounding=rounding,
         )
 
     if files is None:
@@ -387,6 +408,7 @@ def open_unit(
     show_values: bool = False,
     batch_rows: int = BATCH_ROWS,
     file_format: FileFormat = AS_FOUND,
+    rounding: BitSource | None = None,
 ) -> TableReader:
     """Open one table, or a unit of it; see :func:`open_table`."""
     expected = {*keep, *(column.name for a in attributes for column in a.columns)}
@@ -418,7 +440,9 @@ def open_unit(
                     Opening(file, table, batch_rows, file_format, encoded, expected, keep, groups)
                 )
         before = 0 if unit is None else unit.rows_before
-        return TableReader(opened, file, attributes, keep, other_columns, show_values, before)
+        return TableReader(
+            opened, file, attributes, keep, other_columns, show_values, before, rounding
+        )
     except BaseException:
         if file is not None and file is not sys.stdin.buffer:
             file.close()

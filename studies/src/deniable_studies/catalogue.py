@@ -6,13 +6,20 @@ from deniable.errors import InputError
 from deniable_studies.beyond import adult_release, coverage, foreign_tables, rare, record_budget
 from deniable_studies.lambda_randomization import table_1
 from deniable_studies.optrr import adult_columns, distributions, iterative, normal
-from deniable_studies.privacy_optimized import category_counts, genome, levels, run_time
+from deniable_studies.privacy_optimized import (
+    category_counts,
+    genome,
+    impact,
+    levels,
+    run_time,
+)
 from deniable_studies.study import Study
 
 STUDIES: tuple[Study[Any], ...] = (
     levels.STUDY,
     category_counts.STUDY,
     genome.STUDY,
+    impact.STUDY,
     run_time.STUDY,
     table_1.STUDY,
     normal.STUDY,

@@ -54,7 +54,8 @@ class Judged(NamedTuple):
         found: the result, with its numbers.
         fully: whether the claim holds by its rule.
         partly: whether it holds in part by its rule.
-        why: the name of the reason, where the claim's text has several.
+        why: the name of the reason, where the claim's text has several; an untested claim without
+            one gets a general reason.
         values: for the placeholders of its rule and reasons.
         tested: whether the run had a case of the claim.
         decided: whether the draws suffice for a decision.
@@ -99,7 +100,7 @@ class Claim:
 def make_claim(text: ClaimText, judged: Judged) -> Claim:
     """Return a claim with its verdict, its rule and its reason filled in."""
     why = ""
-    if judged.verdict is Verdict.UNTESTED:
+    if judged.verdict is Verdict.UNTESTED and not judged.why:
         why = "The run had no case of the claim."
     elif judged.verdict is Verdict.UNDECIDED:
         why = "The draws are too few for a decision."

@@ -74,6 +74,19 @@ def test_points_are_beaten_only_by_matrices_that_are_as_private_and_err_less() -
     assert counts.geometric_mean == pytest.approx((0.5 * 1.75 * 3.5 / 3) ** (1 / 3))
 
 
+def test_only_the_range_that_both_fronts_reach_counts_within_it() -> None:
+    warner = front((0.1, 1.0), (0.2, 2.0), (0.3, 3.0), (0.4, 4.0))
+    found = front((0.15, 1.5), (0.25, 1.9), (0.3, 2.5), (0.31, 9.0))
+    both = Comparison(case(), warner, found, [])
+    counts = beaten(warner, found)
+    assert (counts.n_common, counts.n_common_beaten) == (2, 2)  # at 0.2 and 0.3
+    assert fronts.better_within_range([both]).verdict is Verdict.REPRODUCED
+    worse = Comparison(case(), warner, front((0.15, 1.5), (0.35, 3.5)), [])
+    assert fronts.better_within_range([both, worse]).verdict is Verdict.NOT
+    apart = Comparison(case(), warner, front((0.5, 1.0)), [])
+    assert fronts.better_within_range([apart]).verdict is Verdict.UNTESTED
+
+
 def test_without_a_point_to_compare_there_is_no_ratio_and_no_claim_of_one() -> None:
     counts = beaten(front((0.4, 1.0)), front((0.3, 0.5)))
     assert (counts.median_ratio, counts.geometric_mean, counts.n_beyond) == (None, None, 1)
@@ -125,6 +138,7 @@ def test_always_better_is_judged_by_every_point(
     assert bool(judged.values["where"]) is (verdict is not Verdict.REPRODUCED)
 
 
+@pytest.mark.slow
 def test_the_same_seed_writes_the_same_tables_and_another_seed_another_front() -> None:
     def rows(seed: int) -> list[object]:
         setting = Setting(seed=seed)

@@ -24,7 +24,16 @@ def test_warners_least_privacy_is_as_printed(quick: Findings) -> None:
     ours = column(quick, "least-privacy", "warner")
     assert ours == pytest.approx([0.599, 0.510, 0.385, 0.226], abs=5e-4)
     assert ours == pytest.approx([row[1] for row in PRINTED], abs=0.02)
-    assert quick.claims[0].verdict is Verdict.REPRODUCED
+
+
+def test_a_value_that_depends_on_the_cut_is_not_tested() -> None:
+    printed = [row[1] for row in PRINTED]
+    near, far = normal.Cut(3.0, False, printed), normal.Cut(2.0, True, [0.1] * 4)
+    assert normal._warner([near, near]).verdict is Verdict.REPRODUCED
+    assert normal._warner([far]).verdict is Verdict.NOT
+    claim = normal.STUDY.claim("warner", normal._warner([near, far]))
+    assert claim.verdict is Verdict.UNTESTED
+    assert "table of cuts" in claim.why
 
 
 def test_the_search_reaches_below_warner_and_not_below_the_floor(quick: Findings) -> None:

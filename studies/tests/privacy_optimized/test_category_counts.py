@@ -44,6 +44,7 @@ def test_few_categories_are_near_optimal_up_to_about_30_in_all(of_counts: Findin
     assert all(20 <= float(value) <= 40 for value in table.column("within_1_percent"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_counts_and_the_second_set_is_another() -> None:
     def draws(stream: int) -> object:
         return draw_instances(Setting(), (3,), 4, category_counts.draw_counts, stream=stream)
@@ -80,3 +81,16 @@ def test_the_threshold_verdict_asks_for_a_factor_and_for_all_four() -> None:
 
 def test_every_figure_can_be_drawn(of_counts: Findings, draw_all) -> None:
     draw_all(of_counts)
+
+
+def test_the_thresholds_of_levels_have_to_vary_more_with_k() -> None:
+    draws = {k: [of_sizes(30, 1), of_sizes(99, 1.5)] for k in ATTRIBUTES}
+    same = {k: [of_sizes(30, 1)] * 2 for k in ATTRIBUTES}
+    assert category_counts.more_sensitive(draws, same).verdict is Verdict.NOT
+    levels = {
+        k: [Instance((2,) * k, (3.0,) * k, (3.0,) * k, 4.0, 4.0, 4.0, 0.0, None, 1.0)]
+        for k in ATTRIBUTES
+    }
+    assert category_counts.more_sensitive(draws, levels).verdict is Verdict.REPRODUCED
+    never = {k: [of_sizes(30, 1.5)] for k in ATTRIBUTES}
+    assert category_counts.more_sensitive(draws, never).verdict is Verdict.UNTESTED

@@ -75,6 +75,7 @@ def test_released_counts_and_corrected_statistics_come_back_to_the_truth() -> No
     assert np.mean(naive) < -20  # what is released is attenuated
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_runs_and_another_gives_others() -> None:
     first = accuracy(Setting(seed=5), {10: 1})
     assert [run.method for run in first] == list(METHODS)
@@ -82,6 +83,7 @@ def test_the_same_seed_gives_the_same_runs_and_another_gives_others() -> None:
     assert repr(accuracy(Setting(seed=6), {10: 1})) != repr(first)
 
 
+@pytest.mark.slow
 def test_p_values_of_the_corrected_test_are_uniform_and_the_released_ones_are_not() -> None:
     null = nothing_to_find(Setting(seed=1), 300)
     assert kstest(null.corrected, "uniform").pvalue > 1e-3
@@ -159,6 +161,7 @@ def test_p_values_off_the_diagonal_are_noticed() -> None:
     assert genome.uniform(PValues(misled, even)).verdict is Verdict.NOT
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_runs_were_and_every_figure_can_be_drawn(draw_all) -> None:
     even = (np.arange(40) + 0.5) / 40
     numbers = genome.Numbers(made_up(), PValues(even, even**3))

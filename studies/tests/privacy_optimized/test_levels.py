@@ -1,6 +1,7 @@
 """Figures 1 and 2: the numbers behind the verdicts, in the quick form."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from deniable_studies.privacy_optimized.instances import (
     draw_instances,
     instance_rows,
 )
+from deniable_studies.privacy_optimized.printed_program import compare_printed_program
 from deniable_studies.privacy_optimized.two_attributes import Trend
 from deniable_studies.study import Findings, Setting, Verdict
 
@@ -58,6 +60,7 @@ def test_the_optimum_is_below_the_sum_and_the_heuristic_not_below_the_optimum(
         )
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_tables_and_another_seed_others() -> None:
     def rows(seed: int) -> object:
         setting = Setting(seed=seed)
@@ -83,13 +86,35 @@ def test_the_threshold_verdict_needs_k_ln_k_and_not_k() -> None:
     assert levels.proportional(dict.fromkeys(exact)).verdict is Verdict.NOT
 
 
-def test_one_draw_above_the_sum_undoes_the_claim_of_stronger_privacy() -> None:
+def test_one_further_draw_above_the_sum_undoes_the_claim_of_stronger_privacy() -> None:
     good = {k: [at(10, 5, 5)] * 4 for k in ATTRIBUTES}
-    assert levels.stronger(good).verdict is Verdict.REPRODUCED
-    bad = good | {3: [*good[3], at(10, 10.5, 5)]}
-    claim = levels.STUDY.claim("stronger", levels.stronger(bad))
-    assert claim.verdict is Verdict.NOT
+    never = dict.fromkeys(ATTRIBUTES, levels.Worse(1_000, 0.0, 0.9))
+    assert levels.stronger(good, never).verdict is Verdict.REPRODUCED
+    once = never | {3: levels.Worse(1_000, 0.001, 1.05)}
+    claim = levels.STUDY.claim("stronger", levels.stronger(good, once))
+    assert claim.verdict is Verdict.PARTLY
+    assert "0.10% (k = 3)" in claim.found
     assert "1.05 times" in claim.why
+    bad = good | {3: [*good[3], at(10, 10.5, 10.5)]}
+    assert levels.stronger(bad, never).verdict is Verdict.NOT
+
+
+def test_further_draws_count_those_no_better_than_the_product() -> None:
+    def poor(_: np.random.Generator, k: int) -> tuple[list[int], list[float]]:
+        return [5] * 10, list(levels.POOR_START)
+
+    assert levels.measure_worse(Setting(), poor, 5)[3] == levels.Worse(
+        5, 1.0, pytest.approx(1.054, abs=2e-3)
+    )
+
+
+def test_the_supplements_program_lacks_two_zeros_and_then_finds_the_optimum() -> None:
+    program = compare_printed_program(np.random.default_rng(1), 5)
+    assert (program.rows, program.entries) == (12, 10)
+    assert program.worst < 1e-6
+    assert levels.supplement_program(program).verdict is Verdict.PARTLY
+    assert levels.supplement_program(replace(program, entries=12)).verdict is Verdict.REPRODUCED
+    assert levels.supplement_program(replace(program, worst=0.1)).verdict is Verdict.NOT
 
 
 def test_no_clear_trend_means_both_ways() -> None:

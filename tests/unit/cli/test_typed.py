@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ SHOWN_AS_COMMANDS = {
 }
 
 
-def messages(path: Path) -> Iterator[str]:
+@cache
+def messages(path: Path) -> list[str]:
     """The texts in a file's code that are not documentation."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     documentation = {
@@ -34,9 +36,11 @@ def messages(path: Path) -> Iterator[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and id(node) not in documentation:
-            yield str(node.value)
+    return [
+        str(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and id(node) not in documentation
+    ]
 
 
 def sources() -> Iterator[Path]:

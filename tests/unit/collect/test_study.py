@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -149,6 +150,7 @@ def test_open_ends_of_bins_are_asked_and_survive_the_file(tmp_path: Path) -> Non
     ("schema", "levels", "problem"),
     [
         (Schema((Attribute("born", bins=BORN),)), {}, "the bins of 'born' are dates"),
+        (Schema((Attribute("age", range=(0, 9)),)), {}, "'age' is a number with a range"),
         (Schema((SMOKES,), keep=("region",)), {}, "'region' is listed under keep without categ"),
         (
             Schema.anonymous((2,) * 201),
@@ -175,6 +177,13 @@ def test_a_kept_attribute_is_asked(tmp_path: Path) -> None:
     study = opened_with(Schema((SMOKES, region), keep=("region",)), tmp_path, epsilon=1.0)
     check_study(study)
     assert [q["column"] for q in study.plain["questions"]] == ["smokes", "region"]
+
+
+def test_a_study_uses_a_named_design_if_its_answers_are_the_categories(tmp_path: Path) -> None:
+    smokes = Attribute("smokes", ("no", "yes"), response="forced:2/3,1/6,1/6")
+    check_study(opened_with(Schema((smokes,)), tmp_path))
+    with pytest.raises(InputError, match="'smokes' declares texts of answers"):
+        opened_with(Schema((replace(smokes, answers=("never", "ever")),)), tmp_path)
 
 
 def test_a_law_without_epsilon_or_made_from_a_table_is_refused(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def variance(made: Any, importance: Sequence[float]) -> float:
         ((25, 9), 4.0, {"pairs": 0.0}),
         ((2, 3, 7), 1.0, {"given_rest": "3x"}),
         ((2, 3, 5, 7, 9), 4.0, {}),
-        pytest.param((15, 4, 4, 6, 3, 10_000, 3, 16), 0.36, {}, marks=pytest.mark.slow),
+        pytest.param((15, 4, 4, 6, 3, 10_000, 3, 16), 0.36, {}, marks=pytest.mark.weekly),
     ],
 )
 def test_a_total_never_buys_less_than_independent_responses(counts, total, request_) -> None:
@@ -163,7 +163,7 @@ def test_with_importances_no_division_among_independent_responses_is_better() ->
             assert variance(made, importance) <= variance(apart, importance)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("seed", range(15))
 def test_drawn_totals_never_buy_less_than_independent_responses(seed: int) -> None:
     rng = np.random.default_rng(seed)

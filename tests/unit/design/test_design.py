@@ -267,6 +267,7 @@ def test_solvers_compute_on_one_thread_whatever_the_processors(monkeypatch):
     assert set(threads) == {1}
 
 
+@pytest.mark.slow
 def test_attributes_of_which_next_to_nothing_remains_are_named() -> None:
     schema = Schema.anonymous((2, 3, 15, 20))
     made = design(schema, epsilon=1, method="heuristic")

@@ -1,6 +1,7 @@
 """From a request to published forms, their record, and the release, in files and in frames."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from deniable.laws import PublishedForms
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.prediction import expected_variance
 from deniable.schema import Attribute, Schema
-from deniable.statement.account import asked_shares
+from deniable.statement.account import Design, asked_shares
 from deniable.statement.record import mechanism_from_plain, mechanism_to_plain
+from marked import slow_after
 from unit.laws.test_forms import channel as brute_force
 from unit.laws.test_forms import drawing_forms
 
@@ -31,7 +33,11 @@ SCHEMA = Schema(
     ),
     keep=("region",),
 )
-PLAN = design(SCHEMA, epsilon=3, method="forms")
+
+
+@cache
+def questionnaire() -> Design:
+    return design(SCHEMA, epsilon=3, method="forms")
 
 
 def people(n: int = 300) -> pandas.DataFrame:
@@ -45,19 +51,19 @@ def people(n: int = 300) -> pandas.DataFrame:
     )
 
 
-def released_laws(plan: deniable.Design) -> PublishedForms:
+def released_laws(plan: Design) -> PublishedForms:
     assert plan.mechanism.forms is not None
     return plan.mechanism.forms
 
 
 def test_a_design_keeps_the_total_and_every_number_is_read_off_the_integers() -> None:
-    law = released_laws(PLAN)
-    assert PLAN.epsilon <= 3
-    assert 3 - PLAN.epsilon < 1e-9
+    law = released_laws(questionnaire())
+    assert questionnaire().epsilon <= 3
+    assert 3 - questionnaire().epsilon < 1e-9
     assert sum(law.shares) == 1 << law.bits
-    assert max(PLAN.mechanism.attribute_epsilon) <= PLAN.epsilon
-    plain = json.loads(json.dumps(mechanism_to_plain(PLAN)))
-    assert mechanism_from_plain(plain).mechanism == PLAN.mechanism
+    assert max(questionnaire().mechanism.attribute_epsilon) <= questionnaire().epsilon
+    plain = json.loads(json.dumps(mechanism_to_plain(questionnaire())))
+    assert mechanism_from_plain(plain).mechanism == questionnaire().mechanism
     first = plain["blocks"][0]["law"]["forms"][0]
     first["weights"][0], first["weights"][1] = first["weights"][1], first["weights"][0]
     with pytest.raises(InputError, match="altered"):
@@ -169,7 +175,7 @@ def test_a_release_in_a_file_comes_back(ending: str, tmp_path: Path) -> None:
         people().to_parquet(source)
     else:
         people().to_csv(source, index=False)
-    record = deniable.share(source, PLAN, tmp_path / "release")
+    record = deniable.share(source, questionnaire(), tmp_path / "release")
     assert record["release"]["columns"][-1] == "form"
     file = tmp_path / "release" / f"data.{ending}"
     if ending == "parquet":
@@ -179,34 +185,36 @@ def test_a_release_in_a_file_comes_back(ending: str, tmp_path: Path) -> None:
         frame = [
             {k: v or None for k, v in row.items()} | {"form": int(row["form"])} for row in frame
         ]
-    check(frame, released_laws(PLAN))
+    check(frame, released_laws(questionnaire()))
     found = deniable.open(tmp_path / "release").shares(["sex", "blood"])[0]
     assert found.n_records == 300
     assert found.values.sum() == pytest.approx(1)
 
 
 def test_a_release_of_a_frame_is_a_frame_of_its_kind() -> None:
-    law = released_laws(PLAN)
+    law = released_laws(questionnaire())
     frame = people()
     frame.index = range(1000, 1300)
-    released = deniable.randomize(frame, PLAN)
+    released = deniable.randomize(frame, questionnaire())
     assert list(released.index) == list(frame.index)
     rows = released.astype(object).where(released.notna(), None).to_dict("records")
     check(rows, law)
-    polar = deniable.randomize(polars.from_pandas(people()), PLAN)
+    polar = deniable.randomize(polars.from_pandas(people()), questionnaire())
     check(polar.to_dicts(), law)
-    arrow = deniable.randomize(pyarrow.Table.from_pandas(people()), PLAN)
+    arrow = deniable.randomize(pyarrow.Table.from_pandas(people()), questionnaire())
     check(arrow.to_pylist(), law)
     for each in (released, polar, arrow):
-        assert deniable.open(each, PLAN).shares("children")[0].n_records == 300
+        assert deniable.open(each, questionnaire()).shares("children")[0].n_records == 300
 
 
 def test_rows_that_are_not_of_the_release_are_refused() -> None:
-    released = deniable.randomize(pyarrow.Table.from_pandas(people(40)), PLAN).to_pandas()
+    released = deniable.randomize(
+        pyarrow.Table.from_pandas(people(40)), questionnaire()
+    ).to_pandas()
 
     def refused(words: str, change: pandas.DataFrame) -> None:
         with pytest.raises(InputError, match=words):
-            deniable.open(change, PLAN).shares(["sex", "children"])[0]
+            deniable.open(change, questionnaire()).shares(["sex", "children"])[0]
 
     refused("no column 'form'", released.drop(columns="form"))
     refused("data row 1: column 'form' holds no form", released.assign(form=99))
@@ -219,11 +227,7 @@ ADULT = (7, 16, 7, 14, 6, 5, 2, 41, 2)
 
 @pytest.mark.parametrize(
     ("epsilon", "reached"),
-    [
-        pytest.param(0.5, 2.03e-3, marks=pytest.mark.slow),
-        (1.0, 4.9e-4),
-        pytest.param(2.0, 1.03e-4, marks=pytest.mark.slow),
-    ],
+    slow_after(0, [(0.5, 2.03e-3), (1.0, 4.9e-4), (2.0, 1.03e-4)]),
 )
 def test_sets_reach_the_figures_that_were_computed_for_them(epsilon: float, reached: float) -> None:
     plan = design(Schema.anonymous(ADULT), epsilon=epsilon, method="forms", pairs=0.0)
@@ -242,7 +246,11 @@ BROAD_SCHEMA = Schema(
     ),
     keep=("region",),
 )
-BROAD = design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.3, max_questions=2)
+
+
+@cache
+def broad() -> Design:
+    return design(BROAD_SCHEMA, epsilon=1, method="forms", pairs=0.3, max_questions=2)
 
 
 def pupils(n: int = 400) -> pandas.DataFrame:
@@ -257,10 +265,10 @@ def pupils(n: int = 400) -> pandas.DataFrame:
 
 
 def test_sets_are_named_only_where_they_gain() -> None:
-    law = released_laws(BROAD)
+    law = released_laws(broad())
     assert {i: sets.breadth for i, sets in law.sets.items()} == {1: 4, 2: 5}
-    plain = json.loads(json.dumps(mechanism_to_plain(BROAD)))
-    assert mechanism_from_plain(plain).mechanism == BROAD.mechanism
+    plain = json.loads(json.dumps(mechanism_to_plain(broad())))
+    assert mechanism_from_plain(plain).mechanism == broad().mechanism
     first = plain["blocks"][0]["law"]["sets"][0]
     first["lists"][0] = f"{int(first['lists'][0], 16) ^ 0b11:x}"
     with pytest.raises(InputError, match=r"steps|sets|more often"):
@@ -282,16 +290,16 @@ def test_a_release_with_sets_comes_back(kind: str, tmp_path: Path) -> None:
     released: Any = tmp_path / "release"
     if kind == "csv":
         frame.to_csv(tmp_path / "in.csv", index=False)
-        deniable.share(tmp_path / "in.csv", BROAD, released)
+        deniable.share(tmp_path / "in.csv", broad(), released)
         codebook = (released / "codebook.csv").read_text(encoding="utf-8")
         assert '"a set of 4 categories: the one named, and those ' in codebook
     elif kind == "parquet":
         frame.to_parquet(tmp_path / "in.parquet")
-        deniable.share(tmp_path / "in.parquet", BROAD, released)
+        deniable.share(tmp_path / "in.parquet", broad(), released)
     else:
         kinds = {"polars": polars.from_pandas, "arrow": pyarrow.Table.from_pandas}
-        released = deniable.randomize(kinds.get(kind, lambda same: same)(frame), BROAD)
-    plan = None if isinstance(released, Path) else BROAD
+        released = deniable.randomize(kinds.get(kind, lambda same: same)(frame), broad())
+    plan = None if isinstance(released, Path) else broad()
     found = deniable.open(released, plan).shares(["place", "sex"])[0]
     assert found.n_records == 400
     assert found.values.sum() == pytest.approx(1)
@@ -301,12 +309,12 @@ def test_a_release_with_sets_comes_back(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_category_where_a_set_is_named_is_refused() -> None:
-    released = deniable.randomize(pupils(40), BROAD)
-    forms = released_laws(BROAD).forms
-    broad = [1 in dict(forms[number - 1].sets) for number in released["form"]]
-    wrong = released.assign(grade=released["grade"].where(~np.array(broad), "3"))
+    released = deniable.randomize(pupils(40), broad())
+    forms = released_laws(broad()).forms
+    named = [1 in dict(forms[number - 1].sets) for number in released["form"]]
+    wrong = released.assign(grade=released["grade"].where(~np.array(named), "3"))
     with pytest.raises(InputError, match=r"data row \d+, column 'grade'.*set of categories"):
-        deniable.open(wrong, BROAD).shares("grade")[0]
+        deniable.open(wrong, broad()).shares("grade")[0]
 
 
 def test_the_page_on_forms_states_the_gain_that_set_answers_need() -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from deniable.estimate.association import Association, association
 from deniable.estimate.chi_square import chi_square
 from deniable.mechanism.table_map import TableMap
+from marked import slow_after
 
 TABLE = np.array([[0.25, 0.15, 0.1], [0.05, 0.2, 0.25]])
 PLAIN = TableMap((2, 3), (), np.ones(()), {})
@@ -76,7 +77,7 @@ def squared_phi_unscaled(table: NDArray[np.float64]) -> float:
     return float((table**2 / np.outer(table.sum(axis=1), table.sum(axis=0))).sum() - 1)
 
 
-@pytest.mark.parametrize(("kept", "n"), [(1.0, 150), (0.5, 1500)])
+@pytest.mark.parametrize(("kept", "n"), slow_after(1, [(1.0, 150), (0.5, 1500)]))
 def test_the_test_finds_the_v_that_it_says_it_can_see_with_80_percent(kept: float, n: int) -> None:
     # Even margins and noise that is alike in all directions, where the figure is exact as n grows.
     values = np.outer([1.0, kept], [1.0, kept])

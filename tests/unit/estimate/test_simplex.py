@@ -104,7 +104,7 @@ def test_more_iterations_never_lower_the_likelihood() -> None:
                 frequencies, channel.forward, 500, tolerance=0, max_iterations=limit
             ).values,
         )
-        for limit in range(0, 120, 8)
+        for limit in range(0, 60, 10)
     ]
     assert np.all(np.diff(heights) >= -1e-13)
     assert heights[-1] > heights[0]

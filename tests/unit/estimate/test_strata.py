@@ -175,6 +175,7 @@ def every_release(
     return found
 
 
+@pytest.mark.slow
 def test_values_and_covariance_are_unbiased_over_every_possible_release() -> None:
     strata = small_strata()
     records = [x for _, xs in strata for x in xs]

@@ -83,6 +83,12 @@ def test_without_randomization_it_is_the_test_of_cochran_and_armitage(declared: 
     assert test.difference == pytest.approx(means[0] - means[1], rel=1e-10)
     usual = sum(genotypes[group].var() / group.sum() for group in (cases, ~cases))
     assert test.standard_error == pytest.approx(usual**0.5, rel=1e-10)
+    (ranked,) = asked(
+        {**rows, "x": 1 * (rows["rs2"] > 0)}, Strata.one(plan.mechanism), top=1, **more
+    ).tests
+    assert ranked.correlation == pytest.approx(np.corrcoef(genotypes, cases)[0, 1], rel=1e-10)
+    assert ranked.probability_of_top == 1.0
+    assert ranked.z == test.z
 
 
 def test_missing_values_and_a_third_status_are_left_out() -> None:
@@ -248,6 +254,75 @@ def test_under_forms_a_kept_status_compares_within_forms() -> None:
         score += weight * float((genotypes - genotypes.mean()) @ (cases - share))
         variance += weight**2 * inside.sum() * genotypes.var() * share * (1 - share)
     assert found.z == pytest.approx(score / variance**0.5, rel=0.02)
+
+
+def many(kept: bool, method: str, **how: Any) -> tuple[Any, Any]:
+    """A release of six SNPs, of which the second is much like the first, and its design."""
+    random = np.random.default_rng(9)
+    cases = random.random(3000) < 0.4
+    carriers = random.random((6, 3000)) < np.where(cases, 0.5, 0.3)
+    carriers[2:] = random.random((4, 3000)) < 0.4
+    carriers[1] = np.where(random.random(3000) < 0.9, carriers[0], carriers[1])
+    rows = {f"rs{j}": column.astype(int).astype(str) for j, column in enumerate(carriers)}
+    rows["status"] = np.where(cases, "case", "control")
+    rows["town"] = np.where(random.random(3000) < 0.5, "A", "B")
+    snps = tuple(Attribute(f"rs{j}", ("0", "1")) for j in range(6))
+    attributes, keep = (snps, ("status", "town")) if kept else ((*snps, STATUS), ("town",))
+    plan = deniable.design(Schema(attributes, keep=keep), method=method, **how)
+    return deniable.randomize(pa.table(rows), plan), plan
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize(
+    ("method", "how"), [("kronecker", {"epsilon": 18.0}), ("forms", {"epsilon": 6.0, "pairs": 0.5})]
+)
+def test_the_joint_covariance_is_that_of_the_rows_contributions(
+    kept: bool, method: str, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released, plan = many(kept, method, **how)
+    given: list[Any] = []
+    chances = np.linspace(0.9, 0.1, 6)
+    monkeypatch.setattr(
+        "deniable.estimate.trend.in_largest", lambda *of: (given.append(of), (chances, 0.5))[1]
+    )
+    strata = Strata.one(plan.mechanism)
+    question = Trend(status="status", top=2, compare=("case", "control"))
+    (found,) = question.run(open_release(released, strata))
+    ((_, covariance, k),) = given
+    assert k == 2
+    by_name = {test.attribute: test for test in found.tests}
+    errors = np.array([by_name[f"rs{j}"].correlation_error for j in range(6)])
+    assert np.sqrt(np.diag(covariance)) == pytest.approx(errors, rel=1e-9)
+    shown = np.abs([test.correlation for test in found.tests])
+    assert (np.diff(shown) <= 0).all()
+    assert found.all_right == 0.5
+    assert [row["attribute"] for row in found.table()] == [t.attribute for t in found.tests[:2]]
+    assert found.to_plain()["top"] == 2
+    assert "with probability 0.50" in found.remarks()[0]
+    # The second SNP is much like the first, so that the statistics are correlated.
+    assert covariance[0, 1] > 0.3 * errors[0] * errors[1]
+    assert abs(covariance[0, 4]) < 0.2 * errors[0] * errors[4]
+
+
+def test_the_most_associated_of_groups_of_rows() -> None:
+    released, plan = many(True, "kronecker", epsilon=18.0)
+    strata = Strata.one(plan.mechanism)
+    question = Trend(status="status", top=1, by=("town",), compare=("case", "control"))
+    answers = question.run(open_release(released, strata))
+    assert [dict(answer.group)["town"] for answer in answers] == ["A", "B"]
+    for answer in answers:
+        town = dict(answer.group)["town"]
+        (alone,) = Trend(
+            status="status", top=1, where={"town": town}, compare=("case", "control")
+        ).run(open_release(released, strata))
+        assert answer.table()[0]["probability_of_top"] == alone.table()[0]["probability_of_top"]
+        assert answer.table()[0]["attribute"] in ("rs0", "rs1")
+        assert answer.table()[0]["p_bonferroni"] == 6 * answer.tests[0].p_value
+    for top, words in ((0, "at least 1"), (7, "`top` is 7, and 6 attributes")):
+        with pytest.raises(InputError, match=words):
+            Trend(status="status", top=top, compare=("case", "control")).run(
+                open_release(released, strata)
+            )
 
 
 def test_what_cannot_be_tested_is_said() -> None:

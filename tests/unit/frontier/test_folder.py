@@ -71,6 +71,7 @@ def test_everything_is_there_and_agrees(found: Frontier, path: Path) -> None:
     assert "read off the data and rounded to 1/10" in about["disclosure"]
 
 
+@pytest.mark.slow
 def test_the_same_frontier_makes_the_same_bytes(
     found: Frontier, path: Path, tmp_path: Path
 ) -> None:

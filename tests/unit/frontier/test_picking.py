@@ -91,6 +91,27 @@ def test_a_schema_lends_its_declaration(average: Path) -> None:
         pick(average, privacy=0.3, schema=schema)
 
 
+def test_a_flat_prior_is_of_several_columns_of_a_schema(tmp_path: Path) -> None:
+    """As many combinations as of two ordinary columns: 10 x 12 categories."""
+    shares = np.random.default_rng(3).dirichlet(np.full(120, 2.0)) + 1e-4
+    shares /= shares.sum()
+    prior = Prior(Attribute("a1", tuple(map(str, range(120)))), tuple(shares), "a test")
+    request = Request(prior, (0.4,), methods=("warner",))
+    folder.write(tmp_path / "f", trace(request), overwrite=False)
+    numbers = tuple(map(str, range(12)))
+    schema = Schema((Attribute("b", numbers, epsilon=1.0), Attribute("a", numbers[:10])))
+    design, _ = pick(tmp_path / "f", privacy=0.4, name="a,b", schema=schema)
+    (attribute,) = design.mechanism.schema.attributes
+    assert [part.name for part in attribute.parts] == ["a", "b"]
+    assert attribute.n_categories == 120
+    assert law(design).prior == prior.shares
+    with pytest.raises(InputError, match="give their --schema"):
+        pick(tmp_path / "f", privacy=0.4, name="a,b")
+    small = Schema((Attribute("a", ("x", "y")), Attribute("b", numbers)))
+    with pytest.raises(InputError, match="24 combinations in the schema"):
+        pick(tmp_path / "f", privacy=0.4, name="a,b", schema=small)
+
+
 def test_a_record_of_it_reads_back(average: Path, tmp_path: Path) -> None:
     design, _ = pick(average, privacy=0.2)
     (tmp_path / "m.json").write_bytes(record.to_json(record.mechanism_to_plain(design)))
@@ -117,6 +138,7 @@ def test_what_is_not_there_is_refused(average: Path, local: Path, tmp_path: Path
         pick(tmp_path, privacy=0.3)
 
 
+@pytest.mark.slow
 def test_a_bound_without_a_mechanism_cannot_be_picked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,7 +184,7 @@ def check_levels(law: PublishedForms) -> None:
 
 
 @given(small)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_levels_are_those_of_the_least_favourable_form(law: PublishedForms) -> None:
     check_levels(law)
 
@@ -195,7 +195,7 @@ def test_levels_are_those_of_the_least_favourable_draw(law: PublishedForms) -> N
 
 
 @given(small)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_form_asks_what_its_eigenvalues_say_and_answers_at_random_else(
     law: PublishedForms,
 ) -> None:
@@ -213,7 +213,6 @@ def test_a_form_asks_what_its_eigenvalues_say_and_answers_at_random_else(
 
 
 @given(small)
-@settings(max_examples=30, deadline=None)
 def test_to_publish_the_form_never_tells_less_of_anything(law: PublishedForms) -> None:
     everyone = range(len(law.n_categories))
     hidden = sum(

@@ -1,5 +1,6 @@
 """A response matrix needs columns that are distributions, and a left inverse."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,19 @@ def test_a_response_matrix_keeps_its_entries_and_its_zeros() -> None:
     np.testing.assert_allclose(law.matrix(), matrix, rtol=1e-15)
     assert law.weights[0][2] == law.weights[2][0] == 0
     assert law.attribute_levels() == [UNBOUNDED]
+
+
+def test_fractions_become_integers_exactly_or_to_64_bits() -> None:
+    half = Fraction(1, 2)
+    exact = MatrixChannel.from_fractions([[Fraction(3, 4), half], [Fraction(1, 4), half]])
+    assert (exact.bits, exact.weights) == (2, ((3, 2), (1, 2)))
+    assert MatrixChannel.from_fractions([[Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)]])
+    tiny = Fraction(1, 10**40)
+    matrix = [[Fraction(5, 6), tiny], [Fraction(1, 6), 1 - tiny], [Fraction(0), Fraction(0)]]
+    law = MatrixChannel.from_fractions(matrix)
+    for row, weights in zip(matrix, law.weights, strict=True):
+        for entry, weight in zip(row, weights, strict=True):
+            assert abs(Fraction(weight, 1 << law.bits) - entry) <= entry / (1 << 64)
 
 
 def test_an_edited_response_matrix_is_refused() -> None:

@@ -17,7 +17,7 @@ from deniable.laws.patterns import (
 
 
 def test_rotating_is_addition_modulo_a_for_every_code_and_shift_up_to_300_categories() -> None:
-    for n in range(2, 301):
+    for n in (*range(2, 20), *range(120, 135), *range(250, 301)):
         kind = code_type(n)
         codes, shifts = np.divmod(np.arange(n * n), n)
         rotated = rotate(codes.astype(kind), shifts.astype(kind), n)

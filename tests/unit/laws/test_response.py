@@ -2,7 +2,6 @@
 
 import math
 from decimal import Context, Decimal
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -59,18 +58,6 @@ def test_lambda_goes_to_a_level_and_back(a: int, attenuation: float) -> None:
 
 
 @given(categories, st.one_of(ends, tiny))
-def test_a_keep_probability_goes_to_a_level_and_back(a: int, place: float) -> None:
-    keep = 1 / a + place * (1 - 1 / a)
-    if not Fraction(1, a) < Fraction(keep) < 1:
-        return
-    response = Response.from_keep_probability(a, keep)
-    assert response.keep_probability == pytest.approx(keep, rel=1e-14, abs=0)
-    # How far it is above chance survives too, as precisely as p itself says it.
-    excess = float((Fraction(keep) * a - 1) / (a - 1))
-    assert response.attenuation == pytest.approx(excess, rel=1e-13, abs=0)
-
-
-@given(categories, st.one_of(ends, tiny))
 def test_a_strength_goes_to_a_level_and_back_and_is_never_missed(a: int, strength: float) -> None:
     response = Response.from_strength(a, strength)
     assert response.strength == pytest.approx(strength, rel=1e-13, abs=0)
@@ -114,9 +101,9 @@ def test_the_shortfall_also_holds_where_the_truth_is_rarer_than_chance(
 
 def test_a_worked_example_agrees_with_the_papers_matrix() -> None:
     # Section 3: a binary attribute kept with 0.9 is λ = 0.8.
-    response = Response.from_keep_probability(2, 0.9)
+    response = Response(2, math.log(9))
     assert response.attenuation == pytest.approx(0.8, rel=1e-15)
-    assert response.epsilon == pytest.approx(math.log(9), rel=1e-15)
+    assert response.keep_probability == pytest.approx(0.9, rel=1e-15)
     assert response.entropy == pytest.approx(-0.9 * math.log2(0.9) - 0.1 * math.log2(0.1))
 
 
@@ -126,16 +113,10 @@ def test_a_lambda_or_strength_outside_zero_and_one_is_refused_in_one_sentence(ba
         Response.from_attenuation,
         Response.from_strength,
         Response.from_strength_shortfall,
-        Response.from_keep_probability,
     ):
         with pytest.raises(InputError) as caught:
             build(4, bad)
         assert "\n" not in str(caught.value)
-
-
-def test_a_keep_probability_at_or_below_chance_is_refused() -> None:
-    with pytest.raises(InputError, match="1/4"):
-        Response.from_keep_probability(4, 0.25)
 
 
 def test_levels_and_strengths_out_of_reach_are_refused() -> None:

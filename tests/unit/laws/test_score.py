@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
@@ -18,6 +18,7 @@ from deniable.mechanism import privacy
 from deniable.randomness import SeededRandomness
 from laws import brute_force as oracle
 from laws import strategies
+from marked import slow_after
 from unit.scripted import ScriptedBits
 
 
@@ -34,7 +35,7 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", slow_after(1, MANY))
 def test_levels_of_many_attributes_are_those_of_a_product_law_where_the_density_is_one(
     name: str,
 ) -> None:
@@ -60,7 +61,6 @@ def test_levels_of_many_attributes_are_those_of_a_product_law_where_the_density_
     assert triple == pytest.approx(attenuation[[7, 2, 4]].prod(), abs=1e-14)
 
 
-@settings(max_examples=50)
 @given(strategies.sizes().flatmap(strategies.score_tables))
 def test_entropy_is_that_of_all_outputs(law: ScoreTable) -> None:
     chances = [float(p) for p in oracle.channel_of_law(law)[(0,) * len(law.costs)].values()]
@@ -69,7 +69,6 @@ def test_entropy_is_that_of_all_outputs(law: ScoreTable) -> None:
     )
 
 
-@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(2, 9), st.integers(1, 5)), min_size=1, max_size=6),
     st.floats(0.0, 12.0),
@@ -129,7 +128,6 @@ def exactly(sampler: ScoreSampler) -> dict[tuple[int, ...], Fraction]:
     return dict(found)
 
 
-@settings(max_examples=60)
 @given(strategies.sizes().flatmap(strategies.score_tables))
 def test_by_score_and_kinds_every_pattern_has_its_exact_probability(law: ScoreTable) -> None:
     q = oracle.pattern_probabilities(law)

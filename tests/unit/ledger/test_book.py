@@ -413,7 +413,7 @@ def test_a_killed_release_leaves_a_whole_ledger(tmp_path):
 
 @pytest.mark.slow
 def test_a_release_killed_at_many_moments_leaves_a_whole_ledger(tmp_path):
-    each_moment(tmp_path, int(os.environ.get("KILLS", "50")))  # just kill: two hundred
+    each_moment(tmp_path, int(os.environ.get("KILLS", "25")))  # just kill: two hundred
 
 
 def test_a_ledger_that_does_not_exist_is_begun_or_refused(path, monkeypatch):

@@ -4,11 +4,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas
+import pyarrow as pa
 import pytest
 from scipy.stats import chi2, norm
 
 from deniable.errors import InputError
-from deniable.models.model import UNDETERMINED, Model, Test
+from deniable.models.hypotheses import Test
+from deniable.models.model import UNDETERMINED, Model
 from deniable.models.query import ModelQuery
 from unit.models.cases import as_it_is, laws, people, released
 
@@ -68,6 +71,37 @@ def test_predictions_have_the_delta_methods_errors() -> None:
     assert many.to_plain()["predictions"] == []
     with pytest.raises(InputError, match="too many combinations"):
         many.predict()
+
+
+@pytest.mark.parametrize("model", [LOGISTIC, LINEAR, ask("a ~ b", prior=False)])
+def test_predictions_of_rows_are_those_of_their_combinations(model: Model) -> None:
+    rows = {"b": ["m", "f", "m"], "a": ["q", "r", "q"], "more": [1, 2, 3]}
+    found, listed = model.predict(pa.table(rows), level=0.9), model.predict(level=0.9)
+    assert [row["row"] for row in found] == sorted([0, 1, 2] * len(model.answers))
+    for row in found:
+        named = {name: values[row["row"]] for name, values in rows.items()} | row
+        (same,) = (
+            other for other in listed if all(named[n] == other[n] for n in other if n in "yab")
+        )
+        for number in ("estimate", "std_error", "low", "high"):
+            assert row[number] == pytest.approx(same[number], rel=1e-9)
+    if model is not LINEAR:
+        shares = model.probabilities(pandas.DataFrame(rows))
+        assert shares.ravel().tolist() == [row["estimate"] for row in found]
+        with pytest.raises(InputError, match="'b'"):
+            model.probabilities(pa.table({"a": ["p"]}))
+
+
+def test_rows_that_no_model_can_predict_are_refused() -> None:
+    with pytest.raises(InputError, match="a linear model has no probabilities"):
+        LINEAR.probabilities(pa.table({"a": ["p"], "b": ["f"]}))
+    with pytest.raises(InputError, match="a log-linear model has no response"):
+        LOG_LINEAR.predict(pa.table({"y": ["no"], "a": ["p"], "b": ["f"]}))
+    with pytest.raises(InputError, match="has no covariates"):
+        ask("y ~ 1").predict(pa.table({"a": ["p"]}))
+    by_town = ask("hours ~ town + a", PLAIN)
+    with pytest.raises(InputError, match=r"data row 2, column 'town': the model was fitted to no"):
+        by_town.predict(pa.table({"town": ["A", "Z"], "a": ["p", "p"]}))
 
 
 def test_what_the_prior_knows_best_is_not_said() -> None:

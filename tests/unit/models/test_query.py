@@ -23,7 +23,8 @@ from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.models.cells import Axis
-from deniable.models.model import Model, Test
+from deniable.models.hypotheses import Test
+from deniable.models.model import Model
 from deniable.models.profile import UNREAD
 from deniable.models.query import ModelQuery
 from deniable.models.syntax import placeholder, shown_name
@@ -570,7 +571,7 @@ def test_numbers_within_c_are_categories_and_many_categories_are_refused() -> No
         with pytest.raises(InputError, match=r"'town' has 3,000 different values.* at most 100"):
             ask(formula, released(as_it_is(), named))
     with pytest.raises(InputError, match=r"'hours' has 3,000 different values.* round it"):
-        ask("y ~ hours")
+        ask("~ y + hours")
 
 
 def test_those_who_answered_are_modelled_by_least_squares() -> None:

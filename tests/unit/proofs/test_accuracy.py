@@ -55,7 +55,7 @@ def test_no_other_law_is_below_what_is_proved(
     sign, v, w = np.where(changed, -1 / (a - 1), 1.0), (a - 1) / a**2, np.array(proof.importance)
     own = np.array([law.densities[s] for s in changed @ np.array(law.costs)], dtype=float)
     rng, caps, seen = np.random.default_rng(1), caps_of(found), 0
-    for draw in range(4000):
+    for draw in range(1000):
         # Near the law and far from it; every second one is at the limits.
         log = np.log(own) * rng.uniform(0.5, 1.0) + rng.normal(0, rng.uniform(0, 0.4), len(own))
         log = np.clip(log, log.max() - found.epsilon, None) if draw % 2 else log
@@ -86,7 +86,7 @@ def test_no_other_law_is_below_what_is_proved(
         of_shares = (w * v / phi**2).sum() / w.sum()
         relative = (1 - proof.theta) * of_shares / shares + proof.theta * of_pairs / total / pairs
         assert relative >= proof.at_least
-    assert seen > 50
+    assert seen > 12
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -100,7 +100,6 @@ def test_weights_that_win_alone_leave_a_budget_however_rarely_they_change(level:
     assert form.tilt == 0.0
 
 
-@settings(max_examples=40)
 @given(votes(2, 12))
 def test_sums_of_whole_costs_equal_enumeration(vote: tuple[Problem, FloatArray]) -> None:
     problem, weights = vote
@@ -110,7 +109,6 @@ def test_sums_of_whole_costs_equal_enumeration(vote: tuple[Problem, FloatArray])
     assert form.log_positive_part() == pytest.approx(exact, abs=1e-12)
 
 
-@settings(max_examples=30)
 @given(votes(2, 8), st.sampled_from([50.0, 3000.0]))
 def test_expectations_are_those_of_the_changed(
     vote: tuple[Problem, FloatArray], total: float
@@ -160,7 +158,6 @@ def by_kept_sums(problem: Problem, weights: FloatArray) -> float:
     return float(np.logaddexp(0.0, math.log(float(grid @ problem.keep_excess)) - log_mean))
 
 
-@settings(max_examples=25)
 @given(votes(21, 45))
 def test_the_bound_is_below_that_of_kept_sums_by_roundings_at_most(
     vote: tuple[Problem, FloatArray],

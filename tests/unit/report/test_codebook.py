@@ -10,7 +10,7 @@ import pytest
 
 from deniable.design.design import design
 from deniable.errors import InputError
-from deniable.report.codebook import render_codebook
+from deniable.report.codebook import ROUNDED, render_codebook
 from deniable.schema import Attribute, Schema
 from unit.report.release_records import VARIANTS, attribute, kept_columns, release_record
 
@@ -80,3 +80,11 @@ def test_awkward_texts_come_back_to_the_letter() -> None:
 def test_what_is_no_record_of_a_release_is_refused() -> None:
     with pytest.raises(InputError, match="not the record of a release"):
         render_codebook({"format": "something else"})
+
+
+def test_a_number_has_the_points_next_to_each_point() -> None:
+    age = Attribute("age", range=(18, 90), grid=3, missing="NA")
+    listed = rows(release_record(design(Schema((age,)), epsilon=1.0)))
+    ends = [(row["category"], row["lower"], row["upper"]) for row in listed]
+    assert ends == [("18", "18", "54"), ("54", "18", "90"), ("90", "54", "90"), ("NA", "", "")]
+    assert {row["released as"] for row in listed} == {ROUNDED}

@@ -182,3 +182,34 @@ def test_a_schema_knows_which_of_its_columns_were_drafted() -> None:
     assert schema.drafted == ("a",)
     assert Schema.from_plain(schema.to_plain()) == schema
     assert schema.merging(["a", "b"]).drafted == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"range": (0, 1), "bins": (0, 1, 2)}, "declare one of them"),
+        ({"range": (0, 1), "categories": ("a", "b")}, "declare one of them"),
+        ({"range": (0, 1), "scores": (0, 1)}, "leave the scores out"),
+        ({"range": (0, 1, 2)}, "two ends"),
+        ({"range": (0, "1")}, "list of numbers or dates"),
+        ({"range": (1, 0)}, "attribute 'x': a range must end above"),
+        ({"range": (date(2020, 1, 1), date(2020, 1, 3)), "grid": 9}, "more points than"),
+        ({"categories": ("a", "b"), "grid": 3}, "no range"),
+        ({"categories": ("a", "b"), "unit": "EUR"}, "no range"),
+        ({"categories": ("a", "b"), "outside": "clip"}, "no range"),
+    ],
+)
+def test_a_contradictory_number_is_refused(declared: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Attribute("x", **declared)
+
+
+def test_the_points_of_a_number_are_its_categories_and_scores() -> None:
+    seen = Attribute("seen", range=(date(2020, 1, 1), date(2026, 12, 31)), grid=9, missing="?")
+    assert seen.categories[:2] == ("2020-01-01", "2020-11-16")  # a half day is rounded
+    scores = seen.category_scores()
+    assert scores is not None
+    assert scores[:2] == (18262.0, 18581.5)
+    assert scores[-1] is None
+    assert Attribute("x", range=(0, 1)).grid == 3
+    assert Attribute("x", range=(0, 1), purpose="distribution").grid == 9

@@ -212,7 +212,9 @@ LONG = [("optimal", EXTREME[2]), *(("balanced", attributes) for attributes in EX
 @pytest.mark.parametrize(
     ("method", "attributes"),
     [
-        pytest.param(method, attributes, marks=[pytest.mark.slow] * ((method, attributes) in LONG))
+        pytest.param(
+            method, attributes, marks=[pytest.mark.weekly] * ((method, attributes) in LONG)
+        )
         for method in (spec.name for spec in METHODS.values() if spec.offered)
         for attributes in EXTREME
     ],

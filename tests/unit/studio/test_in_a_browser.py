@@ -195,6 +195,7 @@ def typed(browser: webdriver.Chrome, name: str = "epsilon") -> str:
     return str(browser.find_element(By.ID, f"w-{name}").get_property("value"))
 
 
+@pytest.mark.slow
 def test_what_is_typed_greys_the_numbers_at_once_and_brings_the_command_lines(
     browser: webdriver.Chrome, running: Running
 ) -> None:

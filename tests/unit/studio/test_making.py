@@ -121,6 +121,7 @@ def test_what_is_served_ends_with_a_studio_that_is_killed(tmp_path: Path) -> Non
     assert time.monotonic() < end
 
 
+@pytest.mark.slow
 def test_a_command_has_nothing_to_read(tmp_path: Path) -> None:
     job = Job(["inspect", "/dev/stdin"], tmp_path)
     asyncio.run(asyncio.wait_for(job.run(), 20))

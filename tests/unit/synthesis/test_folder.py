@@ -64,7 +64,8 @@ def test_cells_that_disagree_are_shown() -> None:
             {"attributes": ["b"], "cells": [cell | {"direct": None, "disagrees": False}]},
         ],
         "model": {
-            "kind": "tree", "attributes": ["a", "b"], "pairs": [], "independent": [["a", "b"]]
+            "kind": "tree", "attributes": ["a", "b"], "about": None, "pairs": [],
+            "independent": [["a", "b"]],
         },
     }  # fmt: skip
     page = rendered(about)
@@ -75,6 +76,11 @@ def test_cells_that_disagree_are_shown() -> None:
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="4 copies are too few"):
         SynthesisRequest(copies=4)
+    for wrong in ({"tables": "pairs"}, {"rows": "imputed"}):
+        with pytest.raises(InputError, match="rows of a tree"):
+            SynthesisRequest(about="y", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'y' is not synthesized"):
+        made(tmp_path / "out", of=("a", "b"), about="y")
     for of, said in (
         (("town", "y"), "imputed rows include it"),
         (("y",), "at least two"),

@@ -42,20 +42,27 @@ def fixed(model: Model, monkeypatch: pytest.MonkeyPatch) -> NDArray[np.float64]:
     def at_fit(fit: object, *_: object) -> NDArray[np.float64]:
         return fit.probabilities.ravel()  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(tree, "drawn_shares", at_fit)
     monkeypatch.setattr("deniable.synthesis.pairs.drawn_shares", at_fit)
     if isinstance(model, PairsModel):
         return model.fit.probabilities.ravel()
-    drawn = model.drawn(SeededRandomness(1))
+    monkeypatch.setattr(tree, "exponentials", lambda *_: None)
+    drawn = model.drawn(model.associations.fitted)
     cells = np.indices(SIZES).reshape(3, -1)
     table = np.ones(12)
-    for place, parent in enumerate(drawn.parents):
-        of = np.zeros(12, dtype=int) if parent < 0 else cells[parent]
+    for place, parents in enumerate(drawn.parents):
+        of = np.zeros(12, dtype=int)
+        for parent in parents:
+            of = of * SIZES[parent] + cells[parent]
         table *= drawn.shares[place][of, cells[place]]
     return table
 
 
-@pytest.mark.parametrize("fit", [PairsModel.fitted, TreeModel.fitted])
+def narrow(rows: ReleasedRows, names: tuple[str, ...]) -> TreeModel:
+    """Return the tree that imputed rows are drawn from."""
+    return TreeModel.fitted(rows, names, width=1)
+
+
+@pytest.mark.parametrize("fit", [PairsModel.fitted, narrow])
 @pytest.mark.parametrize("law", [*LAWS, "none"])
 def test_rows_are_drawn_from_their_exact_law(
     law: str, fit: Callable[..., Model], monkeypatch: pytest.MonkeyPatch
@@ -82,6 +89,9 @@ def test_the_tree_holds_the_associations_that_there_are() -> None:
     model = TreeModel.fitted(rows_of("none", 6000), NAMES)
     assert {frozenset(edge) for edge in model.to_plain()["pairs"]} >= {frozenset("yb")}
     assert model.to_plain()["cells"] == 12
+    some = TreeModel.fitted(rows_of("none", 6000), NAMES, "b").to_plain()
+    assert some["about"] == "b"
+    assert {("b", "y"), ("b", "a")} <= {tuple(edge) for edge in some["pairs"]}
     nothing = rows_of("product", 60)
     assert TreeModel.fitted(nothing, NAMES).to_plain()["pairs"] == []
 
@@ -107,3 +117,15 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deniable.synthesis.pairs.MOST_CELLS", 11)
     with pytest.raises(InputError, match="12 cells"):
         PairsModel.fitted(rows, NAMES)
+
+
+@pytest.mark.parametrize("law", ["table", "forms"])
+def test_an_outcome_goes_with_every_other_attribute(law: str) -> None:
+    rows = rows_of(law, 5000)
+    model = TreeModel.fitted(rows, NAMES, "y")
+    copies = model.synthetic(5, 5000, SeededRandomness(5)).transpose(1, 0, 2)
+    for other in (1, 2):
+        exact = truth().sum(axis=3 - other)
+        found = shares(copies).reshape(SIZES).sum(axis=3 - other)
+        error = np.sqrt(model.associations.variance(0, other)).max()
+        assert abs(found - exact).max() < 4 * error + 0.01

@@ -57,7 +57,7 @@ TEXTS = st.text(alphabet="ab0-é", max_size=6)
 ODD = ['"x,y"', "x,y", 'a"b', " a", "a ", "", '""', '"a\nb"', '"a""b"', "new", "\r", "é"]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.lists(TEXTS, min_size=1, max_size=9, unique=True), min_size=1, max_size=4),
     st.lists(st.booleans(), min_size=4, max_size=4),

@@ -171,13 +171,13 @@ function forwards(vote) {
       const [stay, plain, extra] = vote.parts(i, back, s);
       const yes = ((a - 1) / a) * stay;
       const no = plain / a + extra / a;
-      const goes = (here * yes) / (yes + no);
-      const stays = (here * no) / (yes + no);
+      const goes = here * (yes / (yes + no)); // a product of masses first may underflow
+      const stays = here * (no / (yes + no));
       changed += goes;
       kept += stays;
       put(s, goes);
-      put(s + n, (stays * plain) / (plain + extra));
-      if (extra > 0) put(s + n + 1, (stays * extra) / (plain + extra));
+      put(s + n, stays * (plain / (plain + extra)));
+      if (extra > 0) put(s + n + 1, stays * (extra / (plain + extra)));
     }
     keep.push(kept);
     change.push(changed);
@@ -227,8 +227,12 @@ function extremes(vote, gate, retention) {
   return ends;
 }
 
+/** The largest height of a law in nats (`LARGEST_HEIGHT` of deniable.laws.votes); tables contain its
+ * exponential from the negative to the positive half. */
+const LARGEST_HEIGHT = 640;
+
 function checkTable({ gate }) {
-  if (gate.some((value) => !(value >= 1e-132 && value <= 1e132))) {
+  if (gate.some((value) => !(Math.abs(Math.log(value)) <= LARGEST_HEIGHT / 2 + 1e-9))) {
     throw new Error("a table holds something that is no density");
   }
 }

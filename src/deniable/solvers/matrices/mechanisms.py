@@ -55,8 +55,10 @@ def drawn_mechanism(
         likely = _drawn(left, groups, kinds.sums, copies, generator)
         named = np.concatenate([likely, named])
         weights = np.concatenate([weights, _NEGLIGIBLE * weights])
-    named, place = np.unique(named, axis=0, return_inverse=True)
-    rows = rows_of(limits, named)
+    # Rows as bytes, which sort like numbers of at least 0 if the first byte is the highest.
+    texts = np.ascontiguousarray(named, dtype=">f8").view(f"V{8 * named.shape[1]}").ravel()
+    _, first, place = np.unique(texts, return_index=True, return_inverse=True)
+    rows = rows_of(limits, named[first])
     weights = np.asarray(np.bincount(place, weights), dtype=float)
     if not (weights @ rows).all():
         return None
@@ -90,7 +92,7 @@ def _drawn(
         size = len(members)
         count = sums[kind, group][:, None]
         lasts = np.rint(size / np.maximum(count[:, 0], 1.0)).astype(np.intp)
-        turns = np.unique(np.column_stack([kind, copy // lasts]), axis=0, return_inverse=True)[1]
+        turns = np.unique(kind * len(kind) + copy // lasts, return_inverse=True)[1]
         order = generator.random((turns.max() + 1, size)).argsort(axis=1)[turns]
         table = np.array([_inclusion(shares[members], k) for k in range(size + 1)])
         ends = np.cumsum(table[np.ceil(count).astype(np.intp), order], axis=1)

@@ -149,24 +149,11 @@ def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     return inverse
 
 
-def bayes_estimate(
-    matrix: FloatArray, prior: FloatArray, score: FloatArray | None = None
-) -> npt.NDArray[np.intp]:
-    """Return the guess x̂ for each output with the highest mean score, shape (..., m).
-
-    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n). ``score``: G[x̂, x], of the
-    guess x̂ if x is true, shape (n, n); by default 1 if right and 0 if wrong (equation (6)),
-    for which this is the MAP estimate (Theorem 3).
-
-    Source: Huang and Du, equations (5) to (7).
-    """
-    return np.asarray(np.argmax(_scores(matrix, prior, score), axis=-1))
-
-
 def accuracy(matrix: FloatArray, prior: FloatArray, score: FloatArray | None = None) -> FloatArray:
     """The average score A of the Bayes estimate, shape (...); 1 − `privacy` for the default score.
 
-    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n).
+    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n). ``score``: G[x̂, x], of the
+    guess x̂ if x is true, shape (n, n); by default 1 if right and 0 if wrong (equation (6)).
 
     Source: Huang and Du, equation (4) at its largest; by Theorem 4 no estimate, consistent or not,
     does better.

@@ -14,9 +14,10 @@ attributes as it is, 1/φ_ij² by its quadratic expansion. A cap that is a multi
 moves with f: its linearization is used, with a penalised slack, as f₀ may exceed it. Of the limits
 only those are rows of the program that f₀ comes near.
 
-Up to `MOST_PATTERNS` kinds of patterns the scores tell all of them apart. Beyond, costs are in
-proportion to powers of the levels of independent responses at a fixed total, so that they do not
-depend on ε, and the best power is taken.
+Up to `MOST_PATTERNS` kinds of patterns the scores distinguish all of them. Beyond, costs follow
+powers of the levels of independent responses at a fixed total, so that they do not depend on ε, and
+the best power is taken. Up to `_MOST_COUNTED` attributes scores also contain the number of changed
+attributes.
 """
 
 import math
@@ -43,9 +44,12 @@ MOST_PATTERNS = 1500
 LEAST_MULTIPLE = 1 + 1e-6
 """Caps of a smaller multiple of the own level leave independent responses only."""
 
-_POWERS = (0.25, 0.75, 1.0)
-_COSTS, _COSTS_EACH = 200, 10
-"""Costs add up to about 200, and to ten per attribute if that is more."""
+_MOST_COUNTED, _OF_COUNT = 30, 4
+"""Attributes up to which scores contain the number of changes, and, per attribute, the sum of what
+costs have above the least one."""
+
+_COSTS = 10
+"""Sum of the costs beyond, per attribute."""
 
 _REFERENCE = 0.2
 """Nats per attribute of the total of the independent responses that costs are made from."""
@@ -75,6 +79,9 @@ _TOLERANCE = 1e-7
 
 _NEGLIGIBLE_CURVE = 1e-3
 """Part of the largest direction of the curvature of pairs below which a direction is left out."""
+
+_MOST_WHOLE = 200
+"""Scores up to which none share a density."""
 
 _NEGLIGIBLE = 1e-9
 """Measure of scores at either end, times e^ε, that share one density."""
@@ -191,8 +198,8 @@ def solve(
     if exhaustive:
         candidates = [all_patterns(sizes, members)]
     else:
-        total = max(_COSTS, _COSTS_EACH * k)
-        candidates = [_scores(sizes, members, levels**power, total) for power in _POWERS]
+        costs = _costs(levels, task.members)
+        candidates = [Scores(tuple(sizes), tuple(members), each) for each in costs]
     for scores in candidates:
         program = Program(task, scores)
         density = program.solve(program.start(levels))
@@ -292,12 +299,18 @@ def independent(
     return level * min(1.0, epsilon * (1 - 1e-12) / math.fsum(level.tolist()))
 
 
-def _scores(
-    sizes: Sequence[int], members: Sequence[int], ratios: FloatArray, total: float
-) -> Scores:
-    """Return scores with whole costs in these ratios that add up to about a total."""
-    costs = np.maximum(1, np.round(ratios / (ratios @ np.array(members)) * total)).astype(int)
-    return Scores(tuple(sizes), tuple(members), tuple(costs.tolist()))
+def _costs(levels: FloatArray, members: FloatArray) -> list[tuple[int, ...]]:
+    """Return costs of an attribute of every kind, by two powers of levels, shape (m,)."""
+    k, costs = int(members.sum()), []
+    counted = k <= _MOST_COUNTED
+    total = (_OF_COUNT if counted else _COSTS) * k
+    for power in (0.25 if counted else 0.75, 1.0):
+        ratio, least = levels**power, 0
+        if counted:  # differences add up to less, so that no two numbers of changes share a score
+            ratio, least = ratio - ratio.min(), total + k
+        part = ratio / max(float(ratio @ members), 1e-300) * total
+        costs.append(tuple(np.maximum(1, np.round(least + part)).astype(int).tolist()))
+    return costs
 
 
 class Weights(NamedTuple):
@@ -358,7 +371,7 @@ class Program:
         measure = (scores.measure / scores.scale).astype(np.float64)
         slight = _NEGLIGIBLE * math.exp(-min(task.epsilon, MAX_LEVEL))
         low, high = 0, len(measure) - 1
-        if len(measure) > _COSTS:
+        if len(measure) > _MOST_WHOLE:
             low += int(np.searchsorted(np.cumsum(measure), slight))
             high -= int(np.searchsorted(np.cumsum(measure[::-1]), slight))
         self.merged: IntArray = np.clip(np.arange(len(measure)), low, high) - low
@@ -440,17 +453,13 @@ class Program:
         )
 
     def start(self, levels: FloatArray) -> FloatArray:
-        """Return the best of some densities that fall with the score between two bends.
-
-        Scores that tell all patterns apart are replaced by sums of powers of `levels`, shape (m,).
-        """
-        scores, depths = self.scores, [self._scores.astype(np.float64)]
-        if scores.all_patterns:
-            changed = [
-                self._scores // cost % (n + 1)
-                for n, cost in zip(scores.members, scores.costs, strict=True)
-            ]
-            depths = [levels**power @ np.array(changed) for power in _POWERS]
+        """Return the best of some densities that fall between two bends of the mean sum of powers
+        of `levels`, shape (m,), over changed attributes."""
+        members = self.task.members[:, None]
+        depths = [
+            (members * levels[:, None] ** power * self.changed).sum(axis=0) / self.measure
+            for power in (0.25, 0.75, 1.0)
+        ]
         falls = []
         for depth in depths:
             mean = self.measure @ depth

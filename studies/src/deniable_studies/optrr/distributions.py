@@ -12,6 +12,7 @@ from deniable_studies.optrr.fronts import (
     Effort,
     always_better,
     at_level,
+    better_within_range,
     compare,
     draw_panels,
     fronts_rows,
@@ -21,6 +22,16 @@ from deniable_studies.optrr.fronts import (
     search_and_compare,
     search_front,
     summary_rows,
+)
+from deniable_studies.optrr.further import (
+    EFFORTS,
+    Further,
+    further_rows,
+    measure_further,
+    omega_errs_less,
+    omega_keeps_more,
+    other_deltas,
+    other_gammas,
 )
 from deniable_studies.study import Judged, Setting, Study
 from deniable_studies.text import read_text
@@ -55,11 +66,12 @@ def gamma_front(setting: Setting) -> Matrices:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """All numbers of the study: effort and results for each prior."""
+    """All numbers of the study: effort and results for each prior, and for further ones."""
 
     effort: Effort
     gamma: Comparison
     uniform: Comparison
+    further: Further
 
     @property
     def both(self) -> tuple[Comparison, Comparison]:
@@ -74,8 +86,8 @@ def measure(setting: Setting) -> Numbers:
     gamma = compare(gamma_case(), spent, front, setting.part(0.35, 0.5))
     case = Case("uniform", from_distribution("uniform,10"), DELTA)
     draws = setting.generator(_STREAM, 1)
-    uniform = search_and_compare(case, spent, draws, setting.part(0.5, 1.0))
-    return Numbers(spent, gamma, uniform)
+    uniform = search_and_compare(case, spent, draws, setting.part(0.5, 0.8))
+    return Numbers(spent, gamma, uniform, measure_further(setting.part(0.8, 1.0)))
 
 
 def span(front: Matrices) -> str:
@@ -155,11 +167,17 @@ STUDY = Study(
     measure,
     judges={
         "gamma-always-better": lambda n: always_better([n.gamma]),
+        "gamma-better-within-range": lambda n: better_within_range([n.gamma]),
         "gamma-range": lambda n: _range(n.gamma),
         "gamma-much-better": lambda n: _much_better(n.gamma),
         "uniform-always-better": lambda n: always_better([n.uniform]),
+        "uniform-better-within-range": lambda n: better_within_range([n.uniform]),
         "uniform-better": lambda n: _uniform_better(n.uniform),
         "uniform-same-range": lambda n: _same_range(n.uniform),
+        "other-gammas": lambda n: other_gammas(n.further),
+        "other-deltas": lambda n: other_deltas(n.further),
+        "omega-keeps-more": lambda n: omega_keeps_more(n.further.pairs),
+        "omega-errs-less": lambda n: omega_errs_less(n.further.pairs),
         "nearest-to-the-bound": lambda n: nearest_to_the_bound(n.both),
         "nothing-below-the-bound": lambda n: nothing_below_the_bound(n.both),
     },
@@ -171,8 +189,9 @@ STUDY = Study(
     },
     tables={
         "summary": lambda n: summary_rows(n.both),
+        "further": lambda n: further_rows(n.further),
         "levels": lambda n: levels_rows(n.both),
         "fronts": lambda n: fronts_rows(n.both),
     },
-    values=lambda n: {"effort": n.effort},
+    values=lambda n: {"effort": n.effort, "short": EFFORTS[n.effort == QUICK]},
 )

@@ -131,6 +131,8 @@ class Beaten:
         ends: the most privacy that a matrix of the search has, and Warner's front.
         n_by_a_level: of the others, those that a matrix beats which is at most one level of Ω less
             private.
+        n_common: points in the range of privacy that both fronts reach.
+        n_common_beaten: of these, those that are beaten.
         median_ratio: median over the points that are not beyond the search of the search's error
             over Warner's; None if there are none.
         geometric_mean: the geometric mean of the same.
@@ -142,6 +144,8 @@ class Beaten:
     lost: tuple[float, float] | None
     ends: tuple[float, float]
     n_by_a_level: int
+    n_common: int
+    n_common_beaten: int
     median_ratio: float | None
     geometric_mean: float | None
 
@@ -222,6 +226,8 @@ def beaten(warner: Matrices, found: Matrices) -> Beaten:
     reached = np.isfinite(best)
     lost = warner.privacy[~wins & reached]
     ratios = (best[reached] / warner.record_mse[reached]).tolist()
+    low, high = common_range(warner, found)
+    common = (warner.privacy >= low - _EQUAL) & (warner.privacy <= high + _EQUAL)
     return Beaten(
         len(warner),
         int(wins.sum()),
@@ -229,8 +235,21 @@ def beaten(warner: Matrices, found: Matrices) -> Beaten:
         (float(lost.min()), float(lost.max())) if len(lost) else None,
         (float(found.privacy[-1]), float(warner.privacy[-1])),
         int((~wins & (near < warner.record_mse)).sum()),
+        int(common.sum()),
+        int((common & wins).sum()),
         median(ratios) if len(ratios) else None,
         geometric_mean(ratios) if len(ratios) else None,
+    )
+
+
+def common_range(warner: Matrices, found: Matrices) -> tuple[float, float]:
+    """Return the range of privacy that both fronts reach; empty if the first is above the second.
+
+    Section VI.A compares fronts "within a privacy range".
+    """
+    return (
+        float(max(warner.privacy[0], found.privacy[0])),
+        float(min(warner.privacy[-1], found.privacy[-1])),
     )
 
 
@@ -329,6 +348,22 @@ def always_better(comparisons: Sequence[Comparison]) -> Judged:
     )
 
 
+def better_within_range(comparisons: Sequence[Comparison]) -> Judged:
+    """Judge whether the search beats Warner in the range of privacy that both fronts reach."""
+    counts = beaten_by_case(comparisons)
+    taken = {name: b for name, b in counts.items() if b.n_common}
+    fractions = [b.n_common_beaten / b.n_common for b in taken.values()]
+    parts = [f"{name} {b.n_common_beaten} of {b.n_common}" for name, b in taken.items()]
+    apart = [name for name in counts if name not in taken]
+    return Judged(
+        f"beaten: {', '.join(parts)}"
+        + (f"; no point in the range for {', '.join(apart)}" if apart else ""),
+        all(fraction == 1 for fraction in fractions),
+        all(fraction >= _MOST_OF for fraction in fractions),
+        tested=bool(taken),
+    )
+
+
 def _not_beaten(b: Beaten) -> str:
     def count(points: int) -> str:
         return f"{points} point is" if points == 1 else f"{points} points are"
@@ -368,13 +403,15 @@ def lower_on_average(comparisons: Sequence[Comparison]) -> Judged:
 
 
 def nearest_to_the_bound(comparisons: Sequence[Comparison]) -> Judged:
-    """Judge whether the search is nearer to the bound than Warner at each level."""
-    nearer = [
-        level.search / level.bound < level.warner / level.bound
-        for c in comparisons
-        for level in c.levels
-        if level.search is not None and level.warner is not None
-    ]
+    """Judge whether the search is nearer to the bound than Warner in the range both reach."""
+    nearer = []
+    for c in comparisons:
+        low, high = common_range(c.warner, c.search)
+        for level in c.levels:
+            if low <= level.privacy <= high:
+                assert level.search is not None
+                assert level.warner is not None
+                nearer.append(level.search < level.warner)
     over = {m: [r for c in comparisons for r in ratios(c.levels, m)] for m in METHODS}
     span = {m: f"{min(rs):.2f} to {max(rs):.2f} times" for m, rs in over.items() if rs}
     best = f", the best square matrix {span['square']}" if "square" in span else ""
@@ -383,6 +420,7 @@ def nearest_to_the_bound(comparisons: Sequence[Comparison]) -> Judged:
         f"{span['search']}, Warner {span['warner']}{best}",
         all(nearer),
         sum(nearer) >= _MOST_OF * len(nearer),
+        tested=bool(nearer),
     )
 
 

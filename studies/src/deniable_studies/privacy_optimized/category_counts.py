@@ -20,12 +20,17 @@ from deniable_studies.privacy_optimized.instances import (
     draw_instances,
     draw_levels,
     instance_rows,
+    threshold_above,
     threshold_below,
 )
 from deniable_studies.privacy_optimized.levels import (
+    Worse,
     falling,
     fraction_near,
+    further_draws,
     given_rest_text,
+    level_draws,
+    measure_worse,
     no_clear_trend,
     per_k,
     slopes,
@@ -70,6 +75,8 @@ class CategoryNumbers:
     Args:
         draws: the instances by number of attributes, ranges of a_i as in the authors' notebooks.
         same: instances with one range of a_i for every k.
+        worse: further draws of the heuristic, by number of attributes.
+        of_levels: the instances of study ``privacy-levels``.
         large, small, small_single: how ε of two attributes moves with their numbers of categories,
             as in :class:`~deniable_studies.privacy_optimized.levels.LevelNumbers`.
         rises: by how many nats equation (10) rises on average, by level.
@@ -77,6 +84,8 @@ class CategoryNumbers:
 
     draws: dict[int, list[Instance]]
     same: dict[int, list[Instance]]
+    worse: dict[int, Worse]
+    of_levels: dict[int, list[Instance]]
     large: Trend
     small: Trend
     small_single: Trend
@@ -101,8 +110,10 @@ def measure_categories(setting: Setting) -> CategoryNumbers:
         for both in (True, False)
     }
     return CategoryNumbers(
-        draw_instances(setting.part(0, 0.5), ATTRIBUTES, n, draw_counts, linear_program_up_to=10),
-        draw_instances(setting.part(0.5, 0.95), ATTRIBUTES, n, draw_same, stream=1),
+        draw_instances(setting.part(0, 0.3), ATTRIBUTES, n, draw_counts, linear_program_up_to=10),
+        draw_instances(setting.part(0.3, 0.6), ATTRIBUTES, n, draw_same, stream=1),
+        measure_worse(setting, draw_counts, further_draws(setting)),
+        level_draws(setting.part(0.65, 0.95)),
         trend(size_steps(LEVEL, both=True), optimal_level, BIG),
         trend(small[True], optimal_level, SMALL),
         trend(small[False], optimal_level, SMALL),
@@ -197,6 +208,23 @@ def same_threshold(draws: Draws, same: Draws) -> Judged:
     )
 
 
+def more_sensitive(draws: Draws, of_levels: Draws) -> Judged:
+    """The thresholds in Σ a_i and in Σ ε_i against k."""
+    counts = thresholds(draws)
+    levels = {
+        k: threshold_above([i.sum_achieved for i in d], [i.near_achieved for i in d])
+        for k, d in of_levels.items()
+    }
+    seen = [(a, b) for k in draws if (a := counts[k]) is not None and (b := levels[k]) is not None]
+    spread, wider = (max(s) / min(s) for s in zip(*seen, strict=True)) if seen else (1.0, 1.0)
+    return Judged(
+        f"largest over smallest threshold: of Σ ε_i {wider:.2f}, of Σ a_i {spread:.2f}, over the "
+        f"{len(seen)} k with both",
+        wider > spread,
+        tested=len(seen) > 1,
+    )
+
+
 def smaller_with_levels(rises: Mapping[float, float]) -> Judged:
     """The rise with m and n against the levels."""
     return Judged(
@@ -229,11 +257,12 @@ STUDY = Study(
     read_text("privacy_optimized/category-counts.toml"),
     measure_categories,
     judges={
-        "stronger": lambda n: stronger(n.draws),
+        "stronger": lambda n: stronger(n.draws, n.worse),
         "rises-then-flat": lambda n: rises_then_flat(n.draws),
         "smaller-with-k": lambda n: smaller_with_k(n.draws),
         "near-optimal": lambda n: near_optimal_with_few(n.draws),
         "same-threshold": lambda n: same_threshold(n.draws, n.same),
+        "more-sensitive": lambda n: more_sensitive(n.draws, n.of_levels),
         "trend-of-10": lambda n: Judged(
             f"it rises along {n.large.rises:.1%} of {n.large.n_steps:,} steps",
             n.large.rises >= 0.9,

@@ -74,7 +74,7 @@ class Scale:
     Args:
         sizes: numbers of attributes by method and range of levels.
         runs: instances per size.
-        least_runs: instances per size in any case.
+        least_runs: instances per size in any case; one for the printed algorithm.
         patience: processor seconds per size after which no run beyond the least starts.
         effect_runs: runs for each setting of the comparison of settings.
     """
@@ -93,7 +93,7 @@ FULL = Scale(
         ("optimal", PAPER): (3, 5, 8, 10, 12, 20, 50, 100, 1_000),
         ("balanced", PAPER): (3, 5, 8, 10),
         ("heuristic", PAPER): (3, 5, 10, 100, 500, 1_000, 10_000, 100_000, 1_000_000),
-        (AS_PRINTED, PAPER): (3, 5, 10, 100, 500, 1_000),
+        (AS_PRINTED, PAPER): (3, 5, 10, 100, 500, 1_000, 10_000),
         ("optimal", MODERATE): (3, 5, 10, 30, 100, 1_000),
         ("balanced", MODERATE): (3, 5, 10, 30, 100, 1_000),
     },
@@ -238,9 +238,9 @@ def measure(setting: Setting, scale: Scale) -> list[Timing]:
         for place, (method, levels, k) in enumerate(cells):
             generator = setting.generator(k, levels == MODERATE)
             timing = Timing(method, levels, k)
-            spent = 0.0
+            spent, least = 0.0, 1 if method == AS_PRINTED else scale.least_runs
             while len(timing.seconds) < scale.runs and (
-                len(timing.seconds) < scale.least_runs or spent < scale.patience
+                len(timing.seconds) < least or spent < scale.patience
             ):
                 counts, wanted = instance(generator, k, levels)
                 keep = len(timing.seconds) < scale.least_runs
@@ -319,7 +319,8 @@ def timed(work: Callable[[], _T]) -> tuple[float, _T]:
 Effects = dict[str, dict[str, list[float]]]
 """Seconds by method and size, and by setting."""
 
-EFFECT_SIZES: tuple[tuple[str, int], ...] = (("lp", 10), ("heuristic", 10_000), ("optimal", 10))
+EFFECT_SIZES: tuple[tuple[str, int], ...] = (("lp", 10), (AS_PRINTED, 300), ("optimal", 10))
+"""With five categories each the printed algorithm overflows beyond 441 attributes."""
 
 
 def measure_effects(setting: Setting, runs: int) -> Effects:
@@ -346,8 +347,12 @@ def measure_effects(setting: Setting, runs: int) -> Effects:
                 for name, ((fewest, most), levels) in ranges.items():
                     counts = generator.integers(fewest, most + 1, k).tolist()
                     wanted = generator.uniform(*levels, k).tolist()
-                    task = task_of(method, counts)
-                    taken[name].append(timed(partial(solve_of(method), task, wanted))[0])
+                    work: Callable[[], object] = (
+                        partial(run_as_printed, counts, wanted)
+                        if method == AS_PRINTED
+                        else partial(solve_of(method), task_of(method, counts), wanted)
+                    )
+                    taken[name].append(timed(work)[0])
             found[f"{method}, k = {k:,}"] = taken
             setting.advance((place + 1) / len(EFFECT_SIZES))
     return found
@@ -440,19 +445,29 @@ def hard_beyond_ten(timings: Sequence[Timing]) -> Judged:
     )
 
 
+LIMITS = {1_000: 2.0, 10_000: 120.0, 100_000: 4.5 * 3600}
+"""Seconds up to which the paper's three times of the heuristic count as reproduced."""
+
+
 def heuristic_in_time(timings: Sequence[Timing]) -> Judged:
-    """The heuristic at 1,000, 10,000 and 100,000 attributes."""
-    limits = {1_000: 2.0, 10_000: 120.0, 100_000: 4.5 * 3600}
-    taken = {
-        t.n_attributes: t.median
-        for t in timings
-        if t.method == "heuristic" and t.levels == PAPER and t.n_attributes in limits
-    }
-    in_time = all(taken[k] <= limits[k] for k in taken)
+    """The printed algorithm at 1,000, 10,000 and 100,000 attributes."""
+    taken = [t for t in timings if t.method == AS_PRINTED and t.n_attributes in LIMITS]
+    in_time = all(t.median <= LIMITS[t.n_attributes] for t in taken)
+    finite = not any(t.not_finite for t in taken)
+    ours = [t for t in timings if t.method == "heuristic" and t.n_attributes in LIMITS]
     return Judged(
-        ", ".join(f"{seconds_text(median)} at {k:,}" for k, median in taken.items()),
-        in_time and len(taken) == len(limits),
+        "as printed "
+        + ", ".join(
+            f"{seconds_text(t.median)} at {t.n_attributes:,} (finite in "
+            f"{len(t.seconds) - len(t.not_finite)} of {len(t.seconds)} runs)"
+            for t in taken
+        )
+        + "; this package's form "
+        + ", ".join(f"{seconds_text(t.median)} at {t.n_attributes:,}" for t in ours),
+        in_time and finite and len(taken) == len(LIMITS),
         in_time,
+        "late" if not in_time else "overflow",
+        tested=bool(taken),
     )
 
 
@@ -490,7 +505,7 @@ def little_effect(effects: Effects) -> Judged:
         for method, by in effects.items()
     }
     factors = {method: max(by.values()) / min(by.values()) for method, by in medians.items()}
-    worst = max(f for m, f in factors.items() if m.startswith(("lp", "heuristic")))
+    worst = max(f for m, f in factors.items() if m.startswith(("lp", AS_PRINTED)))
     return Judged(
         ", ".join(f"{method} {factor:.1f}" for method, factor in factors.items()),
         worst <= 2,

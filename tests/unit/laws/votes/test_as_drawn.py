@@ -13,6 +13,7 @@ from deniable.laws.votes.choices import Choice
 from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sampling import SumSampler
 from deniable.laws.votes.vote_law import LARGEST_HEIGHT, VoteLaw
+from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 
 RANDOM = [oracle.random_sum, oracle.random_blend]
@@ -110,6 +111,7 @@ def test_levels_are_compared_to_sixty_digits() -> None:
 HEIGHTS = [1e-300, 1e-9, 1.0, 40.0, 300.0, 500.0, 590.0, 599.0, LARGEST_HEIGHT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gate", ["vote", "ramp"])
 def test_up_to_the_largest_height_stated_levels_are_not_below_the_exact_ones(gate: str) -> None:
     """Compared in fractions, from the tables that are drawn from (``as_drawn.kept_exactly``)."""
@@ -132,7 +134,7 @@ def test_up_to_the_largest_height_stated_levels_are_not_below_the_exact_ones(gat
                 assert blend.sampler().draws(blend)
 
 
-@pytest.mark.parametrize("height", [150.0, 300.0, LARGEST_HEIGHT])
+@pytest.mark.parametrize("height", slow_after(1, [150.0, 300.0, LARGEST_HEIGHT]))
 def test_states_that_are_dropped_are_not_missed_where_an_attribute_is_changed(
     height: float,
 ) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.laws.votes import backward
+from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 
 
@@ -15,7 +16,7 @@ def answered(law: oracle.GatedSum, subset: Sequence[int]) -> oracle.FloatArray:
     return backward.normalized(backward.components(law, subset), law.retention[list(subset)])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", slow_after(3, range(8)))
 def test_eigenvalues_of_every_subset_in_any_order_equal_the_enumerated_law(seed: int) -> None:
     law = oracle.random_sum(seed, 5)
     q = oracle.pattern_law(law)
@@ -34,16 +35,16 @@ def test_eigenvalues_of_every_subset_in_any_order_equal_the_enumerated_law(seed:
 def test_all_the_eigenvalues_of_a_subset_of_many_attributes_agree_with_single_ones() -> None:
     random = np.random.default_rng(3)
     law = oracle.GatedSum(
-        tuple(random.integers(2, 9, 200).tolist()),
-        random.integers(100, 400, 200),
-        random.random(200),
+        tuple(random.integers(2, 9, 70).tolist()),
+        random.integers(100, 400, 70),
+        random.random(70),
         "vote",
-        12_000.0,
+        4_200.0,
         1.0,
         8.0,
-        random.uniform(0.9, 1.0, 200),
+        random.uniform(0.9, 1.0, 70),
     )
-    subset = [7, 199, 0, 50, 120, 33, 64]
+    subset = [7, 69, 0, 50, 33]
     found = answered(law, subset)
     single = law.moments().gain / (1 - law.uniform_keep)
     for place, i in enumerate(subset):

@@ -15,6 +15,7 @@ from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.sampling import SumSampler, path_slack
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.randomness import SeededRandomness
+from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 
 Drawn = dict[tuple[int, ...], Fraction]
@@ -100,7 +101,7 @@ def test_the_slack_of_a_thousand_attributes_is_a_few_parts_in_a_trillion() -> No
     assert 1e-12 < path_slack(1000, 10.0) < 2e-12
 
 
-@pytest.mark.parametrize("dithered", [False, True])
+@pytest.mark.parametrize("dithered", slow_after(1, [False, True]))
 def test_whatever_is_held_the_probabilities_are_the_same_to_the_last_bit(
     dithered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

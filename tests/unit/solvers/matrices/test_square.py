@@ -52,6 +52,7 @@ def test_with_two_categories_it_is_as_good_as_a_scan_of_all_matrices() -> None:
     assert best * 0.99 < found <= best * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_ten_categories_come_near_the_bound() -> None:
     limits = average_limits(NORMAL_TEN, 0.5, 0.75)
     design = square.solve(limits, np.random.default_rng(3), n_starts=6)

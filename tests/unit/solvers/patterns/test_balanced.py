@@ -16,6 +16,7 @@ from deniable.laws.votes.gated import GatedSum
 from deniable.laws.votes.vote_law import VoteLaw
 from deniable.proofs.problem import SolverError
 from deniable.solvers.patterns import balanced, linear, optimal
+from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import request
 
@@ -28,8 +29,15 @@ def law_of(part: optimal.Part) -> FloatArray:
     return oracle.pattern_law(part.law)
 
 
-@pytest.mark.parametrize("seed", [0, 2])  # of four and six attributes
-@pytest.mark.parametrize(("factor", "floor"), [(1.5, None), (2.0, None), (3.0, 0.5), (2.0, 0.9)])
+@pytest.mark.parametrize(
+    ("seed", "factor", "floor"),  # seed 0 for four attributes, seed 2 for six
+    [
+        (0, 1.5, None),
+        (2, 2.0, None),
+        pytest.param(0, 3.0, 0.5, marks=pytest.mark.slow),
+        pytest.param(2, 2.0, 0.9, marks=pytest.mark.slow),
+    ],
+)
 def test_a_ramp_or_a_mixture_is_close_to_the_capped_linear_program(
     seed: int, factor: float, floor: float | None
 ) -> None:
@@ -52,7 +60,7 @@ def test_a_ramp_or_a_mixture_is_close_to_the_capped_linear_program(
     assert solution.cost == solution.epsilon - solution.optimum.epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_hundred_and_twenty_attributes_are_capped_for_a_few_per_cent() -> None:
     counts, levels = request(1, 120)
     caps = [2 * level for level in levels]
@@ -92,6 +100,7 @@ def test_up_to_sixteen_attributes_the_law_is_a_table_and_its_sampler_draws_from_
         assert not part.law.sampler().draws(other)
 
 
+@pytest.mark.slow
 def test_a_looser_cap_and_a_lower_floor_cost_less() -> None:
     counts, levels = request(3, 12)
 
@@ -217,11 +226,12 @@ def wide(k: int) -> tuple[list[int], list[float]]:
     return random.integers(2, 51, k).tolist(), random.uniform(1.0, 10.0, k).tolist()
 
 
-@pytest.mark.parametrize("asked", [giant(16), many_categories(18), wide(12), wide(20)])
+@pytest.mark.parametrize(
+    ("counts", "levels"), slow_after(2, [wide(12), many_categories(18), giant(16), wide(20)])
+)
 def test_rare_requests_too_have_a_common_law_near_the_optimum(
-    asked: tuple[list[int], list[float]],
+    counts: list[int], levels: list[float]
 ) -> None:
-    counts, levels = asked
     solution = balanced.solve(counts, levels, [2 * level for level in levels], 0.5)
     assert solution.method == "ramp"
     assert solution.cost < 0.6
@@ -242,7 +252,7 @@ def test_requests_that_nothing_can_meet_are_refused(
         balanced.solve([3, 4, 5], [1.0, 1.0, 1.0], caps, floor)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_floor_that_is_recorded_holds_for_all_2080_pairs_of_65_attributes() -> None:
     # Of the attributes of extreme and middle weights alone it held: 152 pairs were below.
     random = np.random.default_rng(0)

@@ -63,6 +63,7 @@ def test_a_blend_is_good_enough_where_votes_stop_helping(monkeypatch: pytest.Mon
     assert vote.lower_bound <= blend.lower_bound <= blend.upper_bound
 
 
+@pytest.mark.slow
 def test_an_attribute_that_wins_alone_leaves_the_grid_to_the_others() -> None:
     """Of 10,000 categories, at nearly the whole record's level: its cost is nearly all of θ."""
     random = np.random.default_rng(3)

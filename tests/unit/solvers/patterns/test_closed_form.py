@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
@@ -42,7 +42,6 @@ def as_printed(counts: tuple[int, int], levels: tuple[float, float]) -> tuple[st
     return "IV", [x0, ((m - 1) * n * e2 + (n - 1) * e1 * (e2 - 1)) / bottom, x0]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.tuples(COUNTS, COUNTS), st.tuples(LEVELS, LEVELS))
 def test_the_excess_over_one_is_the_papers_to_full_relative_accuracy(
     counts: tuple[int, int], levels: tuple[float, float]
@@ -66,7 +65,6 @@ def test_the_excess_over_one_is_the_papers_to_full_relative_accuracy(
     assert solution.epsilon == pytest.approx(math.log1p(float(x0 - 1)), rel=tolerance)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.tuples(COUNTS, COUNTS), st.tuples(LEVELS, LEVELS))
 def test_the_law_keeps_each_level_and_is_monotone(
     counts: tuple[int, int], levels: tuple[float, float]

@@ -18,6 +18,7 @@ def test_laws_are_proved_to_be_near_the_least_error(
     assert proof.all_patterns
 
 
+@pytest.mark.slow
 def test_a_thousand_attributes_are_proved() -> None:
     found, _, proof = made((5,) * 1000, {"epsilon": 4.0})
     assert proof.at_least > 0.999

@@ -76,7 +76,7 @@ def test_a_level_too_high_by_a_rounding_needs_no_retention_above_one() -> None:
         assert np.all(landed.attribute_bounds()[0] <= level)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_twenty_thousand_attributes_are_brought_onto_their_levels_by_one_law() -> None:
     # A level's error bound counted twice what kept and changed records have in common.
     levels = np.full(20_000, 0.05)

@@ -177,13 +177,18 @@ def test_all_patterns_reach_known_figures(
     assert solution.objective <= most + 0.001
 
 
-@pytest.mark.parametrize(("epsilon", "most"), [(1, 6.110), (4, 1.827)])
+@pytest.mark.parametrize(
+    ("epsilon", "most"), [(1, 6.055), pytest.param(4, 1.800, marks=pytest.mark.slow)]
+)
 def test_one_score_reaches_known_figures(epsilon: float, most: float) -> None:
     solution = found(FIFTEEN, epsilon)
     assert not solution.exhaustive
+    least = min(solution.costs)
+    assert sum(cost - least for cost in solution.costs) < least  # the score contains the count
     assert solution.objective <= most
 
 
+@pytest.mark.slow
 def test_two_starts_end_at_the_same_error() -> None:
     for n_categories, epsilon in ((NINE, 1.0), (NINE, 6.0), (ONE_LARGE, 9.0)):
         solution = found(n_categories, epsilon)
@@ -259,6 +264,7 @@ def check_that_more_never_errs_more(n_categories: tuple[int, ...], totals: Float
             assert solution.objective <= following.objective - 2 * math.log1p(-part) + 1e-4
 
 
+@pytest.mark.weekly
 def test_a_larger_total_never_errs_more_with_one_large_domain() -> None:
     check_that_more_never_errs_more(ONE_LARGE, np.arange(0.5, 15.0, 0.5))
 
@@ -269,6 +275,7 @@ def test_a_larger_total_never_errs_more(n_categories: tuple[int, ...]) -> None:
     check_that_more_never_errs_more(n_categories, np.arange(0.5, 12.0, 0.5))
 
 
+@pytest.mark.slow
 def test_errors_are_smooth_in_the_total() -> None:
     totals = np.arange(10.5, 14.0, 0.1)
     solutions = [found(ONE_LARGE, float(total)) for total in totals]

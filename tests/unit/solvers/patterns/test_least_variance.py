@@ -25,7 +25,7 @@ def told(columns: np.ndarray, n: tuple[int, ...]) -> np.ndarray:
         ((2, 3), 0.3),
         ((3, 4), 2.0),
         *(
-            pytest.param(n, epsilon, marks=pytest.mark.slow)
+            pytest.param(n, epsilon, marks=pytest.mark.weekly)
             for n in ((5,), (2, 2, 3), (2, 2, 2, 2))
             for epsilon in (0.5, 3.0, 8.0)
         ),
@@ -54,7 +54,7 @@ def test_the_bound_is_attained_by_one_binary_question() -> None:
     assert bound > 0.8 * 0.25 / math.tanh(epsilon / 2) ** 2
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0, 8.0])
 def test_a_larger_total_allows_less(epsilon: float) -> None:
     n = (7, 16, 2)
@@ -72,7 +72,7 @@ def test_attributes_that_count_more_weigh_more() -> None:
     assert least_share_variance((2, 9), 1.0, [5.0, 5.0]) == pytest.approx(even)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 4.6e-4), (4, 1.9e-5), (8, 6.9e-6)])
 def test_it_is_as_near_on_adult_as_was_found_before(epsilon: float, least: float) -> None:
     n = (7, 16, 7, 14, 6, 5, 2, 41, 2)

@@ -19,6 +19,7 @@ from deniable.proofs.problem import Problem, SolverError, checked_problem
 from deniable.solvers.patterns import closed_form, heuristic, linear, optimal
 from deniable.solvers.patterns.blends import BlendFit, NoBlendError
 from deniable.solvers.patterns.votes_dual import VoteFit, fit_vote, follow_vote
+from marked import slow_after, weekly_after
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import by_columns
 
@@ -80,9 +81,7 @@ def test_small_designs_hold_in_the_enumerated_law_and_equal_the_linear_program(s
     assert solution.epsilon == pytest.approx(linear.solve(counts, levels).epsilon, abs=1e-7)
 
 
-@pytest.mark.parametrize(
-    "seeds", [range(200), pytest.param(range(200, 2000), marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("seeds", weekly_after(1, [range(36), range(36, 2000)]))
 def test_the_lower_bound_is_never_above_the_level_in_two_thousand_instances(seeds: range) -> None:
     for seed in seeds:
         k = 1 + seed % 6
@@ -102,12 +101,17 @@ def test_two_attributes_equal_the_closed_form(seed: int) -> None:
 @pytest.mark.parametrize(
     ("k", "low", "high", "gap"),
     [
-        (20, 0.1, 3.0, 2e-4),
         (30, 0.1, 3.0, 1e-4),
-        (60, 0.5, 2.0, 1e-4),
-        (120, 0.2, 1.0, 1e-3),
-        pytest.param(300, 0.2, 0.4, 1e-2, marks=pytest.mark.slow),
-        pytest.param(1000, 0.13, 0.26, 1e-2, marks=pytest.mark.slow),
+        *weekly_after(
+            0,
+            [
+                (20, 0.1, 3.0, 2e-4),
+                (60, 0.5, 2.0, 1e-4),
+                (120, 0.2, 1.0, 1e-3),
+                (300, 0.2, 0.4, 1e-2),
+                (1000, 0.13, 0.26, 1e-2),
+            ],
+        ),
     ],
 )
 def test_large_designs_are_proved_close_to_the_optimum(
@@ -121,7 +125,7 @@ def test_large_designs_are_proved_close_to_the_optimum(
     assert solution.lower_bound == certificate.weighted_bound(counts, delivered, solution.weights)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_of_ten_thousand_different_attributes_the_proof_is_near_the_law() -> None:
     random = np.random.default_rng(0)
     counts = np.rint(np.exp(random.uniform(math.log(2), math.log(50), 10_000))).astype(int)
@@ -132,7 +136,7 @@ def test_of_ten_thousand_different_attributes_the_proof_is_near_the_law() -> Non
     assert 0 <= solution.gap < 4.6e-4
 
 
-@pytest.mark.parametrize("k", [2, 10, 1000, 10_000])
+@pytest.mark.parametrize("k", slow_after(3, [2, 10, 1000, 10_000]))
 def test_identical_attributes_need_no_search(k: int) -> None:
     solution = optimal.solve([5] * k, [0.5 / math.sqrt(k)] * k)
     assert solution.method == "identical"
@@ -153,6 +157,7 @@ def test_one_attribute_answers_by_itself() -> None:
     assert 0 <= solution.gap < 1e-12
 
 
+@pytest.mark.slow
 def test_the_soft_vote_agrees_with_column_generation_where_both_apply() -> None:
     problem = checked_problem(*request(8, 18, 0.5, 1.5))
     exact, fit = by_columns(problem).upper_bound, follow_vote(problem, fit_vote(problem))
@@ -289,7 +294,7 @@ def test_levels_at_which_nothing_changes_any_more_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("seed", "k"),
-    [(0, 22), (1, 24), *(pytest.param(seed, 40, marks=pytest.mark.slow) for seed in range(2, 6))],
+    [(0, 22), (1, 24), *(pytest.param(seed, 40, marks=pytest.mark.weekly) for seed in range(2, 6))],
 )
 def test_at_the_levels_that_the_heuristic_achieves_the_optimum_is_proved_near_or_below_it(
     seed: int, k: int
@@ -355,6 +360,7 @@ def test_several_levels_of_many_nats_are_met_to_the_last_digit(
     assert solution.gap < 2e-5 * solution.epsilon
 
 
+@pytest.mark.slow
 def test_where_few_large_levels_have_no_law_of_many_votes_one_soft_vote_meets_them() -> None:
     # Beside 10,000 categories at 20 nats they were refused, and answered apart 25.8 nats higher.
     levels = np.random.default_rng(2).uniform(8.0, 20.0, 5).tolist()
@@ -373,6 +379,7 @@ def test_a_blend_that_meets_the_levels_is_not_raised_to_meet_them_a_hair_better(
     assert solution.gap < 2e-4 * solution.epsilon
 
 
+@pytest.mark.slow
 def test_the_better_proof_is_kept_whichever_search_found_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -458,7 +465,7 @@ def test_how_far_the_optimum_may_be_is_told_by_what_is_proved(
     assert asked == [solution.lower_bound]
 
 
-@pytest.mark.parametrize("others", [79, pytest.param(299, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("others", slow_after(0, [79, 299]))
 def test_one_attribute_of_thousands_of_categories_among_many_costs_no_more_than_itself(
     others: int,
 ) -> None:
@@ -470,7 +477,7 @@ def test_one_attribute_of_thousands_of_categories_among_many_costs_no_more_than_
     assert solution.gap < 2e-4 * solution.epsilon
 
 
-@pytest.mark.parametrize(("seed", "k", "largest"), [(3, 24, 3), (27, 22, 50)])
+@pytest.mark.parametrize(("seed", "k", "largest"), slow_after(0, [(3, 24, 3), (27, 22, 50)]))
 def test_many_levels_that_protect_next_to_nothing_end_at_one_law(
     seed: int, k: int, largest: int
 ) -> None:

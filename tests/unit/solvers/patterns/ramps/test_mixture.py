@@ -40,7 +40,15 @@ def density_of(mixture: Mixture, problem: Problem) -> FloatArray:
     return np.sum([share * every.density(ramp) for ramp, share in each], axis=0)
 
 
-@pytest.mark.parametrize(("seed", "floor"), [(0, None), (1, 0.5), (0, 0.9), (1, 1.0)])
+@pytest.mark.parametrize(
+    ("seed", "floor"),
+    [
+        (0, None),
+        (1, 0.5),
+        pytest.param(0, 0.9, marks=pytest.mark.slow),
+        pytest.param(1, 1.0, marks=pytest.mark.slow),
+    ],
+)
 def test_a_mixture_keeps_all_that_is_asked_and_costs_little_more_than_the_optimum(
     seed: int, floor: float | None
 ) -> None:

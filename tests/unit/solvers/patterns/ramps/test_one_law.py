@@ -21,10 +21,10 @@ def drawn_at_random(k: int, low: float = 0.3, high: float = 3.0) -> Problem:
 @pytest.mark.parametrize(
     ("problem", "times", "floor", "family"),
     [
-        (drawn_at_random(7), 2.0, 0.5, PatternTable),
-        (drawn_at_random(14), 1.25, 0.9, PatternTable),
+        pytest.param(drawn_at_random(7), 2.0, 0.5, PatternTable, marks=pytest.mark.slow),
+        pytest.param(drawn_at_random(14), 1.25, 0.9, PatternTable, marks=pytest.mark.slow),
         (drawn_at_random(17), 2.0, None, GatedSum),
-        (drawn_at_random(20, 0.05, 0.5), 2.0, 0.5, VoteBlend),
+        pytest.param(drawn_at_random(20, 0.05, 0.5), 2.0, 0.5, VoteBlend, marks=pytest.mark.slow),
         (drawn_at_random(24, 1.0, 10.0), 2.0, 0.5, GatedSum),
         (drawn_at_random(40), 2.0, 0.95, GatedSum),
         (checked_problem([5] * 20, [0.5] * 20), 2.0, 0.5, GatedSum),
@@ -62,6 +62,7 @@ def test_levels_caps_and_floor_hold_of_the_law_as_drawn(
         assert part.account.epsilon == pytest.approx(best.ramp.height, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_beyond_mixtures_a_floor_moves_the_top_up() -> None:
     problem = drawn_at_random(40)
     caps = 2.0 * problem.attribute_epsilon
@@ -74,6 +75,7 @@ def test_beyond_mixtures_a_floor_moves_the_top_up() -> None:
     assert best.ramp.height < part.account.epsilon < 1.1 * best.ramp.height
 
 
+@pytest.mark.slow
 def test_without_a_ramp_to_start_from_the_product_law_is_improved_on() -> None:
     problem = drawn_at_random(9)
     level = problem.attribute_epsilon

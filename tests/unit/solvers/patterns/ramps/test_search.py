@@ -62,6 +62,7 @@ def test_a_ramp_settles_on_a_grid_too(k: int, low: float, high: float) -> None:
     assert (best.ramp.slopes <= caps).all()
 
 
+@pytest.mark.slow
 def test_caps_so_tight_that_no_start_settles_are_reached_from_looser_ones() -> None:
     level = np.random.default_rng(0).uniform(0.3, 3.0, 30)
     problem = checked_problem([5] * 30, level.tolist())
