@@ -112,7 +112,7 @@ def tell(page: Page) -> None:
         page.put("rows", rows)
         page.put("within", points)
         page.press("button[value=solve]")
-        print(f"{rows} rows, ± {points}, {method}: {page.text('.notice[role=status]')}")
+        print(f"{rows} rows, ± {points}, {method}: {page.text('#solved')}")
         print("  ", page.text(".who tbody").replace("\n", "\n   "))
         if (rows, points, method) == STORY[0]:
             page.shoot("design", (1200, 800))

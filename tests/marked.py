@@ -8,11 +8,10 @@ import pytest
 
 def slow_after(quick: int, cases: Iterable[Any], mark: Any = pytest.mark.slow) -> list[Any]:
     """Return the cases, all but the first `quick` marked; a tuple has a value per argument."""
+    values = (case if isinstance(case, tuple) else (case,) for case in cases)
     return [
-        case
-        if number < quick
-        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
-        for number, case in enumerate(cases)
+        pytest.param(*value, marks=mark if number >= quick else ())
+        for number, value in enumerate(values)
     ]
 
 

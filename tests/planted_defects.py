@@ -251,7 +251,8 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("shrunk = spreads[component] ** 2 / variance[component]", "shrunk = np.ones(_CHAINS)"),
     ],
     ("planning/trend_power", "unit/planning/trend_power"): [
-        ("1 - plan.level / plan.snps / 2", "1 - plan.level / plan.snps"),
+        ("1 - self.level / self.snps / 2", "1 - self.level / self.snps"),
+        ("** (snps - top))", "** snps)"),
         ("tilted / tilted.sum()", "tilted"),
     ],
     ("estimate/agreement", "unit/estimate/agreement"): [

@@ -21,9 +21,9 @@ SEED = 0  # the same inputs in every run of the gate; just fuzz takes others
 
 
 @pytest.mark.slow
-def test_two_thousand_crafted_inputs_are_accepted_or_refused() -> None:
-    found = fuzzing.fuzz(2_000, SEED, [])
-    assert found.defects == [], f"python tests/fuzzing.py --inputs 2000 --seed {SEED}"
+def test_five_thousand_crafted_inputs_are_accepted_or_refused() -> None:
+    found = fuzzing.fuzz(5_000, SEED, [])
+    assert found.defects == [], f"python tests/fuzzing.py --inputs 5000 --seed {SEED}"
     for name in {name for name, _ in found.outcomes}:
         assert found.outcomes[name, "accepted"] > 0, name
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agreement",
     "Attribute",
+    "Classifier",
     "Comparison",
     "Covariance",
     "Design",
@@ -37,6 +38,7 @@ __all__ = [
     "OpenedRelease",
     "Publication",
     "Quantile",
+    "Regressor",
     "Schema",
     "Shares",
     "Smooth",

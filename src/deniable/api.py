@@ -59,12 +59,14 @@ from deniable.statement.account import Design
 from deniable.statement.expected_tables import expected_tables
 from deniable.statement.record import read_design
 from deniable.synthesis.combining import combine
+from deniable.synthesis.estimators import Classifier, Regressor
 from deniable.synthesis.folder import synthesize
 from deniable.tables.frames import EagerFrame, marked, randomize_frame
 
 __all__ = [
     "Agreement",
     "Attribute",
+    "Classifier",
     "Comparison",
     "Covariance",
     "Design",
@@ -81,6 +83,7 @@ __all__ = [
     "OpenedRelease",
     "Publication",
     "Quantile",
+    "Regressor",
     "Schema",
     "Shares",
     "Smooth",

@@ -20,7 +20,7 @@ def test_every_text_in_the_package_is_that_of_a_study() -> None:
         if file.name.endswith(".toml")
     ]
     names = [study.name for study in catalogue.STUDIES]
-    assert len(set(names)) == len(names) == 15
+    assert len(set(names)) == len(names) == 17
     assert sorted(text.name for text in texts) == sorted(names)
 
 
@@ -38,7 +38,7 @@ def test_a_study_says_everything_about_its_claims(study) -> None:
 
 def test_a_study_is_found_by_its_name_and_others_are_named() -> None:
     assert catalogue.find("genome").name == "genome"
-    with pytest.raises(InputError, match=r"there are privacy-levels, .*, rare, and all"):
+    with pytest.raises(InputError, match=r"there are privacy-levels, .*, top-snps, and all"):
         catalogue.find("genom")
 
 

@@ -459,6 +459,7 @@ def test_a_total_is_divided_by_importance_under_caps(deniable, people):
     assert plain["epsilon"] <= 2
 
 
+@pytest.mark.slow
 def test_a_level_given_the_rest_that_is_only_a_bound_is_shown_as_one(deniable, tmp_path):
     # Failed before: 25 nats were stated, of which no output reveals more than a quarter.
     words = ["--categories", "2,2,2", "--attribute-epsilon", "40,0.1,0.1", "--method", "optimal"]

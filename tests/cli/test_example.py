@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from deniable.cli.example import NAMES
 
 
+@pytest.mark.slow
 def test_the_example_is_copied_whole_and_its_notebook_runs(deniable, tmp_path, monkeypatch):
     made = deniable("example", "practice", "--json")
     assert made.json["files"] == [f"practice/{name}" for name in NAMES]

@@ -27,6 +27,7 @@ from cli.conftest import SCHEMA, TABLE
 from deniable.cli import main
 from deniable.collect.folder import StudyFolder
 from killing import forked, killed, moments
+from marked import slow_after
 from unit.collect.studies import example_files, example_folder, fill
 
 LEVELS = ["--attribute-epsilon", "1,2,1.5", "--method", "kronecker"]
@@ -442,7 +443,7 @@ def test_of_several_writers_of_one_output_one_wins_and_the_others_say_one_senten
     assert content(folder / COMMANDS[name].output) is not None
 
 
-@pytest.mark.parametrize("name", ["share", "randomize"])
+@pytest.mark.parametrize("name", slow_after(1, ["randomize", "share"]))
 def test_of_several_writers_that_replace_an_output_the_last_wins_whole(prepared, name):
     folder = fresh(prepared, "race")
     command = COMMANDS[name]

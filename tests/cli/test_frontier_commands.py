@@ -273,6 +273,7 @@ def test_under_ldp_the_levels_are_epsilon_and_the_mechanism_keeps_it(deniable, p
     assert done.json["unprotected"] == []
 
 
+@pytest.mark.slow
 def test_beyond_sixteen_categories_it_is_said_that_the_bound_is_proven_only(deniable, place):
     done = deniable(
         "frontier", "--distribution", "uniform,17", "--privacy", "0.3", "--output", "f",

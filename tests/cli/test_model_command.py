@@ -97,6 +97,7 @@ def test_a_model_is_printed_written_and_drawn(release: str, deniable: Any, tmp_p
     assert "odds ratio" in forced.out
 
 
+@pytest.mark.slow
 def test_predictions_groups_weights_priors_and_margins_are_options(
     release: str, deniable: Any
 ) -> None:

@@ -25,6 +25,7 @@ def test_a_plan_takes_the_heuristic_with_changed_levels(deniable):
     assert done.json["method"] == "heuristic", done.err
 
 
+@pytest.mark.slow
 def test_settings_of_the_search_reach_it(deniable, tmp_path, no_plot):
     (tmp_path / "p.json").write_text("[0.4, 0.3, 0.2, 0.1]")
 
@@ -172,6 +173,7 @@ def test_a_design_says_whether_it_is_worth_anything_with_so_many_rows(deniable):
     assert "WARNING: ε = 12 hardly protects a row as a whole" in weak.out
 
 
+@pytest.mark.slow
 def test_an_answer_is_written_drawn_and_compared(deniable, people):
     words = ("--schema", "people.toml", "--epsilon", "9", "--method", "kronecker")
     assert deniable("share", "people.csv", *words, "--output", "r").status == 0
@@ -210,6 +212,7 @@ def test_an_answer_is_written_drawn_and_compared(deniable, people):
     assert "holds 0" not in said.out
 
 
+@pytest.mark.slow
 def test_a_cap_under_forms_is_a_part_of_the_records_epsilon(deniable, people):
     words = ["--schema", "people.toml", "--epsilon", "3", "--method", "forms"]
     more = [*words, "--given-rest", "0.5e"]

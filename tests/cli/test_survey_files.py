@@ -122,6 +122,7 @@ def test_a_codebook_kept_apart_declares_and_contradicts(deniable, study, tmp_pat
     assert shared.status == 0, shared.err
 
 
+@pytest.mark.slow
 def test_a_workbook_is_drafted_shared_randomized_and_traced(deniable, study):
     with xlsxwriter.Workbook("study.xlsx") as book:
         book.add_worksheet("Notes").write(0, 0, "made in 2025")

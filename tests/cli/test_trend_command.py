@@ -106,6 +106,7 @@ def test_forms_are_compared_and_liars_measured(deniable: Any, cohort: Path) -> N
     assert len(many["tables"]) == 3
 
 
+@pytest.mark.slow
 def test_of_many_tests_those_with_the_smallest_p_values_are_shown(
     deniable: Any, tmp_path: Path
 ) -> None:
@@ -134,6 +135,13 @@ def test_a_study_of_genotypes_is_planned(deniable: Any) -> None:
     assert (plain["coding"], plain["cases"]) == ("additive", 0.2)
     few = deniable("plan", "--trend", "--people", 20, "--snps", 10, "--epsilon", 1)
     assert "power: none (without privacy" in few.out
+    most = ("plan", "--trend", "--snps", 10, "--top", 2, "--odds-ratio", 2)
+    most = (*most, "--method", "kronecker")
+    plain = deniable(*most, "--epsilon", 5, "--json").json
+    done = deniable(*most, "--epsilon", 5)
+    assert f"rank the right 2 first with probability 0.9: {plain['people']:,}." in done.out
+    done = deniable(*most, "--people", plain["people"])
+    assert "Smallest ε to rank the right 2 first with probability 0.9: " in done.out
 
 
 @pytest.mark.parametrize(
@@ -143,7 +151,7 @@ def test_a_study_of_genotypes_is_planned(deniable: Any) -> None:
         (("estimate", "trend", "r"), "--status"),
         (("estimate", "trend", "r", "--of", "a,b", "--status", "b"), "'b' is the status and is"),
         (("estimate", "trend", "r", "--status", "b", "--compare", "1"), "two values of the status"),
-        (("plan", "--trend", "--people", "5"), "--people, --snps and --epsilon"),
+        (("plan", "--trend", "--people", "5"), "two of --people, --epsilon and --odds-ratio"),
         (("plan", "--trend", "--rows", "5"), "are for shares"),
         (("plan", "--trend", "--pairs", "0.5"), "leave the rest out"),
         (("plan", "--categories", "2", "--snps", "5"), "need --trend"),

@@ -302,6 +302,13 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         def map(self, task: Any, numbers: Any, **_: Any) -> list[Any]:
             return [task(number) for number in numbers]
 
+    def fitted(of: Any) -> Any:
+        def fit(plan: Any, response: Any, formula: Any = None) -> Any:
+            return of(plan, response, formula).fit(table)
+
+        return fit
+
+    predicting = {"plan": plan, "response": "a", "formula": "b"}
     one, two = {"of": "a"}, {"of": "a,b"}
     queries: dict[str, tuple[Any, dict[str, Any]]] = {
         "shares": (deniable.Shares, one),
@@ -355,6 +362,8 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "dask.share": (dask.share, made | {"client": Client(), "source": ["rows.csv"]}),
         "spark.share": (spark.share, made | {"session": None, "source": ["rows.csv"]}),
         "spark.share_frame": (spark.share_frame, made | {"frame": None}),
+        "Classifier": (fitted(deniable.Classifier), predicting),
+        "Regressor": (fitted(deniable.Regressor), predicting),
         "synthesize": (deniable.synthesize, released | {"of": "a,b", "output": ..., "copies": 5}),
         "combine": (
             deniable.combine,

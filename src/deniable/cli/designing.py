@@ -131,6 +131,8 @@ class GenotypeOptions:
         allele: Share of the allele among controls.
         cases: Share of cases among the people.
         coding: Presence of the allele in a person (carrier), or its number (additive).
+        odds_ratio: Odds ratio per allele, to compute the people or ε.
+        top: Find the K associated SNPs as the K most associated, with probability 0.9.
     """
 
     people: int | None = None
@@ -138,6 +140,8 @@ class GenotypeOptions:
     allele: float = 0.3
     cases: float = 0.5
     coding: Literal["carrier", "additive"] = "carrier"
+    odds_ratio: float | None = None
+    top: int | None = None
 
 
 @app.command(group=groups.BEFORE)
@@ -164,7 +168,7 @@ def plan(
     """Compute rows, error or ε from the other two.
 
     For all attributes, or for --tables. The smallest ε is found to three digits.
-    With --trend: power of a study of genotypes, from people, SNPs and ε.
+    With --trend: of a study of genotypes people, ε or odds ratio from the other two.
 
     Example: deniable plan --categories 5,5,3 --rows 10000 --within 3pt
 
@@ -175,7 +179,7 @@ def plan(
         tables: Table with this error, a or a,b or a,b,c; may be repeated.
         within: Largest half-width of an interval of 95 %: 4pt.
         epsilon: Total for the whole record, in nats.
-        trend: Compute the smallest odds ratio per allele detectable in a study of genotypes.
+        trend: Study of genotypes: by default the smallest odds ratio per allele that it detects.
     """
     from deniable.cli import options
     from deniable.planning import sample_size
@@ -184,7 +188,7 @@ def plan(
         if any(each is not None for each in (schema, categories, rows, error, tables, within)):
             raise InputError(
                 "--schema, --categories, --rows, --error, --tables and --within are for shares; a "
-                "trend is planned with --people, --snps and --epsilon"
+                "trend is planned with --snps and two of --people, --epsilon and --odds-ratio"
             )
         if request.values.keys() - {"method"} or assume is not None:
             raise InputError("a trend is planned with --epsilon and --method; leave the rest out")
@@ -192,7 +196,9 @@ def plan(
         _plan_trend(genotypes or GenotypeOptions(), epsilon, method, as_json=as_json)
         return
     if genotypes is not None and genotypes != GenotypeOptions():
-        raise InputError("--people, --snps, --allele, --cases and --coding need --trend")
+        raise InputError(
+            "--people, --snps, --allele, --cases, --coding, --odds-ratio and --top need --trend"
+        )
     declared = _schema(schema, categories)
 
     def make(total: float) -> "Design":
@@ -245,13 +251,17 @@ def _plan_trend(
 ) -> None:
     from deniable.planning.trend_power import SENTENCE, plan_trend, without_privacy
 
-    if of.people is None or of.snps is None or epsilon is None:
-        raise InputError("a trend is planned with --people, --snps and --epsilon")
+    if of.snps is None or [of.people, epsilon, of.odds_ratio].count(None) != 1:
+        raise InputError(
+            "a trend is planned with --snps and two of --people, --epsilon and --odds-ratio"
+        )
     with console.working("Finding the law"):
         found = plan_trend(
             people=of.people,
             snps=of.snps,
             epsilon=epsilon,
+            odds_ratio=of.odds_ratio,
+            top=of.top,
             allele=of.allele,
             cases=of.cases,
             coding=of.coding,
@@ -260,20 +270,31 @@ def _plan_trend(
     if as_json:
         console.print_json(found.to_plain())
         return
-    ratio = "none" if found.odds_ratio is None else f"{found.odds_ratio:.2f}"
-    usual = without_privacy(found)
+    ratio, tested = _or_none(found.odds_ratio, ".2f"), f", Bonferroni at {100 * found.level:g} %"
+    wanted = f"found with {100 * found.power:g} % power"
+    if found.top is not None:
+        wanted, tested = f"to rank the right {found.top} first with probability {found.power:g}", ""
+    people, total = _or_none(found.people, ","), _or_none(found.epsilon, ".6g")
+    if of.odds_ratio is None:
+        usual = _or_none(without_privacy(found), ".2f")
+        answer = f"odds ratio per allele {wanted}: {ratio} (without privacy {usual})."
+    elif of.people is None:
+        answer = f"number of people {wanted}: {people}."
+    else:
+        answer = f"ε {wanted}: {total}."
+    console.say(f"Smallest {answer}")
     console.say(
-        f"Smallest odds ratio per allele found with {100 * found.power:g} % power: {ratio} "
-        f"(without privacy {'none' if usual is None else f'{usual:.2f}'})."
-    )
-    console.say(
-        f"{found.people:,} people, {100 * found.cases:g} % of them cases, whose status is kept; "
-        f"{count_text(found.snps, 'SNP', 'SNPs')} at ε = {console.six_digits(found.epsilon)} for "
-        f"the whole record (method {found.method}, coding {found.coding}), Bonferroni at "
-        f"{100 * found.level:g} %; the allele's share among controls is {found.allele:g}."
+        f"{people} people, {100 * found.cases:g} % of them cases, whose status is kept; "
+        f"{count_text(found.snps, 'SNP', 'SNPs')} at ε = {total} for the whole record "
+        f"(method {found.method}, coding {found.coding}){tested}; odds ratio {ratio}; "
+        f"the allele's share among controls is {found.allele:g}."
     )
     console.say(f"For one SNP they equal {found.worth:,.0f} people without randomization.")
     console.say(SENTENCE)
+
+
+def _or_none(value: float | None, form: str) -> str:
+    return "none" if value is None else format(value, form)
 
 
 def find_design(schema: Any, request: Typed[DesignRequest]) -> "Design":

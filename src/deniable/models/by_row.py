@@ -111,8 +111,9 @@ def shown_values(
 ) -> tuple[NDArray[np.int64], Floats]:
     """Return the index of every row's shown values, shape (n,), and the channel V of these: shape
     (combinations of randomized covariates, shown values, answers)."""
-    hidden, k = [axis.name for axis in variables.hidden], len(variables.response.levels)
-    names = [variables.response.name, *hidden] if variables.answers is None else hidden
+    hidden, response = [axis.name for axis in variables.hidden], variables.response
+    k = len(response.levels)
+    names = [response.name, *hidden] if variables.answers is None else hidden
     z = prod(len(axis.categories) for axis in variables.hidden)
     shown, start, parts = np.zeros(rows.n_rows, dtype=np.int64), 0, []
     for mechanism, chosen in strata_of(rows, strata) if names else ():
@@ -133,12 +134,37 @@ def shown_values(
         start += outputs
     matrix = np.vstack(parts) if parts else np.ones((1, 1))
     if variables.answers is None:
-        v = matrix.reshape(len(matrix), k, z).transpose(2, 0, 1)
+        known = strata.schema.variable(response.name).attribute.categories
+        order = [known.index(category) for category in response.categories]
+        v = matrix.reshape(len(matrix), len(known), z)[:, order].transpose(2, 0, 1)
     else:
         v = np.einsum("oz,ky->zoky", matrix, np.eye(k)).reshape(z, -1, k)
         shown = shown * k + variables.answers
     used, shown = np.unique(shown, return_inverse=True)
     return shown, np.ascontiguousarray(v[:, used])
+
+
+def answered_rows(rows: KeptRows, strata: Strata, response: Axis) -> NDArray[np.bool_]:
+    """Return which rows show an answer, shape (n,): a category of the response's axis.
+
+    Raises:
+        InputError: if whether there is an answer is randomized, too.
+    """
+    answered = np.ones(rows.n_rows, dtype=bool)
+    for mechanism, chosen in strata_of(rows, strata):
+        channel = channel_of(mechanism, [response.name])
+        known = channel.variables[0].attribute.categories
+        matrix = channel.forward.apply(np.eye(len(known))).reshape(-1, len(known))
+        asked = np.array([category in response.categories for category in known])
+        without = np.asarray(matrix[:, ~asked].any(axis=1))
+        if matrix[without][:, asked].any():
+            raise InputError(
+                f"whether '{response.name}' was answered is randomized, too, and `answered` then "
+                "needs a table of cells: round the numbers, and put them within C()"
+            )
+        codes = channel.released_codes({i: c[chosen] for i, c in rows.codes.items()})
+        answered[chosen] = ~without[np.ravel_multi_index(tuple(codes), channel.n_outputs)]
+    return answered
 
 
 def fit_by_row(
@@ -232,7 +258,7 @@ def fit_by_row(
         of_clean = np.where(
             np.arange(len(of_clean)) == 0, 1 / MAIN_DEVIATION, of_clean / ASSOCIATION_DEVIATION
         )[likelihood.clean_columns]
-        precision[kept.sum() :] = np.tile(of_clean**2, likelihood.contrasts.shape[1])
+        precision[likelihood.n_coefficients :] = np.tile(of_clean**2, likelihood.contrasts.shape[1])
     if errors == "scores" and (weights is not None or survey is not None):
         raise InputError("with weights or clusters standard errors are robust; leave out `errors`")
     found, covariance = _fitted(
@@ -258,7 +284,7 @@ def _fitted(
     likelihood: RowLikelihood, precision: Floats, errors: Errors, names: Sequence[str]
 ) -> tuple[Floats, Floats]:
     """Return the parameters of the largest objective and their covariance."""
-    labels = [*names, *["the randomized covariates"] * (len(precision) - len(names))]
+    labels = [*names, *["another part"] * (len(precision) - len(names))]
     prior = np.diag(precision)
 
     def objective(at: Floats) -> float:

@@ -21,7 +21,7 @@ from deniable.estimate.source import Release
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
-from deniable.models.by_row import Errors, RowVariables, fit_by_row, number_axis
+from deniable.models.by_row import Errors, RowVariables, answered_rows, fit_by_row, number_axis
 from deniable.models.cells import Axis, Cells, interactions
 from deniable.models.everybody import UNANSWERED_PRECISION, on_rows, with_unanswered
 from deniable.models.formula import (
@@ -54,6 +54,7 @@ from deniable.models.survey import Survey
 from deniable.models.syntax import printable, shown_name
 from deniable.schema import Attribute
 from deniable.schema.names import names_of
+from deniable.tables.selection import Selection
 
 Group = tuple[tuple[str, str], ...]
 """Kept columns and the values that a group of rows has in common."""
@@ -220,7 +221,7 @@ class ModelQuery:
                     f"'{response}' is a column of numbers"
                 )
             models = self._linear(release, formulas, axes, columns, numbers)
-        elif self._is_by_row(release, axes, hidden, numbers, kinds):
+        elif self._is_by_row(release, axes, hidden, numbers, kinds, missing):
             models = self._by_row(release, formulas, axes, hidden, columns, numbers)
         else:
             models = self._log_linear(release, axes, columns, numbers, kinds)
@@ -234,13 +235,17 @@ class ModelQuery:
         hidden: Sequence[str],
         numbers: Sequence[str],
         kinds: Mapping[str, KeptColumn],
+        missing: Collection[str],
     ) -> bool:
         """Whether the model is fitted by row: with numbers among the covariates, a table of too
         many cells, ordered categories, or the clusters of a survey."""
         obstacles = {
             "a log-linear model": self.formulas[0].response is None,
             "`known`": self.known is not None,
-            "`answered`": self.answered,
+            "`answered` of other than a randomized response": self.answered
+            and (
+                self.ordered or [*missing] != [n for n in hidden if n == self.formulas[0].response]
+            ),
             "`collapse` of a randomized attribute": any(name in self.collapse for name in hidden),
             "a file of counts": release.counts is not None,
         }
@@ -324,14 +329,18 @@ class ModelQuery:
             own = counts.group[: len(counts.group) - len(columns)]
             groups.setdefault(own, []).append(counts)
             selection = counts.selection
-        selected = dict(selection.group)
-        if (strata := release.strata.column) not in (None, *by, *selected):
+        self._check_strata(release, by, selection)
+        models = (self.of_counts(counts, axes, columns, numbers) for counts in groups.values())
+        return Answers(models, selection)
+
+    def _check_strata(self, release: Release, named: Sequence[str], selection: Selection) -> None:
+        """Raise if strata with mechanisms of their own are mixed."""
+        strata = release.strata.column
+        if strata not in (None, *named, *dict(selection.group)):
             raise InputError(
                 f"the strata of '{strata}' were randomized by mechanisms of their own; put it into "
                 f"the formula, or fit a model within each (by '{strata}')"
             )
-        models = (self.of_counts(counts, axes, columns, numbers) for counts in groups.values())
-        return Answers(models, selection)
 
     def of_counts(
         self,
@@ -497,6 +506,11 @@ class ModelQuery:
             numbers=[*numbers, *([] if self.weights is None else [self.weights])],
             where=self.where,
         )
+        if self.answered:
+            response = next(axis for axis in axes if axis.name == formulas[0].response)
+            rows = rows.where(answered_rows(rows, release.strata, response))
+        if any(name != formulas[0].response for name in hidden):
+            self._check_strata(release, [*self.by, *columns], rows.selection)
         models = []
         for group, part in self._groups(rows):
             variables, empty = self._variables(part, release.strata, axes, hidden, texts, numbers)

@@ -78,9 +78,9 @@ class _Link(NamedTuple):
 
 def multinomial_shares(u: Floats) -> Floats:
     """Return the shares of answers from log odds against the first, on the last axis."""
-    scores = np.concatenate([np.zeros((*u.shape[:-1], 1)), u], axis=-1)
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+    scores = np.stack([np.zeros(u.shape[:-1]), *np.moveaxis(u, -1, 0)])
+    weights = np.exp(scores - scores.max(axis=0))
+    return np.moveaxis(weights / weights.sum(axis=0), 0, -1)
 
 
 def cumulative_shares(u: Floats) -> Floats:
@@ -177,6 +177,11 @@ class RowLikelihood:
         step, n = max(64, MOST_AT_ONCE // max(width, 1)), len(self.shown)
         return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
+    def _seen(self, rows: slice) -> Floats:
+        """Return V of some rows, shape (Z, n, K), in memory answer by answer: sums over answers are
+        several times faster so."""
+        return np.moveaxis(np.moveaxis(self.channel, 2, 0)[:, :, self.shown[rows]], 0, -1)
+
     def _predictors(self, rows: slice, parameters: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return X, u, W and ρ, shapes (Z, n, q), (Z, n, K − 1), (n, columns) and (Z, n)."""
         p, k = self.n_coefficients, self.channel.shape[2] - 1
@@ -198,7 +203,7 @@ class RowLikelihood:
             return -np.inf
         for rows in self.batches():
             _, u, _, rho = self._predictors(rows, parameters)
-            seen = (rho * (shares(u) * self.channel[:, self.shown[rows]]).sum(axis=-1)).sum(axis=0)
+            seen = (rho * (shares(u) * self._seen(rows)).sum(axis=-1)).sum(axis=0)
             if not (seen > 0).all():
                 return -np.inf
             total += float(self.weights[rows] @ np.log(seen))
@@ -238,9 +243,7 @@ class RowLikelihood:
         """Return the rows' scores, shape (n, p), and with weights the sum of ∂²q/q, shape (p, p)"""
         x, u, w, rho = self._predictors(rows, parameters)
         (n_z, n, q), k, m = x.shape, u.shape[2], self.contrasts.shape[1]
-        t, change, bend = (_cumulative if self.ordered else _multinomial)(
-            u, self.channel[:, self.shown[rows]]
-        )
+        t, change, bend = (_cumulative if self.ordered else _multinomial)(u, self._seen(rows))
         seen = np.maximum((rho * t).sum(axis=0), 1e-300)
         part = rho / seen
         a, d = part[..., None] * change, part * (t - seen)

@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 from deniable.randomness import BitSource
 from deniable.synthesis.drawing import Choices
 
+SAMPLED = 10_000
+"""Most rows of a fit."""
+
 _NUMBERS = 1 << 20
-_ROWS = 10_000
-"""Most rows times categories of the outcome in a pass, and most rows of a fit."""
+"""Most rows times categories of the outcome in a pass."""
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +66,7 @@ class Outcome:
         from scipy.optimize import minimize  # only here: slow to load
 
         sizes, m = tuple(sizes), len(base)
-        codes = codes[:, : min(_ROWS, max(1, _NUMBERS // m))]
+        codes = codes[:, : min(SAMPLED, max(1, _NUMBERS // m))]
         n, q = codes.shape[1], len(tables)
         design = _design(codes, sizes)
         back = design.T.tocsr()
@@ -118,16 +120,20 @@ class Outcome:
         effects, _ = solved(effects, penalty)
         return cls(sizes, base, effects, penalty)
 
+    def shares(self, codes: NDArray[np.integer]) -> Floats:
+        """Return π(y | x) of rows, shape (n, m), from their attributes, shape (attributes, n)."""
+        scores = _design(codes, self.sizes) @ self.effects[:-1] + self.effects[-1]
+        scores += np.log(np.maximum(self.base, 1e-12))
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
     def drawn(self, codes: NDArray[np.integer], bits: BitSource) -> NDArray[np.int64]:
         """Return outcomes of rows, shape (n,), from their attributes, shape (attributes, n)."""
         step = max(1, _NUMBERS // len(self.base))
         found = [np.zeros(0, dtype=np.int64)]
         for start in range(0, codes.shape[1], step):
-            design = _design(codes[:, start : start + step], self.sizes)
-            scores = design @ self.effects[:-1] + self.effects[-1]
-            scores += np.log(np.maximum(self.base, 1e-12))
-            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-            found.append(Choices(weights).draw(np.arange(len(weights)), bits))
+            shares = self.shares(codes[:, start : start + step])
+            found.append(Choices(shares).draw(np.arange(len(shares)), bits))
         return np.concatenate(found)
 
 

@@ -37,7 +37,7 @@ from deniable.mechanism.table_map import TableMap
 from deniable.randomness import BitSource
 from deniable.synthesis.associations import Associations, raked
 from deniable.synthesis.drawing import Choices, code_type, exponentials, uniforms
-from deniable.synthesis.outcome import Outcome
+from deniable.synthesis.outcome import SAMPLED, Outcome
 from deniable.synthesis.rows import ReleasedRows
 
 WIDTH = 2
@@ -158,21 +158,32 @@ class TreeModel:
         """Return new rows of several copies, shape (copies, attributes, rows)."""
         found = np.empty((copies, len(self.names), n_rows), code_type(self.sizes))
         of, fit = self.associations, None
-        for copy in range(copies):
+        for copy in found:
             weights = exponentials(of.rows.n_rows, bits)
             margins = of.margins(weights)
-            tree = self.drawn(margins, weights)
-            for place in tree.order:
-                row = np.zeros(n_rows, np.int64)
-                for parent in tree.parents[place]:
-                    row = row * self.sizes[parent] + found[copy, parent]
-                found[copy, place] = Choices(tree.shares[place]).draw(row, bits)
+            self._draw(copy, self.drawn(margins, weights), bits)
             if self.outcome is not None:
-                others = found[copy, list(self.regressors)]
+                others = copy[list(self.regressors)]
                 fit = fit or self._outcome(others, of.fitted)
-                outcome = self._outcome(others, margins, weights, fit)
-                found[copy, self.outcome] = outcome.drawn(others, bits)
+                copy[self.outcome] = self._outcome(others, margins, weights, fit).drawn(
+                    others, bits
+                )
         return found
+
+    def _draw(self, rows: NDArray[Any], tree: DrawnTree, bits: BitSource) -> None:
+        """Draw the attributes of the tree into rows, shape (attributes, n)."""
+        for place in tree.order:
+            of = np.zeros(rows.shape[1], np.int64)
+            for parent in tree.parents[place]:
+                of = of * self.sizes[parent] + rows[parent]
+            rows[place] = Choices(tree.shares[place]).draw(of, bits)
+
+    def regression(self, bits: BitSource) -> Outcome:
+        """Return the fitted regression of the outcome on the regressors."""
+        margins = self.associations.fitted
+        rows = np.zeros((len(self.names), SAMPLED), code_type(self.sizes))
+        self._draw(rows, self.drawn(margins), bits)
+        return self._outcome(rows[list(self.regressors)], margins)
 
     def _outcome(
         self,

@@ -40,6 +40,34 @@ def open_frame(
     return StreamSource(stream, batch_rows, dates)
 
 
+def named_frame(data: Any, names: Sequence[str], column: tuple[str, Any] | None = None) -> Any:
+    """Return a dataframe or array as a frame with named columns.
+
+    ``names``: of an array's columns. ``column``: name and values of a further column.
+    """
+    if _is_frame(data):
+        if column is None:
+            return data
+        table = nw.from_native(data, eager_only=True).to_arrow()
+    else:
+        rows = np.asarray(data)
+        if rows.ndim != 2 or rows.shape[1] != len(names):
+            raise InputError(
+                f"the array has shape {rows.shape}; it needs two dimensions with the columns "
+                f"{', '.join(names)}"
+            )
+        table = pa.table({name: pa.array(rows[:, i].tolist()) for i, name in enumerate(names)})
+    if column is not None:
+        name, values = column
+        if name in table.column_names:
+            raise InputError(f"the rows have a column '{name}' already; leave it or y out")
+        values = np.asarray(values)
+        if values.shape != (table.num_rows,):
+            raise InputError(f"y has shape {values.shape} for {table.num_rows} rows")
+        table = table.append_column(name, pa.array(values.tolist()))
+    return table
+
+
 def frame_can_be_read_again(data: Any) -> bool:
     """Return whether a table in memory gives its rows each time it is opened."""
     return _is_frame(data) or _is_lazy(data) or hasattr(data, "scanner")

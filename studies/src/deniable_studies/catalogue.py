@@ -3,9 +3,16 @@
 from typing import Any
 
 from deniable.errors import InputError
-from deniable_studies.beyond import adult_release, coverage, foreign_tables, rare, record_budget
+from deniable_studies.beyond import (
+    adult_release,
+    coverage,
+    foreign_tables,
+    rare,
+    record_budget,
+    top_snps,
+)
 from deniable_studies.lambda_randomization import table_1
-from deniable_studies.optrr import adult_columns, distributions, iterative, normal
+from deniable_studies.optrr import adult_columns, distributions, further, iterative, normal
 from deniable_studies.privacy_optimized import (
     category_counts,
     genome,
@@ -26,11 +33,13 @@ STUDIES: tuple[Study[Any], ...] = (
     distributions.STUDY,
     adult_columns.STUDY,
     iterative.STUDY,
+    further.STUDY,
     record_budget.STUDY,
     adult_release.STUDY,
     coverage.STUDY,
     foreign_tables.STUDY,
     rare.STUDY,
+    top_snps.STUDY,
 )
 
 

@@ -31,16 +31,16 @@ def test_other_shapes_have_to_beat_every_point_and_to_range_farther() -> None:
     good = found("shape 2", front((0.2, 0.5), (0.6, 0.9)))
     narrow = found("shape 5", front((0.31, 0.5), (0.6, 0.9)))
     lost = found("shape 5", front((0.2, 0.5), (0.55, 1.5), (0.6, 3.5)))
-    assert further.other_gammas(Further([good], [])).verdict is Verdict.REPRODUCED
-    assert further.other_gammas(Further([good, narrow], [])).verdict is Verdict.NOT
-    assert further.other_gammas(Further([good, lost], [])).verdict is Verdict.NOT
+    assert further.other_gammas(Further([good], [], {})).verdict is Verdict.REPRODUCED
+    assert further.other_gammas(Further([good, narrow], [], {})).verdict is Verdict.NOT
+    assert further.other_gammas(Further([good, lost], [], {})).verdict is Verdict.NOT
 
 
 def test_the_least_privacy_has_to_fall_with_delta_for_both_distributions() -> None:
     falling = [front((least, 0.5), (0.6, 0.9)) for least in (0.4, 0.3)]
     both = [found(f"{name}, δ", f) for name in ("gamma", "uniform") for f in falling]
-    assert further.other_deltas(Further(both, [])).verdict is Verdict.REPRODUCED
-    assert further.other_deltas(Further(both[::-1], [])).verdict is Verdict.NOT
+    assert further.other_deltas(Further(both, [], {})).verdict is Verdict.REPRODUCED
+    assert further.other_deltas(Further(both[::-1], [], {})).verdict is Verdict.NOT
 
 
 def test_omega_is_judged_by_matrices_time_and_errors() -> None:

@@ -34,7 +34,5 @@ def test_the_ratio_has_to_fall_at_every_step() -> None:
 
 
 @pytest.mark.slow
-def test_the_quick_form_runs_and_its_figure_can_be_drawn(draw_all) -> None:
-    findings = impact.STUDY.run(Setting(quick=True))
-    assert len(findings.table("setups").rows) == 6
-    draw_all(findings)
+def test_the_quick_form_has_every_setup() -> None:
+    assert len(impact.STUDY.run(Setting(quick=True)).table("setups").rows) == 6

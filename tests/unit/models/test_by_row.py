@@ -18,12 +18,14 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import deniable
 from deniable.errors import InputError
+from deniable.estimate.source import open_release
 from deniable.laws import MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
+from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
 from deniable.models.query import ModelQuery
 from deniable.schema import Attribute, Schema
-from unit.models.cases import as_it_is, people, released
+from unit.models.cases import as_it_is, laws, people, released
 
 PEOPLE = people(600)
 FRAME = PEOPLE.to_pandas()
@@ -153,21 +155,37 @@ def test_an_unchanged_response_on_a_randomized_covariate_is_a_mixture() -> None:
     assert mine.by_row.log_likelihood == pytest.approx(-off(best))
 
 
-def test_numbers_or_not_a_table_of_categories_has_one_fit() -> None:
-    # Without numbers both ways of fitting are one model: here a covariate is randomized, too.
-    schema = Schema(
-        (Attribute("y", ("no", "yes")), Attribute("a", ("p", "q", "r"))),
-        keep=("b", "hours", "town", "weight"),
-    )
-    mechanism = Mechanism.of(ProductLaw.from_levels((2, 3), (2.0, 2.0)), schema)
-    release = released(mechanism, PEOPLE)
-    for formula in ("y ~ a", "y ~ a*b"):
-        cells = ask(formula, release, prior=False)
-        rows = ask(formula, release, errors="robust")
-        assert cells.by_row is None
-        np.testing.assert_allclose(rows.coefficients, cells.coefficients, atol=1e-5)
-        np.testing.assert_allclose(rows.standard_errors, cells.standard_errors, rtol=0.15)
-        assert rows.names == cells.names
+@pytest.mark.parametrize("law", ["ramp", "matrix", "forms"])
+def test_fits_of_cells_and_of_rows_are_one_model(law: str) -> None:
+    # Saturated in the covariates, both have the same likelihood, under any law.
+    release = released(laws()[law], PEOPLE)
+    for formula in ("y ~ a + C(weight)", "town ~ y"):
+        cells, rows = ask(formula, release, prior=False), ask(formula, release, errors="robust")
+        assert (cells.by_row, rows.fit, rows.names) == (None, None, cells.names)
+        np.testing.assert_allclose(rows.coefficients, cells.coefficients, atol=1e-6)
+        np.testing.assert_allclose(rows.standard_errors, cells.standard_errors, rtol=0.2)
+        names = [*cells.levels.categories]
+        mine, theirs = (
+            {tuple(row[name] for name in names): row["estimate"] for row in model.predict()}
+            for model in (rows, cells)
+        )
+        assert mine == pytest.approx(theirs, abs=1e-6)
+
+
+def test_strata_of_mechanisms_are_in_the_formula_where_a_covariate_is_randomized() -> None:
+    own = {"A": laws()["product"], "B": laws()["votes"], "C": laws()["ramp"]}
+    strata = Strata(own, "town")
+    parts = [
+        deniable.randomize(PEOPLE.filter(pa.compute.equal(PEOPLE["town"], t)), mechanism)
+        for t, mechanism in own.items()
+    ]
+    release = open_release(pa.concat_tables(parts), strata)
+    with pytest.raises(InputError, match="put it into the formula, or fit a model within each"):
+        ask("y ~ a + weight", release)
+    alone, each = ask("y ~ weight", release), ask("y ~ weight + town + a", release)
+    for model in (alone, each):
+        at = model.names.index("weight")
+        assert abs(model.coefficients[at]) < 5 * model.standard_errors[at]
 
 
 def test_a_multinomial_regression_is_the_ordinary_one() -> None:
@@ -326,6 +344,33 @@ def test_groups_rows_left_out_and_the_rows_listed() -> None:
     with pytest.raises(InputError, match="give the rows to predict for in `frame`"):
         large.predict()
     assert large.to_plain()["predictions"] == []
+
+
+def test_missing_answers_that_are_not_randomized_are_left_out() -> None:
+    frame = FRAME.assign(hours=FRAME["hours"] / 10)
+    release = shown_through(CHANNELS["forced"], frame)
+    shown = np.array(release.rows["y"].to_pylist(), dtype=object)  # type: ignore[attr-defined]
+    answered = FRAME.index % 5 > 0
+    alone = ask("y ~ hours + b", replace(release, rows=release.rows.filter(answered)))  # type: ignore[type-var, attr-defined]
+    schema = Schema((Attribute("y", ("NA", "no", "yes"), missing="NA"),), keep=KEPT)
+    matrix = np.eye(3)
+    matrix[1:, 1:] = CHANNELS["forced"]
+    mechanism = Mechanism(schema, (Block((0,), MatrixChannel.from_probabilities(matrix)),))
+    table = frame.assign(y=np.where(answered, shown, None))
+    whole = deniable.open(pa.Table.from_pandas(table), mechanism, randomized=True)
+    (model,) = whole.model("y ~ hours + b", answered=True)
+    assert (model.names, model.kind) == (alone.names, "logistic")
+    np.testing.assert_allclose(model.coefficients, alone.coefficients, atol=1e-9)
+    np.testing.assert_allclose(model.covariance, alone.covariance, rtol=1e-9)
+    assert model.n_records == alone.n_records == answered.sum()
+    assert "Only respondents with an answer to y." in model.summary()
+    mixed = Mechanism(
+        schema, (Block((0,), MatrixChannel.from_probabilities(0.7 * np.eye(3) + 0.1)),)
+    )
+    with pytest.raises(InputError, match="whether 'y' was answered is randomized, too"):
+        deniable.open(pa.Table.from_pandas(table), mixed, randomized=True).model(
+            "y ~ hours", answered=True
+        )
 
 
 def test_a_prior_is_used_and_named_where_it_is_asked_for() -> None:

@@ -107,6 +107,7 @@ def test_a_covariance_is_that_of_those_who_answered_both() -> None:
     assert found.estimate == pytest.approx(true, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_errors_among_those_who_answered_are_those_of_repeated_randomization() -> None:
     law = LAWS["product"]
     channel, random = channel_of(law, ("y", "x")), np.random.default_rng(7)

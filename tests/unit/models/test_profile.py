@@ -78,6 +78,7 @@ def rare(seed: int) -> Model:
     return ModelQuery("ill ~ sex").of_counts([counted], axes)
 
 
+@pytest.mark.slow
 def test_intercepts_and_predictions_of_the_rare_hold() -> None:
     # Failed before: 65 % of the intercepts held.
     truth, missed, limits = np.log(0.001 / 0.999), 0, 0

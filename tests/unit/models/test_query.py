@@ -29,6 +29,7 @@ from deniable.models.profile import UNREAD
 from deniable.models.query import ModelQuery
 from deniable.models.syntax import placeholder, shown_name
 from deniable.schema import Attribute, Schema
+from marked import slow_after
 from unit.models.cases import (
     CATEGORIES,
     COEFFICIENTS,
@@ -80,6 +81,7 @@ def test_a_logistic_regression_is_the_ordinary_one() -> None:
     assert mine.goodness_of_fit is None  # it is saturated
 
 
+@pytest.mark.slow
 def test_merged_categories_are_those_of_an_ordinary_fit_on_merged_columns() -> None:
     mine = ask("y ~ a + b", prior=False, collapse={"a": "*|q"})
     merged = FRAME.assign(a=np.where(FRAME["a"] == "q", "z_q", "other"))
@@ -287,16 +289,19 @@ ORDERS = [((1, 0), (2, 0, 1), (1, 0)), ((0, 1), (1, 2, 0), (1, 0))]
 
 @pytest.mark.parametrize(
     ("formula", "how", "without"),
-    [
-        ("y ~ a*b", {}, {"a": ("a", "a:b"), "b": ("b", "a:b"), "a:b": ("a:b",)}),
-        ("y ~ b:a + a", {"prior": False}, {"a": ("a", "b:a"), "b:a": ("b:a",)}),
-        ("y ~ 0 + a + b", {}, {"a": ("a",), "b": ("b",)}),
-        ("a ~ y/b", {"weights": "weight"}, {"y": ("y", "y:b"), "y:b": ("y:b",)}),
-        ("~ a*b + y", {}, {"a": ("a", "a:b"), "b": ("b", "a:b"), "y": ("y",), "a:b": ("a:b",)}),
-        ("~ a*b + y", {"collapse": {"a": "*|q"}}, {"a": ("a", "a:b"), "b": ("b", "a:b")}),
-        ("hours ~ a*weight", {}, {"a": ("a", "a:weight"), "weight": ("weight", "a:weight")}),
-        ("hours ~ 0 + a + b", {}, {"a": ("a",), "b": ("b",)}),
-    ],
+    slow_after(
+        3,
+        [
+            ("y ~ a*b", {}, {"a": ("a", "a:b"), "b": ("b", "a:b"), "a:b": ("a:b",)}),
+            ("y ~ b:a + a", {"prior": False}, {"a": ("a", "b:a"), "b:a": ("b:a",)}),
+            ("y ~ 0 + a + b", {}, {"a": ("a",), "b": ("b",)}),
+            ("a ~ y/b", {"weights": "weight"}, {"y": ("y", "y:b"), "y:b": ("y:b",)}),
+            ("~ a*b + y", {}, {"a": ("a", "a:b"), "b": ("b", "a:b"), "y": ("y",), "a:b": ("a:b",)}),
+            ("~ a*b + y", {"collapse": {"a": "*|q"}}, {"a": ("a", "a:b"), "b": ("b", "a:b")}),
+            ("hours ~ a*weight", {}, {"a": ("a", "a:weight"), "weight": ("weight", "a:weight")}),
+            ("hours ~ 0 + a + b", {}, {"a": ("a",), "b": ("b",)}),
+        ],
+    ),
 )
 def test_a_term_is_tested_with_those_that_contain_it_whichever_the_references(
     formula: str, how: dict[str, Any], without: dict[str, tuple[str, ...]]
@@ -318,6 +323,7 @@ def test_a_term_is_tested_with_those_that_contain_it_whichever_the_references(
             assert one.degrees_of_freedom == other.degrees_of_freedom
 
 
+@pytest.mark.slow
 def test_a_formula_may_name_all_columns_or_none_and_columns_may_have_any_name() -> None:
     assert ask("y ~ .").names == ask("y ~ a + b + other").names
     assert ask("hours ~ . - other").names == ask("hours ~ y + a + b").names
@@ -347,6 +353,7 @@ def test_a_formula_may_name_all_columns_or_none_and_columns_may_have_any_name() 
         ask("C ~ marital", release)
 
 
+@pytest.mark.slow
 def test_a_column_that_the_others_determine_is_dropped_and_said() -> None:
     table = PEOPLE.append_column("double", pa.array(2 * FRAME["weight"].to_numpy()))
     table = table.append_column("one", pa.array(["x"] * len(FRAME)))
@@ -401,6 +408,7 @@ def test_an_empty_category_is_left_out_without_a_prior(empty: str) -> None:
         ask("y ~ a", released(as_it_is(), one), prior=False)
 
 
+@pytest.mark.slow
 def test_an_almost_empty_category_of_a_linear_model_is_marked() -> None:
     attributes = (*SCHEMA.attributes, Attribute("d", ("u", "v", "rare")))
     schema = Schema(attributes, keep=SCHEMA.keep)

@@ -109,6 +109,7 @@ def test_pairs_are_enough_where_no_form_asks_all_three() -> None:
         smoothed(released(Mechanism.of(without, SCHEMA), people(200)))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_smoothed_is_refused() -> None:
     release = released(LAWS["product"], people(200))
     with pytest.raises(InputError, match="three attributes or more"):

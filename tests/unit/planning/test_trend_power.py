@@ -13,6 +13,7 @@ from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.planning.trend_power import SENTENCE, plan_trend, without_privacy
 from deniable.schema import Schema
+from marked import slow_after
 
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "plink.md"
 ROW = re.compile(
@@ -23,7 +24,7 @@ PRINTED = [tuple(cell.replace(",", "") for cell in row) for row in ROW.findall(P
 
 @pytest.mark.parametrize(
     "row",
-    [pytest.param(r, marks=[pytest.mark.slow] * (r[1] != "10")) for r in PRINTED],
+    slow_after(1, [(row,) for row in PRINTED]),
     ids="-".join,
 )
 def test_the_table_of_the_docs(row: tuple[str, ...]) -> None:
@@ -101,6 +102,31 @@ def test_nothing_is_found_among_few_people_and_privacy_costs() -> None:
     assert more.to_plain()["coding"] == "carrier"
 
 
+@pytest.mark.parametrize(("snps", "top"), [(20, 3), (6, 5), (100, 1)])
+def test_the_noncentrality_puts_the_right_snps_on_top_as_often_as_planned(
+    snps: int, top: int
+) -> None:
+    plan = plan_trend(people=10_000, snps=snps, epsilon=6, top=top, method="kronecker")
+    draws = np.abs(np.random.default_rng(1).normal(size=(20_000, snps)))
+    draws[:, :top] = np.abs(np.random.default_rng(2).normal(size=(20_000, top)) + plan.needed**0.5)
+    right = draws[:, :top].min(axis=1) > draws[:, top:].max(axis=1)
+    assert right.mean() == pytest.approx(0.9, abs=4 * (0.09 / 20_000) ** 0.5)
+
+
+def test_people_epsilon_and_odds_ratio_follow_from_each_other() -> None:
+    more = {"snps": 8, "top": 2, "method": "kronecker"}
+    first = plan_trend(people=20_000, epsilon=6, **more)  # type: ignore[arg-type]
+    ratio = first.odds_ratio
+    assert ratio is not None
+    by_people = plan_trend(epsilon=6, odds_ratio=ratio, **more)  # type: ignore[arg-type]
+    assert by_people.people == pytest.approx(20_000, abs=1)
+    by_level = plan_trend(people=20_000, odds_ratio=ratio, **more)  # type: ignore[arg-type]
+    assert by_level.epsilon == pytest.approx(6, rel=2e-3)
+    assert by_level.epsilon >= 6 * (1 - 1e-9)
+    few = plan_trend(people=20, odds_ratio=1.1, **more)  # type: ignore[arg-type]
+    assert few.epsilon is None
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -111,6 +137,9 @@ def test_nothing_is_found_among_few_people_and_privacy_costs() -> None:
         ({"power": 2.0}, "the power is"),
         ({"coding": "dominant"}, "the coding is carrier or additive"),
         ({"epsilon": 0.0}, "epsilon|total|level"),
+        ({"top": 2}, "top is from 1 to 1"),
+        ({"odds_ratio": 2.0}, "give two of people"),
+        ({"people": None, "odds_ratio": 1.0}, "odds ratio must be above 1"),
     ],
 )
 def test_impossible_studies_are_refused(wrong: dict[str, object], words: str) -> None:

@@ -18,6 +18,7 @@ from deniable.release.release import Options, job_folder, share
 from deniable.tables import open_table
 from deniable.tables.files import files_of
 from killing import finished, forked, killed, moments
+from marked import slow_after
 from unit.release.tables_in_parts import DESIGN, OPTIONS, content, released_rows, write_parts
 
 SIZES = (7, 4, 6)
@@ -162,11 +163,12 @@ def places(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("shuffle", slow_after(1, [True, False]))
 def test_whatever_moment_it_is_killed_every_row_is_released_once(places, shuffle):
     kill_and_look(places, PART_KILLS, shuffle=shuffle)
 
 
+@pytest.mark.slow
 def test_of_three_attempts_at_one_part_at_once_one_stays(tmp_path):
     for turn in range(3):
         (tmp_path / str(turn)).mkdir()

@@ -85,6 +85,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(CHECKED), st.data())
 def test_any_number_or_name_changed_by_hand_is_noticed(path, data):
     plain = stored()

@@ -298,6 +298,7 @@ def test_a_study_asks_the_questions_of_the_columns(tmp_path: Path, made: Studio)
     assert [one["text"] for one in questions] == ["How?", "c"]
 
 
+@pytest.mark.slow
 def test_what_was_made_is_listed_again_after_a_restart(tmp_path: Path, made: Studio) -> None:
     write_table(tmp_path / "people.csv", 400)
     first, _ = studio(tmp_path, OF)

@@ -28,8 +28,6 @@ MOST_GROWTH = 10.0
 MOST_LOSS = 2.0
 """Largest factor by which the loss of accuracy may grow from one attribute to the most."""
 
-N_ATTRIBUTES = tuple(range(1, 7))
-
 
 def uniform(n: int = N_CATEGORIES) -> FloatArray:
     """Return P*, shape (n, n)."""
@@ -63,13 +61,7 @@ def expansion(lambdas: Sequence[float]) -> FloatArray:
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one way to the estimate of a joint table of m attributes with five categories.
-
-    Args:
-        way: ``equation (8)``, ``elimination`` or ``axes``.
-        n_attributes: m.
-        seconds: of processor time, the least of the runs.
-    """
+    """Least processor seconds of one way to the estimate of a joint table of m attributes."""
 
     way: str
     n_attributes: int
@@ -118,18 +110,16 @@ def _least(work: Callable[[], object], runs: int = 3) -> float:
 
 @dataclass(frozen=True)
 class Statements:
-    """Numbers for the statements.
+    """Numbers for the statements; the last five over ``n_cases`` random cases each.
 
     Args:
-        costs: of three ways to an estimate.
         losses: factor by which randomization at λ = 0.5 multiplies the standard error of a cell of
-            the joint table of N_ATTRIBUTES attributes, uniform truth; shape (6,).
+            the joint table of one to six attributes, uniform truth.
         property_1: largest entry of P P⁻¹ − I over the largest of the printed inverse.
-        covariance: largest difference from equation (9), relative to Σ|x̃||ỹ|/n.
-        expected: the same for the covariance of randomized answers, in expectation.
+        covariance, expected: largest difference from equation (9) of data multiplied by matrices,
+            relative to Σ|x̃||ỹ|/n, and of randomized answers, in expectation.
         rebuilt: largest difference of a matrix and its decomposition (Corollary 1).
         identity: least weight of the identity over the smallest diagonal entry.
-        n_cases: random cases of each of the last five.
     """
 
     costs: Sequence[Cost]
@@ -173,7 +163,7 @@ def measure_statements(
     # Variances of a cell are sums over the interactions of 1/φ² or, for a sample, of 1; uniform
     # truth, and λ for each attribute of an interaction: ∏ (1 + (r − 1)/λ²) − 1 over ∏ r − 1.
     randomized = 1 + (N_CATEGORIES - 1) / LAMBDA**2
-    losses = [math.sqrt((randomized**m - 1) / (N_CATEGORIES**m - 1)) for m in N_ATTRIBUTES]
+    losses = [math.sqrt((randomized**m - 1) / (N_CATEGORIES**m - 1)) for m in range(1, 7)]
     return Statements(
         costs(quick=quick) if timed is None else timed,
         losses,

@@ -19,19 +19,18 @@ from deniable_studies.optrr.fronts import (
     Case,
     Comparison,
     Effort,
-    beaten_by_case,
+    always_better,
     better_within_range,
     draw_fronts,
     fronts_rows,
     levels_rows,
-    lower_on_average,
     nearest_to_the_bound,
     nothing_below_the_bound,
     ratios,
     search_and_compare,
     summary_rows,
 )
-from deniable_studies.study import Judged, Rows, Setting, Study, Values
+from deniable_studies.study import Rows, Setting, Study, Values
 from deniable_studies.text import read_text
 
 if TYPE_CHECKING:
@@ -143,34 +142,6 @@ def compare_column(case: Case, effort: Effort, setting: Setting) -> Comparison:
     return search_and_compare(case, effort, generator, setting)
 
 
-def _consistently(fronts: Sequence[Comparison]) -> Judged:
-    counts = beaten_by_case(fronts)
-    full = sum(b.n_left == 0 for b in counts.values())
-    most = sum(b.fraction >= 0.9 for b in counts.values())
-    fewest = min(counts, key=lambda name: counts[name].fraction)
-    left, beyond = (sum(getattr(b, n) for b in counts.values()) for n in ("n_left", "n_beyond"))
-    single = [name for name, b in counts.items() if b.n_points == 1]
-    return Judged(
-        f"every point beaten for {full} of {len(counts)} attributes, 90 % of them for {most}; "
-        f"fewest for {fewest}: {counts[fewest].n_beaten} of {counts[fewest].n_points}",
-        full == len(counts),
-        most == len(counts),
-        values={
-            "left": left,
-            "beyond": beyond,
-            "lost": "none is one where a matrix of the search is as private"
-            if beyond == left
-            else f"at the other {left - beyond} a matrix of the search is as private but errs no "
-            "less",
-            "by_a_level": sum(b.n_by_a_level for b in counts.values()),
-            "single": f" Warner's whole front within δ is a single matrix for {', '.join(single)}, "
-            "at the most privacy there can be."
-            if single
-            else "",
-        },
-    )
-
-
 def _categories_rows(every: Sequence[Case]) -> Rows:
     return [
         [case.name, label, share]
@@ -234,9 +205,8 @@ STUDY = Study(
     read_text("optrr/optrr-adult.toml"),
     measure,
     judges={
-        "consistently": lambda n: _consistently(n.fronts),
+        "consistently": lambda n: always_better(n.fronts),
         "better-within-range": lambda n: better_within_range(n.fronts),
-        "lower-on-average": lambda n: lower_on_average(n.fronts),
         "nearest-to-the-bound": lambda n: nearest_to_the_bound(n.fronts),
         "nothing-below-the-bound": lambda n: nothing_below_the_bound(n.fronts),
     },

@@ -23,16 +23,6 @@ from deniable_studies.optrr.fronts import (
     search_front,
     summary_rows,
 )
-from deniable_studies.optrr.further import (
-    EFFORTS,
-    Further,
-    further_rows,
-    measure_further,
-    omega_errs_less,
-    omega_keeps_more,
-    other_deltas,
-    other_gammas,
-)
 from deniable_studies.study import Judged, Setting, Study
 from deniable_studies.text import read_text
 
@@ -66,12 +56,11 @@ def gamma_front(setting: Setting) -> Matrices:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """All numbers of the study: effort and results for each prior, and for further ones."""
+    """All numbers of the study: effort and results for each prior."""
 
     effort: Effort
     gamma: Comparison
     uniform: Comparison
-    further: Further
 
     @property
     def both(self) -> tuple[Comparison, Comparison]:
@@ -86,8 +75,8 @@ def measure(setting: Setting) -> Numbers:
     gamma = compare(gamma_case(), spent, front, setting.part(0.35, 0.5))
     case = Case("uniform", from_distribution("uniform,10"), DELTA)
     draws = setting.generator(_STREAM, 1)
-    uniform = search_and_compare(case, spent, draws, setting.part(0.5, 0.8))
-    return Numbers(spent, gamma, uniform, measure_further(setting.part(0.8, 1.0)))
+    uniform = search_and_compare(case, spent, draws, setting.part(0.5, 1.0))
+    return Numbers(spent, gamma, uniform)
 
 
 def span(front: Matrices) -> str:
@@ -174,10 +163,6 @@ STUDY = Study(
         "uniform-better-within-range": lambda n: better_within_range([n.uniform]),
         "uniform-better": lambda n: _uniform_better(n.uniform),
         "uniform-same-range": lambda n: _same_range(n.uniform),
-        "other-gammas": lambda n: other_gammas(n.further),
-        "other-deltas": lambda n: other_deltas(n.further),
-        "omega-keeps-more": lambda n: omega_keeps_more(n.further.pairs),
-        "omega-errs-less": lambda n: omega_errs_less(n.further.pairs),
         "nearest-to-the-bound": lambda n: nearest_to_the_bound(n.both),
         "nothing-below-the-bound": lambda n: nothing_below_the_bound(n.both),
     },
@@ -189,9 +174,8 @@ STUDY = Study(
     },
     tables={
         "summary": lambda n: summary_rows(n.both),
-        "further": lambda n: further_rows(n.further),
         "levels": lambda n: levels_rows(n.both),
         "fronts": lambda n: fronts_rows(n.both),
     },
-    values=lambda n: {"effort": n.effort, "short": EFFORTS[n.effort == QUICK]},
+    values=lambda n: {"effort": n.effort},
 )

@@ -7,7 +7,7 @@ mean squared error of the shares that are estimated from its answers, both at on
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import geometric_mean, median
+from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,9 +30,6 @@ N_RECORDS = 10_000
 
 WARNER_STEPS = 1_000
 """p from 0 to 1 by 0.001 (section VI.B)."""
-
-LEVEL_OF_OMEGA = 1e-3
-"""The search keeps one matrix for each thousandth of privacy (section V.H)."""
 
 # Privacy is a sum of products: of two values nearer than this none is the more private.
 _EQUAL = 1e-12
@@ -127,27 +124,18 @@ class Beaten:
         n_points: of Warner's front.
         n_beaten: a matrix of the search is at least as private and errs less.
         n_beyond: of the others, those more private than any matrix of the search.
-        lost: least and most privacy of those that are neither, or None if there are none.
-        ends: the most privacy that a matrix of the search has, and Warner's front.
-        n_by_a_level: of the others, those that a matrix beats which is at most one level of Ω less
-            private.
         n_common: points in the range of privacy that both fronts reach.
         n_common_beaten: of these, those that are beaten.
         median_ratio: median over the points that are not beyond the search of the search's error
             over Warner's; None if there are none.
-        geometric_mean: the geometric mean of the same.
     """
 
     n_points: int
     n_beaten: int
     n_beyond: int
-    lost: tuple[float, float] | None
-    ends: tuple[float, float]
-    n_by_a_level: int
     n_common: int
     n_common_beaten: int
     median_ratio: float | None
-    geometric_mean: float | None
 
     @property
     def fraction(self) -> float:
@@ -221,10 +209,8 @@ def at_level(front: Matrices, privacy: float) -> int | None:
 def beaten(warner: Matrices, found: Matrices) -> Beaten:
     """Compare the search's front with each point of Warner's."""
     best = np.array([_least(found, level) for level in warner.privacy])
-    near = np.array([_least(found, level - LEVEL_OF_OMEGA) for level in warner.privacy])
     wins = best < warner.record_mse
     reached = np.isfinite(best)
-    lost = warner.privacy[~wins & reached]
     ratios = (best[reached] / warner.record_mse[reached]).tolist()
     low, high = common_range(warner, found)
     common = (warner.privacy >= low - _EQUAL) & (warner.privacy <= high + _EQUAL)
@@ -232,13 +218,9 @@ def beaten(warner: Matrices, found: Matrices) -> Beaten:
         len(warner),
         int(wins.sum()),
         int((~reached).sum()),
-        (float(lost.min()), float(lost.max())) if len(lost) else None,
-        (float(found.privacy[-1]), float(warner.privacy[-1])),
-        int((~wins & (near < warner.record_mse)).sum()),
         int(common.sum()),
         int((common & wins).sum()),
         median(ratios) if len(ratios) else None,
-        geometric_mean(ratios) if len(ratios) else None,
     )
 
 
@@ -341,9 +323,8 @@ def always_better(comparisons: Sequence[Comparison]) -> Judged:
         all(b.n_left == 0 for b in counts.values()),
         all(b.fraction >= _MOST_OF for b in counts.values()),
         values={
-            "where": " ".join(
-                f"{name}: {_not_beaten(b)}." for name, b in counts.items() if b.n_left
-            )
+            name: sum(getattr(b, f"n_{name}") for b in counts.values())
+            for name in ("left", "beyond")
         },
     )
 
@@ -361,44 +342,6 @@ def better_within_range(comparisons: Sequence[Comparison]) -> Judged:
         all(fraction == 1 for fraction in fractions),
         all(fraction >= _MOST_OF for fraction in fractions),
         tested=bool(taken),
-    )
-
-
-def _not_beaten(b: Beaten) -> str:
-    def count(points: int) -> str:
-        return f"{points} point is" if points == 1 else f"{points} points are"
-
-    parts = []
-    if b.n_beyond:
-        parts.append(
-            f"{count(b.n_beyond)} more private than any matrix of the search (its front "
-            f"ends at privacy {b.ends[0]:.4f}, Warner's at {b.ends[1]:.4f}, where errors grow "
-            "without end)"
-        )
-    if b.lost is not None:
-        parts.append(
-            f"{count(b.n_left - b.n_beyond)} between privacy {b.lost[0]:.4f} and "
-            f"{b.lost[1]:.4f}, where the matrices of the search that are as private err no less"
-        )
-    if b.n_by_a_level:
-        parts.append(
-            f"{b.n_by_a_level} of {b.n_left} would be beaten by a matrix that is "
-            "less private by at most a thousandth, the resolution of the search's set Ω"
-        )
-    return "; ".join(parts)
-
-
-def lower_on_average(comparisons: Sequence[Comparison]) -> Judged:
-    """Judge whether the search errs less than Warner's matrices on average over the range."""
-    counts = beaten_by_case(comparisons)
-    means = {n: b.geometric_mean for n, b in counts.items() if b.geometric_mean is not None}
-    lower = sum(mean < 1 for mean in means.values())
-    apart = [name for name in counts if name not in means]
-    return Judged(
-        "; ".join(f"{name}: {mean:.2f}" for name, mean in means.items())
-        + (f"; no such points for {', '.join(apart)}" if apart else ""),
-        lower == len(means) and lower > 0,
-        lower > 0 and lower >= len(means) / 2,
     )
 
 

@@ -17,6 +17,7 @@ from deniable.laws.patterns import FloatArray
 from deniable.schema import Attribute
 from deniable.solvers.matrices import search, spea2
 from deniable.solvers.matrices.search import Matrices
+from deniable_studies.optrr.distributions import DELTA
 from deniable_studies.optrr.fronts import (
     Case,
     Comparison,
@@ -28,15 +29,26 @@ from deniable_studies.optrr.fronts import (
     search_front,
     warner_front,
 )
-from deniable_studies.study import Judged, Setting
+from deniable_studies.optrr.iterative import (
+    Point,
+    Size,
+    outperforms,
+    pairs_of,
+    points_of,
+    points_rows,
+)
+from deniable_studies.study import Judged, Setting, Study
+from deniable_studies.text import read_text
 
-EFFORTS = {False: Effort(2_000, 40, 0, 0), True: Effort(100, 20, 0, 0)}
+EFFORTS = {False: Effort(1_000, 40, 0, 0), True: Effort(60, 20, 0, 0)}
+SIZES = {False: Size(10, 100), True: Size(3, 20)}
 """Quick or not."""
 
 SHAPES = (0.5, 2.0, 5.0)
 DELTAS = (0.6, 0.7, 0.8, 0.9)
 DISTRIBUTIONS = ("gamma", "uniform")
-N_PAIRS = {False: 5, True: 2}
+OTHER_DATA = ("normal", "uniform")
+N_PAIRS = {False: 4, True: 1}
 """Quick or not: pairs of runs with Ω and without."""
 
 _STREAM = 11
@@ -54,7 +66,7 @@ def gamma_prior(shape: float, n_categories: int = 10) -> Prior:
 
 def _cases() -> Iterator[Case]:
     for shape in SHAPES:
-        yield Case(f"shape {shape:g}", gamma_prior(shape), 0.75)
+        yield Case(f"shape {shape:g}", gamma_prior(shape), DELTA)
     for name in DISTRIBUTIONS:
         for delta in DELTAS:
             yield Case(f"{name}, δ = {delta:g}", from_distribution(f"{name},10"), delta)
@@ -78,21 +90,23 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Fronts of further priors and bounds (without levels), and the runs without Ω."""
+    """Fronts of further priors and bounds (without levels), runs without Ω, and simulations."""
 
     fronts: Sequence[Comparison]
     pairs: Sequence[Pair]
+    points: dict[str, Sequence[Point]]
+    quick: bool = False
 
     def of(self, name: str) -> list[Comparison]:
         """Return the comparisons whose name starts so."""
         return [c for c in self.fronts if c.case.name.startswith(name)]
 
 
-def measure_further(setting: Setting) -> Further:
+def measure(setting: Setting) -> Further:
     """Search with every further prior and bound, and without Ω."""
     effort, n_pairs = EFFORTS[setting.quick], N_PAIRS[setting.quick]
     cases, fronts = list(_cases()), []
-    steps = len(cases) + n_pairs
+    steps = len(cases) + n_pairs + len(OTHER_DATA)
     for i, case in enumerate(cases):
         with setting.step(i, steps):
             found = search_front(case.shares, case.delta, effort, setting.generator(_STREAM, i))
@@ -101,7 +115,16 @@ def measure_further(setting: Setting) -> Further:
     for i in range(n_pairs):
         with setting.step(len(cases) + i, steps):
             pairs.append(_pair(setting, effort, i))
-    return Further(fronts, pairs)
+    points: dict[str, Sequence[Point]] = {}
+    for i, name in enumerate(OTHER_DATA):
+        with setting.step(len(cases) + n_pairs + i, steps):
+            prior = np.array(from_distribution(f"{name},10").shares)
+            generator = setting.generator(_STREAM, 100, i)
+            found = search_front(prior, DELTA, effort, generator)
+            both = {"warner": warner_front(prior, DELTA), "search": found}
+            plain = Setting(seed=setting.seed)
+            points[name] = points_of(both, prior, SIZES[setting.quick], plain, 2 * i + 2)
+    return Further(fronts, pairs, points, setting.quick)
 
 
 class _WithoutOmega(search._Run):
@@ -128,7 +151,7 @@ def _pair(setting: Setting, effort: Effort, number: int) -> Pair:
     for search_with in (search_front, archive_front):
         start = time.process_time()
         generator = setting.generator(_STREAM, 50, number)
-        fronts.append(search_with(prior, 0.75, effort, generator))
+        fronts.append(search_with(prior, DELTA, effort, generator))
         seconds.append(time.process_time() - start)
     return compare_pair(fronts[0], fronts[1], (seconds[0], seconds[1]))
 
@@ -150,11 +173,12 @@ def other_gammas(found: Further) -> Judged:
     """Judge gamma distributions of other shapes."""
     fronts = found.of("shape")
     within = better_within_range(fronts)
-    wider = [float(np.ptp(c.search.privacy) / np.ptp(c.warner.privacy)) for c in fronts]
+    widths = [tuple(float(np.ptp(f.privacy)) for f in (c.search, c.warner)) for c in fronts]
     return Judged(
-        f"{within.found}; range {', '.join(f'{w:.2f}' for w in wider)} times Warner's",
-        within.fully and min(wider) >= _WIDER,
-        within.partly and min(wider) > 1,
+        f"{within.found}; ranges "
+        + ", ".join(f"{ours:.3f} against {theirs:.3f}" for ours, theirs in widths),
+        within.fully and all(ours >= _WIDER * theirs for ours, theirs in widths),
+        within.partly and all(ours > theirs for ours, theirs in widths),
         tested=within.tested,
     )
 
@@ -207,3 +231,26 @@ def further_rows(found: Further) -> list[list[str | float]]:
         ends = [float(f.privacy[end]) for f in (c.warner, c.search) for end in (0, -1)]
         rows.append([c.case.name, c.case.delta, *ends, counts.n_common, counts.n_common_beaten])
     return rows
+
+
+STUDY = Study(
+    read_text("optrr/optrr-further.toml"),
+    measure,
+    judges={
+        "other-gammas": other_gammas,
+        "other-deltas": other_deltas,
+        "omega-keeps-more": lambda n: omega_keeps_more(n.pairs),
+        "omega-errs-less": lambda n: omega_errs_less(n.pairs),
+        "other-data": lambda n: outperforms(
+            [pair for points in n.points.values() for pair in pairs_of(points)]
+        ),
+    },
+    figures={},
+    tables={
+        "further": further_rows,
+        "other-data": lambda n: [
+            [name, *row] for name, points in n.points.items() for row in points_rows(points)
+        ],
+    },
+    values=lambda n: {"effort": EFFORTS[n.quick], "size": SIZES[n.quick]},
+)

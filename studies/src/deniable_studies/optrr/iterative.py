@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from deniable.frontier.priors import from_distribution
 from deniable.frontier.tracing import Request, trace
 from deniable.laws.patterns import FloatArray
 from deniable.solvers.matrices.search import Matrices
@@ -22,10 +21,8 @@ from deniable_studies.optrr.fronts import (
     Effort,
     at_level,
     levels_of,
-    search_front,
     warner_front,
 )
-from deniable_studies.optrr.further import EFFORTS
 from deniable_studies.optrr.iterative_estimate import simulated_mse
 from deniable_studies.study import Judged, Setting, Study
 from deniable_studies.text import read_text
@@ -55,10 +52,6 @@ class Size:
 
 
 FULL, QUICK = Size(30, 400), Size(8, 60)
-
-OTHER = ("normal", "uniform")
-OTHER_SIZES = {False: Size(10, 200), True: Size(4, 20)}
-"""Quick or not."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +85,6 @@ class Trial:
         ends: least and most privacy of each method's front.
         printed_sum: sum of the limit of equation (3) as printed, for the search's matrices:
             the farthest from 1.
-        other: points under other priors, with shorter searches.
         size: how much was simulated.
         effort: of the search.
     """
@@ -101,7 +93,6 @@ class Trial:
     bound: Sequence[tuple[float, float]]
     ends: dict[str, tuple[float, float]]
     printed_sum: float
-    other: dict[str, Sequence[Point]]
     size: Size
     effort: Effort
 
@@ -114,11 +105,7 @@ def simulate(setting: Setting) -> Trial:
     spent = effort(setting)
     search = gamma_front(setting.part(0.0, 0.5))
     fronts = {"warner": warner_front(prior, DELTA), "search": search}
-    points = points_of(fronts, prior, size, setting.part(0.5, 0.8))
-    other = {
-        name: other_points(name, setting.part(0.8 + 0.05 * i, 0.85 + 0.05 * i), 2 * i + 2)
-        for i, name in enumerate(OTHER)
-    }
+    points = points_of(fronts, prior, size, setting.part(0.5, 0.9))
     request = Request(
         case.prior,
         levels_of(case, spent.n_levels),
@@ -132,7 +119,6 @@ def simulate(setting: Setting) -> Trial:
         [(row.level, row.lower_bound) for row in traced.rows],
         {name: (float(f.privacy[0]), float(f.privacy[-1])) for name, f in fronts.items()},
         _farthest_sum(search, prior),
-        other,
         size,
         spent,
     )
@@ -154,15 +140,6 @@ def points_of(
                 if point is not None:
                     points.append(point)
     return points
-
-
-def other_points(distribution: str, setting: Setting, first: int) -> list[Point]:
-    """Return the points under another prior, with a shorter search and fewer levels."""
-    prior = np.array(from_distribution(f"{distribution},10").shares)
-    generator = setting.generator(_STREAM, first, 1_000)
-    found = search_front(prior, DELTA, EFFORTS[setting.quick], generator)
-    fronts = {"warner": warner_front(prior, DELTA), "search": found}
-    return points_of(fronts, prior, OTHER_SIZES[setting.quick], setting, first)
 
 
 def point_at(
@@ -227,7 +204,7 @@ def _farthest_sum(front: Matrices, prior: FloatArray) -> float:
     return max(sums, key=lambda total: abs(total - 1.0))
 
 
-def _pairs(points: Sequence[Point]) -> list[tuple[Point, Point]]:
+def pairs_of(points: Sequence[Point]) -> list[tuple[Point, Point]]:
     """Warner's point and the search's at each level where both have one."""
     by = {(point.method, point.level): point for point in points}
     return [
@@ -237,7 +214,7 @@ def _pairs(points: Sequence[Point]) -> list[tuple[Point, Point]]:
     ]
 
 
-def _outperforms(pairs: Sequence[tuple[Point, Point]]) -> Judged:
+def outperforms(pairs: Sequence[tuple[Point, Point]]) -> Judged:
     lower = sum(found.iterative < warner.iterative for warner, found in pairs)
     apart = [
         (warner.iterative - found.iterative)
@@ -267,8 +244,8 @@ def _range(trial: Trial) -> Judged:
 
 
 def _much_lower(trial: Trial) -> Judged:
-    values = [warner.iterative / found.iterative for warner, found in _pairs(trial.points)]
-    computed = [warner.inversion / found.inversion for warner, found in _pairs(trial.points)]
+    values = [warner.iterative / found.iterative for warner, found in pairs_of(trial.points)]
+    computed = [warner.inversion / found.inversion for warner, found in pairs_of(trial.points)]
     middle = median(values)
     return Judged(
         f"{middle:.2f} times in the median, from {min(values):.2f} to {max(values):.2f}; with the "
@@ -329,10 +306,7 @@ STUDY = Study(
     read_text("optrr/optrr-iterative.toml"),
     simulate,
     judges={
-        "outperforms": lambda trial: _outperforms(_pairs(trial.points)),
-        "other-data": lambda trial: _outperforms(
-            [pair for points in trial.other.values() for pair in _pairs(points)]
-        ),
+        "outperforms": lambda trial: outperforms(pairs_of(trial.points)),
         "range": _range,
         "much-lower": _much_lower,
         "equation-3": _printed,
@@ -340,17 +314,12 @@ STUDY = Study(
     figures={"iterative": _draw},
     tables={
         "iterative": lambda trial: points_rows(trial.points),
-        "other-data": lambda trial: [
-            [name, *row] for name, points in trial.other.items() for row in points_rows(points)
-        ],
         "bound": lambda trial: trial.bound,
     },
     values=lambda trial: {
         "effort": trial.effort,
         "size": trial.size,
         "n_points": len(trial.points),
-        "short": EFFORTS[trial.size == QUICK],
-        "other": OTHER_SIZES[trial.size == QUICK],
         "below": _below(trial) or "none",
     },
 )

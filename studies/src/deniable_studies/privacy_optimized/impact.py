@@ -7,21 +7,16 @@ fewer categories than in their Figure 5.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.design.design import design
 from deniable.schema import Schema
-from deniable_studies.drawing import grid, letter
 from deniable_studies.privacy_optimized.genome import N_COPIES
 from deniable_studies.privacy_optimized.levels import falling
-from deniable_studies.study import Judged, Rows, Setting, Study
+from deniable_studies.study import Judged, Setting, Study
 from deniable_studies.text import read_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as MatplotlibFigure
 
 N_ATTRIBUTES = 10
 RANGES = ((1.0, 3.0), (3.0, 5.0), (5.0, 7.0))
@@ -36,14 +31,8 @@ STATUS_SHARES = (0.6, 0.4)
 
 @dataclass(frozen=True)
 class Setup:
-    """One setting of levels and categories, with averages over runs.
-
-    Args:
-        levels: range of the levels requested of the heuristic, in nats.
-        n_categories: of every attribute.
-        total: ε of the record, in nats, mean over runs.
-        heuristic, kronecker: mean absolute difference of the released χ² from the original.
-    """
+    """One range of levels and number of categories: mean ε of the record, and mean absolute
+    difference of the released χ² from the original."""
 
     levels: tuple[float, float]
     n_categories: int
@@ -140,28 +129,6 @@ def judge(setups: Sequence[Setup], name: str) -> Judged:
     return Judged(f"the heuristic's difference over Kronecker's: {values}", fully, partly)
 
 
-def _rows(n: Impact) -> Rows:
-    return [
-        [*s.levels, s.n_categories, s.total, s.heuristic, s.kronecker, s.ratio]
-        for s in (*n.by_level, *n.by_size)
-    ]
-
-
-def _draw(canvas: "MatplotlibFigure", n: Impact) -> None:
-    left, right = canvas.subplots(1, 2, sharey=True)
-    middles = [sum(s.levels) / 2 for s in n.by_level]
-    left.plot(middles, [s.ratio for s in n.by_level], "o-", color="#000000", label="ratio")
-    right.plot([s.n_categories for s in n.by_size], [s.ratio for s in n.by_size], "o-k")
-    left.set_xlabel("mean level requested, nats")
-    right.set_xlabel("categories of an attribute")
-    left.set_ylabel("heuristic over Kronecker")
-    left.set_ylim(bottom=0)
-    for axes in (left, right):
-        grid(axes)
-    left.legend()
-    letter((left, right), ("4 categories", "levels of 3 to 5 nats"))
-
-
 STUDY = Study(
     read_text("privacy_optimized/impact.toml"),
     measure,
@@ -169,7 +136,12 @@ STUDY = Study(
         "larger-levels": lambda n: judge(n.by_level, "levels"),
         "fewer-categories": lambda n: judge(n.by_size, "categories"),
     },
-    figures={"impact": _draw},
-    tables={"setups": _rows},
+    figures={},
+    tables={
+        "setups": lambda n: [
+            [*s.levels, s.n_categories, s.total, s.heuristic, s.kronecker, s.ratio]
+            for s in (*n.by_level, *n.by_size)
+        ]
+    },
     values=lambda n: {"n_runs": n.n_runs},
 )

@@ -10,26 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from deniable.laws.patterns import FloatArray
 from deniable.solvers.patterns import linear
 
-A_UB = np.array(
-    [
-        [-1, 1, 0, 0, 0, 0, 0],
-        [-1, 0, 1, 0, 0, 0, 0],
-        [-1, 0, 0, 1, 0, 0, 0],
-        [0, -1, 0, 0, 1, 0, 0],
-        [0, -1, 0, 0, 0, 1, 0],
-        [0, 0, -1, 0, 1, 0, 0],
-        [0, 0, -1, 0, 0, 0, 1],
-        [0, 0, 0, -1, 0, 1, 0],
-        [0, 0, 0, -1, 0, 0, 1],
-        [0, 0, 0, 0, -1, 0, 0],
-        [0, 0, 0, 0, 0, -1, 0],
-        [0, 0, 0, 0, 0, 0, -1],
-    ],
-    dtype=np.float64,
-)
+_NOT_BELOW = ((0, 1), (0, 2), (0, 3), (1, 4), (1, 5), (2, 4), (2, 6), (3, 5), (3, 6))
+A_UB = np.zeros((12, 7))
+for _row, (_above, _below) in enumerate(_NOT_BELOW):
+    A_UB[_row, [_above, _below]] = -1, 1
+A_UB[9:, 4:] = -np.eye(3)
+"""As printed: nine rows of x_a ≥ x_b, three of x_4, x_5, x_6 ≥ 1."""
+
 B_UB = np.array([0, 0, 0, 0, 0, 0, 0, -1, -1, -1], dtype=np.float64)
 """Right-hand sides of ``A_UB`` as printed."""
 
@@ -63,15 +52,7 @@ def compare_printed_program(generator: np.random.Generator, n_instances: int) ->
 
 
 def _solve(counts: Sequence[int], levels: Sequence[float]) -> float:
-    """Return ε = ln x_0 of the printed program, with the zeros that b_ub lacks."""
-    b_ub = np.concatenate([np.zeros(len(A_UB) - len(B_UB)), B_UB])
-    equations, right = _equations(counts, levels)
-    found = linprog([1.0] + [0.0] * 6, A_UB, b_ub, equations, right, method="highs")
-    return float(np.log(found.fun))
-
-
-def _equations(counts: Sequence[int], levels: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """Return A_eq and b_eq as printed."""
+    """Return ε = ln x_0 of the printed A_eq, b_eq and A_ub, with the zeros that b_ub lacks."""
     a, b, c = (n - 1.0 for n in counts)
     e1, e2, e3 = np.exp(levels)
     transposed = np.array(
@@ -85,4 +66,9 @@ def _equations(counts: Sequence[int], levels: Sequence[float]) -> tuple[FloatArr
             [b * c, -c * e2, -b * e3],
         ]
     )
-    return transposed.T, np.array([b * c * e1, a * c * e2, a * b * e3])
+    right = np.array([b * c * e1, a * c * e2, a * b * e3])
+    b_ub = np.concatenate([np.zeros(len(A_UB) - len(B_UB)), B_UB])
+    found = linprog([1.0] + [0.0] * 6, A_UB, b_ub, transposed.T, right, method="highs")
+    if found.fun is None:
+        raise RuntimeError(found.message)
+    return float(np.log(found.fun))

@@ -109,7 +109,7 @@ QUICK = Scale(
         ("optimal", PAPER): (3, 5, 10, 12),
         ("balanced", PAPER): (3, 5),
         ("heuristic", PAPER): (3, 10, 100, 1_000, 10_000, 100_000),
-        (AS_PRINTED, PAPER): (3, 10, 100, 700),
+        (AS_PRINTED, PAPER): (3, 10, 100, 1_000),
         ("optimal", MODERATE): (3, 10, 30, 100),
         ("balanced", MODERATE): (3, 5, 30),
     },

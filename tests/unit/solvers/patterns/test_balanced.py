@@ -85,7 +85,9 @@ def test_identical_attributes_cost_what_a_search_over_counts_says(
     assert solution.epsilon == pytest.approx(expected, abs=0.015)
 
 
-@pytest.mark.parametrize(("k", "family"), [(14, PatternTable), (17, GatedSum), (20, GatedSum)])
+@pytest.mark.parametrize(
+    ("k", "family"), slow_after(2, [(14, PatternTable), (20, GatedSum), (17, GatedSum)])
+)
 def test_up_to_sixteen_attributes_the_law_is_a_table_and_its_sampler_draws_from_it(
     k: int, family: type
 ) -> None:
@@ -227,7 +229,7 @@ def wide(k: int) -> tuple[list[int], list[float]]:
 
 
 @pytest.mark.parametrize(
-    ("counts", "levels"), slow_after(2, [wide(12), many_categories(18), giant(16), wide(20)])
+    ("counts", "levels"), slow_after(1, [wide(12), many_categories(18), giant(16), wide(20)])
 )
 def test_rare_requests_too_have_a_common_law_near_the_optimum(
     counts: list[int], levels: list[float]

@@ -510,7 +510,7 @@ def test_of_two_searches_that_end_at_the_same_level_the_better_proof_counts() ->
     assert kept.lower_bound == solution.lower_bound
 
 
-@pytest.mark.parametrize("k", [4, 25])
+@pytest.mark.parametrize("k", slow_after(1, [4, 25]))
 @pytest.mark.parametrize("faint", [1e-10, 1e-12, 1e-14])
 def test_levels_below_what_a_law_may_miss_cost_no_more_than_themselves(
     faint: float, k: int

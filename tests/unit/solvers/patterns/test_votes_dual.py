@@ -20,6 +20,7 @@ from deniable.solvers.patterns.votes_dual import (
     follow_vote,
     linear_gates,
 )
+from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import by_columns
 
@@ -141,11 +142,14 @@ def test_wider_gates_are_tried_until_bounds_are_near() -> None:
 
 @pytest.mark.parametrize(
     ("levels", "categories"),
-    [
-        pytest.param(np.random.default_rng(0).uniform(1.0, 10.0, 70), 5, marks=pytest.mark.slow),
-        (np.append(np.random.default_rng(0).uniform(0.2, 1.5, 49), 20.0), 2),
-        (np.exp(np.random.default_rng(0).uniform(math.log(1e-3), math.log(12), 70)), 5),
-    ],
+    slow_after(
+        1,
+        [
+            (np.append(np.random.default_rng(0).uniform(0.2, 1.5, 49), 20.0), 2),
+            (np.random.default_rng(0).uniform(1.0, 10.0, 70), 5),
+            (np.exp(np.random.default_rng(0).uniform(math.log(1e-3), math.log(12), 70)), 5),
+        ],
+    ),
 )
 def test_newton_steps_settle_large_and_spread_levels_in_one_vote(
     levels: np.ndarray, categories: int

@@ -12,6 +12,7 @@ from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import Delivered, FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.mixture import Mixture, Pool, below_caps
 from deniable.solvers.patterns.ramps.search import RampSearch
+from marked import slow_after
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 from unit.solvers.patterns.requests import request
 
@@ -42,12 +43,7 @@ def density_of(mixture: Mixture, problem: Problem) -> FloatArray:
 
 @pytest.mark.parametrize(
     ("seed", "floor"),
-    [
-        (0, None),
-        (1, 0.5),
-        pytest.param(0, 0.9, marks=pytest.mark.slow),
-        pytest.param(1, 1.0, marks=pytest.mark.slow),
-    ],
+    slow_after(1, [(1, 0.5), (0, None), (0, 0.9), (1, 1.0)]),
 )
 def test_a_mixture_keeps_all_that_is_asked_and_costs_little_more_than_the_optimum(
     seed: int, floor: float | None
