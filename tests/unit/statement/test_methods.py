@@ -30,7 +30,6 @@ def test_an_entry_is_filed_under_its_name_and_says_what_it_is(name: str) -> None
     assert not spec.help.endswith(".")
     functions = FUNCTIONS.get(name, Functions())
     assert spec.offered == (functions != Functions())
-    assert (functions.cost_of_caps is None) == (spec.given_rest is None)
     assert re.fullmatch("#[0-9A-F]{6}", spec.style[0])
 
 
