@@ -4,6 +4,7 @@ Supplement, section S2.A. The unknowns are x_0 to x_6, densities of the patterns
 23 over that of 123.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,6 +70,5 @@ def _solve(counts: Sequence[int], levels: Sequence[float]) -> float:
     right = np.array([b * c * e1, a * c * e2, a * b * e3])
     b_ub = np.concatenate([np.zeros(len(A_UB) - len(B_UB)), B_UB])
     found = linprog([1.0] + [0.0] * 6, A_UB, b_ub, transposed.T, right, method="highs")
-    if found.fun is None:
-        raise RuntimeError(found.message)
-    return float(np.log(found.fun))
+    assert found.fun is not None
+    return math.log(found.fun)
