@@ -29,9 +29,9 @@ test-all:
     {{bin}}/pytest
     {{bin}}/pytest -m slow
 
-# The default tests with coverage: half as long again to twice as long. A gap without a reason fails.
+# The default and the slow tests with coverage: half as long again to twice as long. A gap without a reason fails.
 coverage:
-    {{bin}}/pytest --cov --cov-report=
+    {{bin}}/pytest -m "not weekly" --cov --cov-report=
     {{bin}}/python scripts/coverage_gaps.py
 
 # Tests that no change runs, and ten times as many examples of every property.

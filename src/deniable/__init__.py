@@ -7,7 +7,8 @@
     released = deniable.randomize(frame, plan)
     deniable.open(released, plan).shares(["race", "hhi"])[0].table()
 
-The names below are loaded when they are first used, so that importing the package costs nothing.
+The names of :mod:`deniable.api` are loaded when they are first used, so that importing the package
+costs nothing.
 """
 
 import sys
@@ -18,47 +19,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deniable.api import *
 
-__all__ = [
-    "Agreement",
-    "Attribute",
-    "Classifier",
-    "Comparison",
-    "Covariance",
-    "Design",
-    "DesignRequest",
-    "Estimate",
-    "Honesty",
-    "Independence",
-    "InputError",
-    "Leverage",
-    "Mean",
-    "Mechanism",
-    "Model",
-    "ModelQuery",
-    "OpenedRelease",
-    "Publication",
-    "Quantile",
-    "Regressor",
-    "Schema",
-    "Shares",
-    "Smooth",
-    "StrengthRequest",
-    "Trend",
-    "birkhoff",
-    "combine",
-    "design",
-    "expected_tables",
-    "open",
-    "plan",
-    "plan_trend",
-    "pram",
-    "randomize",
-    "read_design",
-    "share",
-    "smallest_epsilon",
-    "synthesize",
-]
-
 
 class _Package(ModuleType):
     """Keeps `deniable.design` the function.
@@ -68,7 +28,7 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in __all__ and isinstance(value, ModuleType)):
+        if name != "design" or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -80,12 +40,12 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
-    from deniable import api
-
-    return getattr(api, name)
+    if not name.startswith("_") or name == "__all__":
+        api = import_module("deniable.api")
+        if name in (*api.__all__, "__all__"):
+            return getattr(api, name)
+    raise AttributeError(f"module 'deniable' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -145,7 +145,7 @@ def test_the_joint_covariance_is_that_of_many_releases(
         texts = {"a": first.astype(int), "b": second.astype(int), "status": cases.astype(int)}
         table = pa.table({name: column.astype(str) for name, column in texts.items()})
         release = open_release(deniable.randomize(table, mechanism), Strata.one(mechanism))
-        Trend(status="status", top=1).ask(release)
+        Trend(status="status", top=1).run(release)
     matrix = np.mean(stated, axis=0)
     times = releases * np.var(found)
 

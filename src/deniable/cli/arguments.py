@@ -127,10 +127,9 @@ def check_inputs(_kind: Any, names: Any) -> None:
             raise ValueError(f"{NO_OPTION} {name} (a file of that name is ./{name})")
 
 
-_TABLE = (
-    "A table: .csv(.gz), .parquet, .xlsx, .ods, .sav, .dta, .sas7bdat, .xpt, PLINK .bed, or - for "
-    "CSV on standard input."
-)
+TABLES = ".csv(.gz), .parquet, .xlsx, .ods, .sav, .dta, .sas7bdat, .xpt, PLINK .bed"
+"""Endings of tables in the help; importing `tables.formats` is slow."""
+_TABLE = f"A table: {TABLES}, or - for CSV on standard input."
 InputTable = Annotated[
     str,
     SHARED,
@@ -261,7 +260,9 @@ InsecureSeed = Annotated[
 
 def open_ledger(publication: "Publication", *, seeded: bool = False) -> "Population | None":
     """Return the population in the ledger; None without a ledger."""
-    population = publication.open_ledger()
+    from deniable.release.publication import ledger_of
+
+    population = ledger_of(publication)
     if population is not None and seeded:
         raise InputError(
             "output drawn from a seed is not private and cannot count as a release; leave out "
@@ -272,7 +273,9 @@ def open_ledger(publication: "Publication", *, seeded: bool = False) -> "Populat
 
 def read_key(publication: "Publication") -> "Signer | None":
     """Return the key, if one is named, with its pass phrase from the environment or a prompt."""
-    return publication.read_key(_pass_phrase)
+    from deniable.release.publication import key_of
+
+    return key_of(publication, _pass_phrase)
 
 
 def _pass_phrase() -> str | None:

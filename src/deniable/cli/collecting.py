@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
 from deniable.cli.app import app
-from deniable.cli.arguments import AsJson, Check, Force, read_key
+from deniable.cli.arguments import AsJson, Check, Force, open_ledger, read_key
 from deniable.cli.fields import Typed, from_fields
 from deniable.cli.typed import as_typed
 from deniable.collect import check_installed
@@ -81,7 +81,7 @@ def open_study(
     problems = Problems()
     population = study = outlook = None
     with problems.at("ledger"):
-        population = publish.read().open_ledger()
+        population = open_ledger(publish.read())
         release.check_ledger(output, population)
     with problems.at("output"):
         refuse_existing(output, overwrite=False)
@@ -385,7 +385,7 @@ def export(
 
     command = f"deniable collect export {study.name} --output {output.name}"
     publication = publish.read()
-    population, signer = publication.open_ledger(), read_key(publication)
+    population, signer = open_ledger(publication), read_key(publication)
     record = write_release(
         folder,
         output,

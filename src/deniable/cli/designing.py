@@ -11,6 +11,7 @@ from deniable.cli.app import app, schema_app
 from deniable.cli.arguments import (
     SHARED,
     SHOWN,
+    TABLES,
     TREND,
     Anyway,
     AsJson,
@@ -445,7 +446,13 @@ def _prediction(mechanism: Any, names: list[str]) -> Any:
 @from_fields
 def init(
     source: Annotated[
-        str, Parameter(name="TABLE", allow_leading_hyphen=True, validator=check_inputs)
+        str,
+        Parameter(
+            name="TABLE",
+            allow_leading_hyphen=True,
+            validator=check_inputs,
+            help=f"A table, in a file that is read twice: {TABLES}.",
+        ),
     ],
     /,
     *,
@@ -464,8 +471,6 @@ def init(
     Example: deniable schema init insurance.csv --output draft.toml
 
     Args:
-        source: A .csv, .csv.gz, .parquet, .sav, .dta, .sas7bdat, .xpt, .xlsx or .ods table, or a
-            PLINK .bed: a file, which is read twice.
         output: Schema file to write, or - for the screen.
         codebook: Codebook: CSV with columns name, value, label (and question, missing), or
             DDI-Codebook 2.5 XML.

@@ -91,23 +91,29 @@ class Publication:
         """The person column, and the allowed ε in nats of all rows of one person."""
         return self.person, self.person_epsilon
 
-    def open_ledger(self) -> "Population | None":
-        """Return the population in its ledger; None without a ledger."""
-        from deniable.ledger.book import EVERYBODY, population_of
 
-        return population_of(
-            self.ledger,
-            EVERYBODY if self.population is None else self.population,
-            new=self.new_population,
-            new_ledger=self.new_ledger,
-        )
+def ledger_of(publication: Publication) -> "Population | None":
+    """Return the population in its ledger; None without a ledger."""
+    from deniable.ledger.book import EVERYBODY, population_of
 
-    def read_key(self, phrase: Callable[[], str | None] | None = None) -> "Signer | None":
-        """Return the key to sign with; ``phrase`` returns the pass phrase, by default from the
-        environment."""
-        from deniable.release.signing import given_phrase, read_signer
+    return population_of(
+        publication.ledger,
+        EVERYBODY if publication.population is None else publication.population,
+        new=publication.new_population,
+        new_ledger=publication.new_ledger,
+    )
 
-        return None if self.sign is None else read_signer(self.sign, phrase or given_phrase)
+
+def key_of(
+    publication: Publication, phrase: Callable[[], str | None] | None = None
+) -> "Signer | None":
+    """Return the key to sign with; ``phrase`` returns the pass phrase, by default from the
+    environment."""
+    from deniable.release.signing import given_phrase, read_signer
+
+    return (
+        None if publication.sign is None else read_signer(publication.sign, phrase or given_phrase)
+    )
 
 
 def refuse_folder(publication: Publication) -> None:

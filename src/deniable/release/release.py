@@ -35,7 +35,7 @@ from deniable.release import signing
 from deniable.release.by_attribute import companion_digests, write_by_attribute
 from deniable.release.entered import give_back, is_entered, undrawn
 from deniable.release.persons import columns_of_persons, propose_person, refuse_rows_of_person
-from deniable.release.publication import Publication
+from deniable.release.publication import Publication, key_of, ledger_of
 from deniable.release.record import Released, explained, release_to_plain
 from deniable.report.codebook import render_codebook
 from deniable.report.page import render_report
@@ -98,8 +98,8 @@ def opened(publication: Publication | None, command: str) -> Options:
     return Options(
         **vars(publication),
         command=command,
-        people=publication.open_ledger(),
-        signer=publication.read_key(),
+        people=ledger_of(publication),
+        signer=key_of(publication),
     )
 
 

@@ -13,23 +13,13 @@ from deniable.errors import InputError
 from deniable.schema import Schema
 from deniable.studio.request import DraftRequest
 
-_OPTIONS = {
-    "epsilon": "--epsilon",
-    "method": "--method",
-    "given_rest": "--given-rest",
-    "pair_floor": "--pair-floor",
-    "pairs": "--pairs",
-    "max_questions": "--max-questions",
-    "attenuation": "--attenuation",
-}
-
 
 def options(request: DraftRequest) -> list[str]:
     """Return a request as options of ``deniable design``."""
     schema = Schema.from_plain(request.schema)
     if [schema.names[i] for i in schema.protected] == list(request.responses):
         return []  # no design is needed
-    return [f"{_OPTIONS[name]}={value}" for name, value in request.arguments.items()]
+    return [f"--{name.replace('_', '-')}={value}" for name, value in request.arguments.items()]
 
 
 def schema_file(request: DraftRequest) -> str:

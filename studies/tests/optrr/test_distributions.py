@@ -14,8 +14,8 @@ def quick() -> Findings:
 def test_under_gamma_the_search_beats_warner_everywhere_and_ranges_about_twice_as_far(
     quick: Findings,
 ) -> None:
-    verdicts = [claim.verdict for claim in quick.claims[:4]]
-    assert verdicts == [Verdict.REPRODUCED] * 4
+    verdicts = [claim.verdict for claim in quick.claims[:3]]
+    assert verdicts == [Verdict.REPRODUCED] * 3
 
 
 def test_no_matrix_is_below_the_bound(quick: Findings) -> None:

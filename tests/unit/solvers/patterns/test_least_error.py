@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy.optimize import NonlinearConstraint, minimize
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.least_error import LeastError, Program, independent, solve
+from deniable.solvers.patterns.least_error import LeastError, independent, solve
 
 NINE = (7, 16, 7, 14, 6, 5, 2, 41, 2)
 ONE_LARGE = (18, 2, 430, 13)
@@ -259,7 +260,8 @@ def check_that_more_never_errs_more(n_categories: tuple[int, ...], totals: Float
         most = math.exp(total)
         part = (f.max() - most * f.min()) / (f.max() - most * f.min() + most - 1)
         mixed = (1 - part) * f + part
-        program = Program(solution.program.task, following.program.scores)
+        program = copy(following.program)
+        program.task = solution.program.task
         if program.holds(mixed * (1 + 1e-12)):
             assert solution.objective <= following.objective - 2 * math.log1p(-part) + 1e-4
 
