@@ -53,8 +53,6 @@ class Design:
         together: whether the method may randomize attributes together, so that its designs are
             compared with independent responses.
         released_rows: rows of the release, if the design was read from a release's record.
-        end: the final state of the search, which speeds up the cost of other caps; not part of the
-            record.
 
     Examples:
         >>> import deniable
