@@ -11,8 +11,9 @@ T the unbiased tables and V their variances: a logistic (multinomial) regression
     max Σ βT − E ln Σ_y π(y) exp(α_y + Σ_j β_jy) − ½κ Σ Vβ²,    T − M = κVβ at the optimum.
 
 κ is the largest at which the tables deviate by their noise, mean (T − M)²/V = 1 (the discrepancy
-principle: Morozov 1966): no association is stronger than the release shows. The margin of y is
-exact.
+principle: Morozov 1966): no association is stronger than the release shows. It has a limit, so that
+associations that all agree with independence within their noise are weak in their estimated order.
+The margin of y is exact.
 """
 
 from collections.abc import Sequence
@@ -56,12 +57,13 @@ class Outcome:
         variances: Floats,
         base: Floats,
         start: "Outcome | None" = None,
+        most: float = 1e6,
     ) -> "Outcome":
         """Fit the model.
 
         ``codes``: the attributes of sampled rows, shape (attributes, rows). ``tables``,
         ``variances``: T and V, attribute after attribute, shape (categories, m). ``base``: π(y).
-        ``start``: another fit, whose κ is used.
+        ``start``: another fit, whose κ is used. ``most``: the limit of κ.
         """
         from scipy.optimize import minimize  # only here: slow to load
 
@@ -108,7 +110,7 @@ class Outcome:
         if start is not None:
             effects, _ = solved(start.effects, start.penalty)
             return cls(sizes, base, effects, start.penalty)
-        effects, above, penalty = np.zeros((q + 1, m)), None, 1e6
+        effects, above, penalty = np.zeros((q + 1, m)), None, most
         effects, off = solved(effects, penalty)
         while off > 1 and penalty > 1:
             above = off

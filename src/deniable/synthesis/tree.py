@@ -202,6 +202,7 @@ class TreeModel:
             np.concatenate([of.variance(i, outcome) for i in places]),
             margins[outcome],
             start,
+            most=of.rows.n_rows / 4,
         )
 
     def imputed(self, copies: int, n_rows: int, bits: BitSource) -> NDArray[Any]:
