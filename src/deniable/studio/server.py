@@ -147,6 +147,9 @@ class Studio(State):
         wanted = self.design_request()
         computing = self._compute(wanted)
         said, self.said = self.said, {}
+        solved_for, sentence = self.solved
+        if solved_for == self.state:
+            said = {**said, "solve": sentence}
         content = page(
             self,
             view,
@@ -226,7 +229,7 @@ class Studio(State):
             self._made_by = {**dict(list(self._made_by.items())[-63:]), by: self.state}
         htmx = request.headers.get("hx-request")
         partial = request.headers.get("hx-target") == "answers" and mine is None
-        if htmx or self.said or mine:
+        if htmx or self.said or mine or name == "solve":
             # The address stays that of the view; htmx would put that of the form there.
             address = {"HX-Push-Url": "false" if view == was else f"/{view}"}
             if mine:

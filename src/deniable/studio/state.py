@@ -46,6 +46,8 @@ class State:
         """Values of the fields of the next page, by id."""
         self.said: Mapping[str, str] = {}
         """Messages of the last step: by control, or under ``page``."""
+        self.solved = ("", "")
+        """State of the draft whose ε was found, and the message, which stays until it changes."""
 
     @property
     def state(self) -> str:

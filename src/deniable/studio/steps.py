@@ -120,7 +120,7 @@ async def solve(post: Post) -> None:
             )
     epsilon, decides = await finding
     studio.keeper.change(lambda draft: draft.with_controls(epsilon=rounded_up(epsilon)))
-    studio.said = {"solve": ", ".join(decides)}
+    studio.solved = studio.state, ", ".join(decides)
 
 
 async def choose(post: Post) -> None:

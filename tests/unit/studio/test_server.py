@@ -382,6 +382,9 @@ def test_a_notice_goes_with_the_next_change(tmp_path: Path) -> None:
         browser, made, _ = await inside(tmp_path)
         answer = await browser.do("solve", draft=made.state)
         assert "The table that decides" in answer.text
+        # Results that are ready later replace the page, and the notice with it.
+        again = await browser.ask("/design", headers=PARTIAL)
+        assert "The table that decides" in again.text
         answer = await browser.do("update", PARTIAL, **{"w.epsilon": "3"})
         for name in ("said", "solved"):
             assert f'<div id="{name}" hx-swap-oob="true">' in answer.text
