@@ -606,6 +606,14 @@ def show_saving(record: Mapping[str, Any]) -> None:
     say(text + " (medians).")
 
 
+def show_means(means: Sequence[Mapping[str, Any]]) -> None:
+    """Print the standard errors of the means of numbers."""
+    for mean in means:
+        error, unit = mean["standard_error"], f" {mean['unit']}".rstrip()
+        text = "no value" if error is None else f"{number_text(error, 3)}{unit}"
+        say(f"Mean of {mean['attribute']}: standard error {text}, if spread evenly over the range.")
+
+
 def show_outlook(outlook: Mapping[str, Any]) -> None:
     """Print the expected variances of shares and pairs for one row, and their limit."""
     expected, limit = outlook["expected"], outlook["limit"]

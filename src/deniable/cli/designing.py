@@ -98,6 +98,7 @@ def design(
         return
     console.show_design(stated)
     console.show_readable(stated.get("readable"), stated["epsilon"])
+    console.show_means(stated.get("means", ()))
     if tables:
         console.show_expected_tables(stated["tables"], stated["independent_tables"])
     if "expected" in stated:

@@ -1,11 +1,14 @@
 """What is printed of a design is put together in one place, from the library's functions."""
 
+import math
+
 import pytest
 
 from deniable.design.design import design
 from deniable.design.statements import design_statements
 from deniable.errors import InputError
 from deniable.schema import Attribute, Schema
+from deniable.statement.expected_accuracy import mean_variance
 from deniable.statement.expected_tables import expected_tables
 
 SCHEMA = Schema.anonymous((2, 3))
@@ -40,3 +43,13 @@ def test_without_a_total_there_is_nothing_to_compare_with() -> None:
     stated = design_statements(made, rows=500, tables=["a1"])
     assert stated["independent_tables"] is None
     assert stated["tables"][0]["standard_error"] > 0
+
+
+def test_means_of_numbers_have_standard_errors() -> None:
+    age = Attribute("age", range=(0, 90), unit="years")
+    made = design(Schema((age, Attribute("sex", ("f", "m")))), epsilon=3)
+    assert "means" not in design_statements(made)
+    (mean,) = design_statements(made, rows=400)["means"]
+    error = math.sqrt(mean_variance(made.mechanism, "age") / 400)
+    assert mean == {"attribute": "age", "unit": "years", "standard_error": error}
+    assert "means" not in design_statements(design(SCHEMA, epsilon=2), rows=400)

@@ -10,12 +10,13 @@ from deniable.errors import InputError
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import expected_error
 from deniable.mechanism.published import channel_of
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
 from deniable.statement.expected_accuracy import (
     ExpectedAccuracy,
     Shares,
     expected_accuracy,
     expected_accuracy_of_strata,
+    mean_variance,
 )
 from deniable.statement.strata import Designs
 from unit.dense import dense_inverse
@@ -96,3 +97,28 @@ def test_what_forms_are_worth_is_what_their_channel_predicts_of_shares_and_pairs
     plain = expected_accuracy(alone.account).to_plain(1000)
     assert plain["pairs"] == {"tables": 3, "readable": 0}
     assert all(one["half_width"] is not None for one in plain["attributes"])
+
+
+@pytest.mark.parametrize(("points", "missing"), [(2, None), (3, "NA"), (5, None)])
+@pytest.mark.parametrize("method", ["kronecker", "forms"])
+def test_the_error_of_a_mean_is_that_of_numbers_spread_evenly(
+    points: int, missing: str | None, method: str
+) -> None:
+    """Against the variance of the estimate's rows, number by number, over 2,000 numbers."""
+    attribute = Attribute("x", range=(2, 10), grid=points, missing=missing)
+    schema = Schema((attribute, Attribute("sex", ("f", "m"))))
+    mechanism = design(schema, epsilon=2, method=method).mechanism  # type: ignore[arg-type]
+    channel = channel_of(mechanism, ("x",))
+    numbers = (np.arange(2000) + 0.5) * 8 / 2000 + 2
+    places = np.linspace(2, 10, points)
+    hats = np.maximum(0, 1 - np.abs(numbers[:, None] - places) * (points - 1) / 8)
+    hats = np.pad(hats, ((0, 0), (0, attribute.n_categories - points)))
+    centred = np.pad(places - 6, (0, attribute.n_categories - points))
+    influence = channel.inverse.transposed().apply(centred)
+    squares = [float((channel.forward.apply(row) * influence**2).sum()) for row in hats]
+    means = [float((channel.forward.apply(row) * influence).sum()) for row in hats]
+    np.testing.assert_allclose(means, numbers - 6, atol=1e-9)
+    table = np.mean(squares) - np.mean((numbers - 6) ** 2)
+    assert mean_variance(mechanism, "x") == pytest.approx(table, rel=1e-5)
+    whole = mean_variance(mechanism, "x", "population")
+    assert whole == pytest.approx(np.mean(squares), rel=1e-5)
