@@ -21,7 +21,7 @@ from deniable.design.matrices import (
     declaring,
     laws_given,
     refuse_requests_of,
-    requests_beside_matrices,
+    requests_without_matrices,
     with_responses,
     without,
 )
@@ -146,7 +146,7 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
     schema = declaring(schema, request.response)
     if laws := laws_given(schema, request.matrices):
-        requests = requests_beside_matrices(request)
+        requests = requests_without_matrices(request)
         refuse_requests_of(laws, requests)
         rest = without(schema, laws)
         if rest is None and requests:

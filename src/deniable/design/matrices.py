@@ -125,8 +125,8 @@ def declaring(schema: Schema, responses: Mapping[str, str]) -> Schema:
     return schema
 
 
-def requests_beside_matrices(request: DesignRequest) -> dict[str, Any]:
-    """Return what a request states besides matrices and responses."""
+def requests_without_matrices(request: DesignRequest) -> dict[str, Any]:
+    """Return the fields of a request with a value, without matrices and responses."""
     names = [one.name for one in fields(request) if one.name not in ("matrices", "response")]
     stated = ((name, getattr(request, name)) for name in names)
     return {name: value for name, value in stated if value != getattr(DesignRequest(), name)}
