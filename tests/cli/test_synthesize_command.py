@@ -44,3 +44,14 @@ def test_some_rows_and_rows_beside_their_record(
     refused = deniable("synthesize", *counted, "--output", "none")
     assert refused.status == 2
     assert "needs the released rows" in refused.err
+
+
+def test_copies_to_predict_an_attribute(release: str, deniable: Any, tmp_path: Path) -> None:
+    options = ("--of", "y,a,b", "--copies", 5, "--insecure-seed", 1)
+    done = deniable("synthesize", release, *options, "--about", "y", "--output", "out")
+    assert done.status == 0, done.err
+    assert len(list((tmp_path / "out").glob("synthetic_copy_*"))) == 5
+    refused = deniable("synthesize", release, *options, "--about", "z", "--output", "none")
+    assert refused.status == 2
+    assert "'z'" in refused.err
+    assert not (tmp_path / "none").exists()

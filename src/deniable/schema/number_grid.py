@@ -17,7 +17,7 @@ MOST_POINTS = 1_000
 
 GRIDS = {"mean": 3, "distribution": 9}
 """Points of a grid by purpose. The variance of a mean is least at 2 to 4 points where an attribute
-has a level of 0.5 to 3 nats in a joint law; a distribution needs 9 to 17 (docs/numbers.md)."""
+has a level of 0.5 to 3 nats in a joint law; a distribution needs 9 to 17 (docs/schema.md)."""
 
 _MOST_UNITS = 1 << 47
 """Units of a range: with up to 1,000 points, weights fit in 64-bit integers."""
