@@ -26,8 +26,12 @@ def user() -> str:
     return getpass.getuser() if os.geteuid() else "nobody"
 
 
-def program(name: str) -> str:
-    return str(Path(str(INITDB)).with_name(name))
+def program(name: str) -> list[str]:
+    """The words that run a program of the server as its user."""
+    # Python's own change of the user in a forked child can wait forever for a lock that another
+    # thread held.
+    become = [] if os.geteuid() else ["setpriv", f"--reuid={user()}"]
+    return [*become, str(Path(str(INITDB)).with_name(name))]
 
 
 class Cluster:
@@ -40,21 +44,20 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._databases = 0
-        self._run = {"user": user(), "cwd": folder} if os.geteuid() == 0 else {"cwd": folder}
-        words = [program("initdb"), "-D", "data", "-U", "owner", "-A", "trust", "--no-sync"]
+        words = [*program("initdb"), "-D", "data", "-U", "owner", "-A", "trust", "--no-sync"]
         subprocess.run(
-            [*words, "--locale=C", "-E", "UTF8"], check=True, capture_output=True, **self._run
+            [*words, "--locale=C", "-E", "UTF8"], check=True, capture_output=True, cwd=folder
         )
         self.start()
 
     def start(self) -> None:
         options = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=on"]
-        words = [program("postgres"), "-D", "data"]
+        words = [*program("postgres"), "-D", "data"]
         for option in options:
             words += ["-c", option]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(words, stdout=log, stderr=log, **self._run)
-        ready = [program("pg_isready"), "-q", "-h", str(self.folder)]
+            self.process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self.folder)
+        ready = [*program("pg_isready"), "-q", "-h", str(self.folder)]
         while subprocess.run(ready, check=False).returncode:
             assert self.process.poll() is None, (self.folder / "log").read_text()
 
