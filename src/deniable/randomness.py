@@ -368,7 +368,7 @@ def happens(weights: NDArray[np.int64], total: int, source: BitSource) -> NDArra
     ``weights``: integers from 0 to ``total``, shape (n,); ``total`` below 2⁴⁸.
 
     >>> happens(np.array([0, 1, 2, 3]), 3, SeededRandomness(1)).tolist()
-    [False, True, True, True]
+    [False, False, True, True]
     """
     drawn = np.empty(len(weights), dtype=np.bool_)
     for start in range(0, len(weights), _PIECE):

@@ -50,7 +50,7 @@ def best_variance(n_categories: int, epsilon: float) -> float:
     (a − 1)²/(a²χ²).
 
     >>> round(best_variance(2, math.log(3)), 9), round(best_variance(4, 1.0), 4)
-    (1.0, 1.3798)
+    (1.0, 2.0766)
     """
     a, fall = n_categories, math.exp(-epsilon)  # over M throughout, so that no e^ε overflows
     return min(

@@ -113,6 +113,8 @@ class Model(Presented):
         a1[T.1]       0.90 ± 0.14
         >>> model.odds_ratios()[0]["odds_ratio"].__round__(2), len(model.predict())
         (2.45, 4)
+        >>> model.probabilities(pyarrow.table({"a1": ["0", "1"]})).round(2).tolist()
+        [[0.61, 0.39], [0.39, 0.61]]
         >>> rows = model.predict(pyarrow.table({"a1": ["1", "0"]}))
         >>> print(" ".join(f"{row['row']}: {row['a2']} {row['estimate']:.2f}" for row in rows))
         0: 0 0.39 0: 1 0.61 1: 0 0.61 1: 1 0.39
@@ -308,7 +310,7 @@ class Model(Presented):
         """
         level = self._level(level)
         if frame is not None:
-            return self._predict_rows(self.columns_of(frame), level)
+            return self._predict_rows(self._columns_of(frame), level)
         if self.by_row is not None and (listed := self.by_row.listed) is not None:
             return self._predict_listed(listed, level)
         if not len(self.design):
@@ -351,7 +353,7 @@ class Model(Presented):
         return [i for i, axis in enumerate(self.cells.axes) if axis.name in self.parsed.names]
 
     def _predict_rows(self, columns: NDArray[np.float64], level: float) -> list[dict[str, Any]]:
-        """Return predictions for rows of :meth:`columns_of`."""
+        """Return predictions for rows of :meth:`_columns_of`."""
         answers = self.answers
         rows: list[dict[str, Any]] = []
         for start in range(0, len(columns), PREDICTED_AT_ONCE):
@@ -378,7 +380,7 @@ class Model(Presented):
         """
         if self.response is None:
             raise InputError(f"a {self.kind} model has no probabilities; use predict")
-        columns = self.columns_of(frame)
+        columns = self._columns_of(frame)
         estimate, _ = self._shares(*self._design_of(columns))
         return estimate.reshape(len(columns), -1)
 
@@ -392,7 +394,7 @@ class Model(Presented):
     def _response(self) -> str:
         return str(self.parsed.response)
 
-    def columns_of(self, frame: Any) -> NDArray[np.float64]:
+    def _columns_of(self, frame: Any) -> NDArray[np.float64]:
         """Return the formula's columns for rows with true covariates: a dataframe or a file; shape
         (rows, columns).
 

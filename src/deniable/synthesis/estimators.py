@@ -150,6 +150,8 @@ class Classifier(_Estimator):
         ['0', '0', '1']
         >>> classifier.predict_proba(rows[:3]).shape, classifier.score(rows, rows["smokes"])
         ((3, 2), 1.0)
+        >>> classifier.set_params(response="age").get_params()["response"]
+        'age'
     """
 
     _kind = "classifier"
