@@ -95,6 +95,7 @@ bench:
     {{bin}}/python benchmarks/bench_page.py
     {{bin}}/python benchmarks/bench_studio.py
     {{bin}}/python benchmarks/bench_forms.py
+    {{bin}}/python benchmarks/bench_prediction.py
     {{bin}}/python benchmarks/bench_design.py
     {{bin}}/python benchmarks/bench_lambda.py
     {{bin}}/python benchmarks/bench_frontier.py

@@ -16,17 +16,14 @@ def with_matrices(
     """Return the schema, the response matrices by attribute, and the other options. Attributes that
     have a matrix together are merged into one in the schema, and texts of answers are added to
     it."""
-    from deniable.design.matrices import merged_for, response_from_file
+    from deniable.design.matrices import with_matrix_from_file
 
     given = dict(request.values)
     files = given.pop("matrices", ())
     matrices: dict[str, Any] = {}
     for name, file in options.pairs(files, "--matrix", "name=file.json").items():
-        schema, name = merged_for(schema, name, Path(file))
+        schema, name, law = with_matrix_from_file(schema, name, Path(file))
         if name in matrices:
             raise InputError(f"--matrix: attribute '{name}' is given twice")
-        attribute = schema.attributes[schema.position(name)]
-        matrices[name], attribute = response_from_file(Path(file), attribute)
-        attributes = (attribute if a.name == name else a for a in schema.attributes)
-        schema = replace(schema, attributes=tuple(attributes))
+        matrices[name] = law
     return schema, matrices, replace(request, values=given)

@@ -177,6 +177,18 @@ def refuse_requests_of(names: Collection[str], requests: Mapping[str, Any]) -> N
                     )
 
 
+def with_matrix_from_file(
+    schema: Schema, name: str, path: Path
+) -> tuple[Schema, str, MatrixChannel]:
+    """Return the schema, the name of the attribute that a file's matrix is for, and the matrix. If
+    it combines several attributes these are merged, and texts of answers are added."""
+    schema, name = merged_for(schema, name, path)
+    place = schema.position(name)
+    attributes = list(schema.attributes)
+    law, attributes[place] = response_from_file(path, attributes[place])
+    return replace(schema, attributes=tuple(attributes)), name, law
+
+
 def response_from_file(path: Path, attribute: Attribute) -> tuple[MatrixChannel, Attribute]:
     """Return the response matrix in a file, and its attribute with the texts of the answers."""
     try:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.design.design import design
-from deniable.design.matrices import merged_for, response_from_file, with_responses, without
+from deniable.design.matrices import with_matrix_from_file
 from deniable.design.statements import design_statements
 from deniable.planning.sample_size import plan, refuse_unreadable
 from deniable.schema import Schema
@@ -16,14 +16,13 @@ from deniable.studio.request import DraftRequest
 def made(request: DraftRequest, **others: Any) -> Design:
     """Return the design of a request, with replaced arguments."""
     schema, arguments = Schema.from_plain(request.schema), {**request.arguments, **others}
-    found: dict[str, Any] = {}
+    matrices: dict[str, Any] = {}
     for name, file in request.responses.items():
-        schema, name = merged_for(schema, name, Path(file))
-        found[name] = response_from_file(Path(file), schema.attributes[schema.position(name)])
-    if not found:
-        return design(schema, **arguments)
-    rest = without(schema, found)
-    return with_responses(schema, None if rest is None else design(rest, **arguments), found)
+        schema, name, law = with_matrix_from_file(schema, name, Path(file))
+        matrices[name] = law
+    if all(schema.names[i] in matrices for i in schema.protected):
+        arguments = {}  # no attribute is left for them
+    return design(schema, **arguments, matrices=matrices)
 
 
 def tables_of(design: Design, request: DraftRequest) -> list[list[str]]:

@@ -75,6 +75,7 @@ def python_program(request: DraftRequest) -> str:
     found = f"design = deniable.design(schema{arguments})"
     for name, file in request.responses.items():
         content = _literal(_matrix(file))
+        arguments = arguments if options(request) else ""
         found = _WITH_MATRIX.format(name=name, content=content, arguments=arguments)
     return _PROGRAM.format(schema=_literal(schema_file(request)), found=found)
 
@@ -86,16 +87,13 @@ def _literal(text: str) -> str:
 _WITH_MATRIX = """
 from tempfile import TemporaryDirectory
 
-from deniable.design.matrices import merged_for, response_from_file, with_responses, without
+from deniable.design.matrices import with_matrix_from_file
 
 with TemporaryDirectory() as folder:
     file = Path(folder, "matrix.json")
     file.write_text({content}, encoding="utf-8")
-    schema, name = merged_for(schema, {name!r}, file)
-    response = {{name: response_from_file(file, schema.attributes[schema.position(name)])}}
-rest = without(schema, response)
-found = None if rest is None else deniable.design(rest{arguments})
-design = with_responses(schema, found, response)
+    schema, name, law = with_matrix_from_file(schema, {name!r}, file)
+design = deniable.design(schema{arguments}, matrices={{name: law}})
 """
 
 

@@ -26,7 +26,6 @@ from deniable.laws import (
     SingleChangeMixture,
     VoteBlend,
 )
-from deniable.laws.law import Sampler
 from deniable.laws.score import ScoreSampler
 from deniable.laws.votes.sampling import VoteSampler
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -189,7 +188,7 @@ def record_of(subject: Mechanism | Law) -> dict[str, Any]:
     }
 
 
-def one_row(sampler: Sampler, codes: Sequence[int], source: Any) -> list[int]:
+def one_row(sampler: Any, codes: Sequence[int], source: Any) -> list[int]:
     """One row through a law's sampler."""
     columns = [np.array([code]) for code in codes]
     return [int(column[0]) for column in sampler.randomize(columns, source)]

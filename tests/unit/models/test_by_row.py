@@ -341,7 +341,7 @@ def test_groups_rows_left_out_and_the_rows_listed() -> None:
         len(listed),
     )
     large = replace(models[1], by_row=replace(models[1].by_row, listed=None))
-    with pytest.raises(InputError, match="give the rows to predict for in `frame`"):
+    with pytest.raises(InputError, match="give the rows to predict for in the frame"):
         large.predict()
     assert large.to_plain()["predictions"] == []
 

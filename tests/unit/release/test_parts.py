@@ -351,8 +351,8 @@ def test_a_source_that_changes_while_it_is_read_is_no_part(tmp_path, monkeypatch
     path = tmp_path / "people" / "people-2.csv"
     opened = Job.open
 
-    def changed(self: Job, unit: object) -> object:
-        reader = opened(self, unit)
+    def changed(self: Job, unit: object, **bits: object) -> object:
+        reader = opened(self, unit, **bits)
         text, then = path.read_text(), path.stat()
         if change == "a value":  # and the time as before
             path.write_text(text.replace("x", "y", 1))

@@ -51,7 +51,7 @@ def test_what_is_wrong_with_one_is_said_there() -> None:
     assert "must increase" in problem_of(declared(bins="0 30 20"))
     assert "needs at least 2" in problem_of(declared(categories="x"))
     assert "needs at least 2" in problem_of(declared(categories=""))
-    assert "bin edge 'many' is neither a number nor a date" in problem_of(declared(bins="0 many"))
+    assert "edge 'many' is neither a number nor a date" in problem_of(declared(bins="0 many"))
     assert "an empty name" in problem_of(declared(names=" \n"))
     assert problem_of(attribute("a")) == ""
 

@@ -50,7 +50,7 @@ DRAFTS = {
 
 def requested(of: Draft, folder: Path) -> DraftRequest:
     (rows := folder / "rows.json").write_text("[[0.7, 0.3], [0.2, 0.8]]")
-    law = {"a": response_from_file(rows, Attribute("a", ("0", "1")))}
+    law = {"a": response_from_file(rows, Attribute("a", ("0", "1")))[0]}
     point = with_responses(Schema((Attribute("a", ("0", "1")),)), None, law)
     (folder / "it's.json").write_bytes(to_json(mechanism_to_plain(point)))
     rows.unlink()
