@@ -97,7 +97,7 @@ COMMANDS = {
         ["frontier", "pick", "front", "--privacy", "0.3", "--name", "a", "--output", "x.json"]
     ),
     "frontier": Command([*FRONTIER, "x"]),
-    "reproduce": Command(["reproduce", "lambda", "--quick", "--output", "x"]),
+    "reproduce": Command(["reproduce", "impact", "--quick", "--output", "x"]),
 }
 SLOW = {"frontier", "frontier pick", "reproduce"}
 """Seconds long, or read what takes seconds to make."""
