@@ -397,7 +397,7 @@ CAPS = {"1.25x": 1.25, "1.5x": 1.5, "2x": 2.0, "3x": 3.0, "none": math.inf}
 DEFAULT_CAP = "2x"
 
 WEIGHT = 0.2
-"""θ of tables of two attributes against shares, unless another is asked for."""
+"""Default weight θ of tables of two attributes against shares."""
 
 
 def error_of(made: Design, weight: float) -> float:

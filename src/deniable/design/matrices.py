@@ -247,7 +247,7 @@ def _is_one(row: Sequence[Fraction]) -> bool:
 
 
 def _exact(entry: float | str) -> Fraction:
-    """Return the number as it is written in decimals, or a fraction."""
+    """Return the exact value of a decimal or a fraction."""
     if isinstance(entry, str):
         return probability(entry)
     if not -1 <= entry <= 2:

@@ -260,6 +260,7 @@ class ColumnEncoder:
         else:  # counted before they are set to an end
             offsets[numbers < grid.low] = (self._last + 1) * grid.step
             offsets[numbers > grid.high] = (self._last + 2) * grid.step
+            offsets[np.isinf(numbers)] = _OUTSIDE  # no number
         return offsets
 
     def n_outside(self, codes: NDArray[Any]) -> int:

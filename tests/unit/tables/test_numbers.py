@@ -98,6 +98,8 @@ def test_without_a_missing_category_an_empty_cell_is_refused() -> None:
 def test_outside_numbers_are_set_to_the_nearer_end_where_the_schema_says_so() -> None:
     clipping = Attribute("age", range=(17, 90), grid=5, outside="clip")
     assert encoder(clipping).encode(pa.array([3, 17, 90, 1e300])).tolist() == [0, 0, 4, 4]
+    with pytest.raises(InputError, match="outside the declared range"):
+        encoder(clipping).encode(pa.array([float("inf")]))
 
 
 def test_a_released_table_holds_points_only() -> None:
