@@ -151,7 +151,7 @@ def test_an_interrupted_command_ends_in_one_line_and_leaves_nothing_or_all(
 @pytest.mark.parametrize(
     ("words", "label", "place"),
     [
-        ("design --categories 5,2 --epsilon 1", "Finding the law", "design.design.design"),
+        ("design --categories 5,2 --epsilon 1", "Finding the law", "design.design.design_of"),
         (
             "plan --categories 5,2 --epsilon 1 --error 2pt",
             "Trying totals",
