@@ -15,7 +15,6 @@ from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import FUNCTIONS
 from deniable.design.solving import importances_and_limits
 from deniable.errors import InputError
-from deniable.proofs.problem import SolverError
 from deniable.statement.account import Design
 from deniable.statement.methods import DEFAULT_METHOD, methods_taking
 
@@ -61,7 +60,7 @@ def within_budget(
         solution = divide(designs.task, budget, importances, limits, pairs)
         result = designs.of_total(solution)
     elif designs.method.division == "importance" and not by_ratio:
-        result = _by_importance(designs, budget, importances, caps)
+        result = _by_importance(designs, budget, importances, limits, caps)
     elif weigh:
         raise InputError(
             f"importances divide a total under methods {methods_taking('importance', joined='and')}"
@@ -115,26 +114,25 @@ def _by_ratio(
 
 
 def _by_importance(
-    designs: LevelDesigns, budget: float, importance: Sequence[float], caps: NDArray[np.float64]
+    designs: LevelDesigns,
+    budget: float,
+    importance: Sequence[float],
+    at_most: Sequence[float | None],
+    caps: NDArray[np.float64],
 ) -> Design:
-    """Return the design that minimises Σ importance · variance within the budget.
+    """Return the design of about the least mean variance of shares within the budget: the levels of
+    the law of least error, at the largest scale that keeps it."""
+    from deniable.solvers.patterns import least_error as solver
 
-    The variance is that of an unbiased share, averaged over the attribute's categories:
-    (1 − 1/a)/a · (1/φ² − 1)/n, so that Σ c_i/φ_i² with c_i = importance_i (1 − 1/a_i)/a_i is
-    minimised. The levels of the best law (beyond 20 different attributes: of its limit for many
-    attributes) give the ratios, and the largest scale that keeps the budget, about 1, is searched.
-    """
-    from deniable.solvers.patterns import importance as solver
-
-    sizes = np.array(designs.task.n_categories, dtype=np.float64)
-    costs = (np.asarray(importance) * (1 - 1 / sizes) / sizes).tolist()
-    aim = budget * (1 - 1e-12) - 1e-11
-    limits = None if np.all(caps == math.inf) else caps.tolist()
-    try:
-        solution = solver.solve(designs.task.n_categories, aim, costs, at_most=limits)
-    except SolverError as error:
-        raise InputError(str(error)) from None
-    levels = solution.attribute_epsilon
+    sizes = designs.task.n_categories
+    found = solver.solve(
+        sizes, budget, pairs=0.0, importance=importance, multiple=math.inf, at_most=at_most
+    )
+    levels = (
+        solver.independent(sizes, budget, 0.0, importance, None, at_most)
+        if found is None
+        else found.levels
+    )
     # At these levels the optimum spends about the budget.
     most = _largest_scale(designs, budget, levels, caps)
     scaled = _largest(
