@@ -190,12 +190,8 @@ def _log2(value: Fraction) -> float:
 
 
 class JointSampler(ShiftSampler):
-    """Draws whether the record is unchanged, and for every record another one.
-
-    Another record is a shift of every attribute that is not 0 everywhere: uniform shifts, drawn
-    again where all are 0. So no number as large as N is ever drawn. The bits used do not depend on
-    the record.
-    """
+    """Draws whether the record is unchanged, and for every record another one: uniform shifts,
+    drawn again where all are 0, so that no number as large as N is ever drawn."""
 
     def __init__(self, law: JointLaw) -> None:
         super().__init__(law.n_categories)
