@@ -11,7 +11,6 @@ from deniable.errors import InputError
 from deniable.laws import (
     GatedSum,
     InvariantChannel,
-    JointLaw,
     PatternTable,
     ProductLaw,
     PublishedForms,
@@ -203,7 +202,7 @@ METHODS: dict[str, Method] = {
             label="joint λ-randomization",
             description="one randomized response on whole records, the product of all categories "
             "(Ruiz, section 3)",
-            families=frozenset({JointLaw.family}),
+            families=frozenset({ScoreTable.family}),
             takes=frozenset({"total", "strength"}),
             instead_of_levels="its one parameter decides them all: give epsilon, one λ or one "
             "strength",
