@@ -38,7 +38,6 @@ def within_budget(
     importance: Mapping[str, float],
     at_most: Mapping[str, float],
     *,
-    allow_changed_levels: bool,
     pairs: float | None = None,
 ) -> Design:
     """Return a design whose total is as near the budget as can be, and not above it.
@@ -67,7 +66,7 @@ def within_budget(
             f", not {designs.method.name}"
         )
     else:
-        result = _by_ratio(designs, budget, ratios, caps, allow_changed_levels)
+        result = _by_ratio(designs, budget, ratios, caps)
     return replace(result, budget=budget)
 
 
@@ -76,7 +75,6 @@ def _by_ratio(
     budget: float,
     ratios: NDArray[np.float64],
     caps: NDArray[np.float64],
-    allow_changed_levels: bool,
 ) -> Design:
     """Return the design with the largest common scale of the levels, cut off at their caps."""
     # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so without caps the scale lies between these
@@ -87,30 +85,19 @@ def _by_ratio(
     def at(scale: float) -> Design:
         return designs.at(np.minimum(scale * ratios, caps).tolist())
 
-    def fits(candidate: Design) -> bool:
-        return candidate.epsilon <= budget and not candidate.changed
-
-    # Without ratios no level was requested, so that none can be missed.
-    unrequested = not any(designs.schema.attributes[i].ratio for i in designs.schema.protected)
     result: Design | None
     if designs.method.division == "sum" and np.all(caps == math.inf):
         result = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
-    elif designs.method.division == "grid":
-        # Fallback pushes the total above Σ ε_i, by up to Σ ln a_i: smaller scales are tried too.
-        usual, small = np.geomspace(high, low / 4, 400), np.geomspace(low / 4, low * 1e-9, 100)
-        result = None if allow_changed_levels else _largest_on_a_grid(at, fits, usual)
-        if result is None and (allow_changed_levels or unrequested):
-            grid = np.append(usual, small[1:])
-            result = _largest_on_a_grid(at, lambda one: one.epsilon <= budget, grid)
-            result = _unrequested(result) if result is not None and unrequested else result
     else:
-        result = _largest(at, budget, high, high, _unsure(designs, 1e-10))
+        result = _largest(at, budget, high, high, _unsure(designs, budget, 1e-10))
     if result is None:
         raise InputError(
             f"the {designs.method.name} method keeps no levels in these ratios within "
-            f"ε = {budget:g}; use method {DEFAULT_METHOD}, or set `allow_changed_levels`"
+            f"ε = {budget:g}; use method {DEFAULT_METHOD}"
         )
-    return result
+    # Without ratios no level was requested, so that none can be missed.
+    by_ratio = any(designs.schema.attributes[i].ratio for i in designs.schema.protected)
+    return result if by_ratio or not result.changed else _unrequested(result)
 
 
 def _by_importance(
@@ -140,7 +127,7 @@ def _by_importance(
         budget,
         min(1.0, most),
         most,
-        _unsure(designs, _NEAR * budget),
+        _unsure(designs, budget, _NEAR * budget),
     )
     if scaled is None:
         raise InputError(f"method {designs.method.name} keeps no levels within ε = {budget:g}")
@@ -148,7 +135,7 @@ def _by_importance(
 
 
 def _unrequested(design: Design) -> Design:
-    """Say of a design that its levels came out of the division: nobody requested them."""
+    """Return a design whose levels are results of the division, not requested."""
     return replace(design, requested_epsilon=(None,) * len(design.requested_epsilon))
 
 
@@ -161,15 +148,15 @@ def _largest_scale(
     return min(budget, designs.method.largest_level) / float(ratios.max())
 
 
-def _unsure(designs: LevelDesigns, within: float) -> Callable[[Design], float]:
-    """Return how far below the budget a design may end, in nats.
-
-    What the search finds at two scales may differ by a part of what is left to prove.
-    """
+def _unsure(designs: LevelDesigns, budget: float, within: float) -> Callable[[Design], float]:
+    """Return how far below the budget a design may end, in nats: laws found at two scales may
+    differ by a part of what is left to prove."""
 
     def unsure(design: Design) -> float:
         capped = "caps" in designs.method.takes
-        return within if design.gap is None or capped else max(within, design.gap)
+        return (
+            within if design.gap is None or capped else max(within, min(design.gap, budget / 1e3))
+        )
 
     return unsure
 
@@ -218,29 +205,3 @@ def _largest(
             below = below / 2 if stayed == 1 else below
             stayed = 1
     return best
-
-
-def _largest_on_a_grid(
-    at: Callable[[float], Design],
-    fits: Callable[[Design], bool],
-    grid: NDArray[np.float64],
-) -> Design | None:
-    """Search scales from large to small, and refine the first that fits upwards.
-
-    Where the total is not monotone in the scale no bisection over the whole range finds the largest
-    scale; a fine grid does up to its spacing, and what is returned has been verified.
-    """
-    for position, scale in enumerate(grid):
-        best = at(float(scale))
-        if not fits(best):
-            continue
-        bottom, top = float(scale), float(grid[max(position - 1, 0)])
-        for _ in range(40):
-            middle = (bottom + top) / 2
-            candidate = at(middle)
-            if fits(candidate):
-                bottom, best = middle, candidate
-            else:
-                top = middle
-        return best
-    return None

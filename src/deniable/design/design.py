@@ -222,7 +222,6 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
             check_level(epsilon, "epsilon"),
             request.importance,
             request.at_most,
-            allow_changed_levels=request.allow_changed_levels,
             pairs=pairs,
         )
         if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, request.at_most):
