@@ -72,10 +72,7 @@ def _one_thread() -> Iterator[None]:
 
 def schema_of(given: Schema | str | Path) -> Schema:
     """Return a schema, read from a file if given as one."""
-    if not isinstance(given, Schema):
-        return Schema.from_toml(given)
-    given.refuse_outer_blanks()
-    return given
+    return given if isinstance(given, Schema) else Schema.from_toml(given)
 
 
 @typed

@@ -237,8 +237,6 @@ class Ledger:
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                if not any("secret" in event.content for event in self._events(connection)):
-                    self._append_secret(connection)  # the ledger is of an earlier version
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:

@@ -277,12 +277,6 @@ def test_attributes_of_which_next_to_nothing_remains_are_named() -> None:
     assert not any("hardly any" in each for each in design(schema, attribute_epsilon=wished).notes)
 
 
-def test_categories_with_blanks_at_an_end_are_refused():
-    schema = Schema((Attribute("g", (" A", "B")),))
-    with pytest.raises(InputError, match="'g': ' A' has blanks at an end"):
-        design(schema, epsilon=1)
-
-
 @pytest.mark.parametrize(
     "budget", [50, *(pytest.param(total, marks=pytest.mark.slow) for total in (200, 300)), 590]
 )
