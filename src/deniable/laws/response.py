@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import TypeVar
 
 from deniable.errors import InputError
@@ -191,14 +190,6 @@ def _largest(keeps: Callable[[float], bool], name: str) -> float:
             low = middle
         else:
             high = middle
-
-
-def _log1p_quotient(numerator: Fraction, denominator: Fraction) -> float:
-    """Return ln(1 + numerator/denominator) for positive rationals of any size."""
-    quotient = numerator / denominator
-    if quotient < 1 << 1000:
-        return math.log1p(float(quotient))
-    return math.log(quotient.numerator) - math.log(quotient.denominator)
 
 
 def _check_categories(n_categories: int) -> None:
