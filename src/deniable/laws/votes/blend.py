@@ -2,11 +2,8 @@
 
     f(S) ∝ Σ_c α_c e^{−E_c/2} g_c(S),   α_c > 0,  g_c a gate from 1 up to e^{E_c},
 
-then an optional independent k-ary response per attribute (retention). Where a few attributes have
-levels far above the others', many patterns lie on the optimum's threshold, and only a mixture is
-near it (docs/proofs/optimal.md). Under caps and floors a mixture of ramps is below every one of
-them (docs/proofs/clipped.md). Every part falls when one more attribute is changed, and so does f:
-the record's level is that of its two ends, E where all E_c are E.
+then an optional independent k-ary response per attribute (retention). Source:
+docs/proofs/optimal.md, section 5; docs/proofs/clipped.md, section 5.
 """
 
 import math
