@@ -239,9 +239,6 @@ def test_a_thousand_alike() -> None:
 
 SEVERAL = (
     ONE_LARGE,
-    NINE,
-    EXAMPLE,
-    FIFTEEN,
     (2, 3, 4),
     (5,) * 6,
     (430, 2),
@@ -272,8 +269,13 @@ def test_a_larger_total_never_errs_more_with_one_large_domain() -> None:
     check_that_more_never_errs_more(ONE_LARGE, np.arange(0.5, 15.0, 0.5))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_categories", SEVERAL)
+@pytest.mark.parametrize(
+    "n_categories",
+    [
+        *(pytest.param(counts, marks=pytest.mark.slow) for counts in SEVERAL),
+        *(pytest.param(counts, marks=pytest.mark.weekly) for counts in (NINE, EXAMPLE, FIFTEEN)),
+    ],
+)
 def test_a_larger_total_never_errs_more(n_categories: tuple[int, ...]) -> None:
     check_that_more_never_errs_more(n_categories, np.arange(0.5, 12.0, 0.5))
 
