@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.survey import NO_SAMPLE, SampleColumns, Survey
 from deniable.estimate.tabulate import Counts, Floats, Tabulation, Tabulator, refuse_randomized
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
@@ -146,11 +147,15 @@ def count_tables(
     show_values: bool = False,
     counted: bool = False,
     by_form: bool = False,
+    sample: SampleColumns = NO_SAMPLE,
 ) -> list[list[Counts]]:
     """Count a released table by several sets of attributes in one pass, streaming.
 
     ``tables``: of each the attributes to count by, in the order of its axes.
     """
+    clusters = sample.reader
+    if counted and clusters is not None:
+        raise InputError("errors of a survey need the released rows, not counts of them")
     schema = strata.schema
     conditions = conditions_of(where, schema.keep)
     refuse_randomized(schema, [condition.column for condition in conditions])
@@ -159,7 +164,10 @@ def count_tables(
         conditions,
         missing=_missing(strata),
         numbers=[*([weights] if weights else []), *numbers],
-        texts=[name for name in by if name not in numbers and name != strata.column],
+        texts=[
+            *(name for name in by if name not in numbers and name != strata.column),
+            *sample.names,
+        ],
         decimal=schema.file.decimal or ".",
         show_values=show_values,
     )
@@ -188,17 +196,21 @@ def count_tables(
             chosen, found = selector.choose(batch, reader.table, records)
             weight = found[weights] if weights else None
             codes = cells.codes(batch, reader.table)
+            cluster = None if clusters is None else clusters.clusters(batch, weights)
             try:
                 for values, rows in _groups(batch, grouping, chosen):
                     for tally in tallies:
-                        tally.add(values, codes, rows, weight, records, squares, reader.table)
+                        tally.add(
+                            *(values, codes, rows, weight, records, squares, cluster, reader.table)
+                        )
             except WrongFormError as error:
                 raise _wrong_form(error, rows, batch, reader.table) from None
         selection = selector.selection()
         if not tallies[0].tabulators:
             left = f" ({selection.text()})" if selection.text() else ""
             raise InputError(f"{reader.table}: there is no row to estimate from{left}")
-    return [tally.counts(by, selection) for tally in tallies]
+    stratum = None if clusters is None else clusters.stratum
+    return [tally.counts(by, selection, stratum) for tally in tallies]
 
 
 def _missing(strata: Strata) -> dict[str, str]:
@@ -243,6 +255,7 @@ class _Tally:
         weight: Floats | None,
         records: Floats | None,
         squares: Floats | None,
+        cluster: NDArray[np.int64] | None,
         table: str,
     ) -> None:
         """Count some rows of a batch, all of one group."""
@@ -260,9 +273,12 @@ class _Tally:
             None if weight is None else weight[rows],
             records=None if records is None else records[rows],
             squares=None if squares is None else squares[rows],
+            clusters=None if cluster is None else cluster[rows],
         )
 
-    def counts(self, by: Sequence[str], selection: Selection) -> list[Counts]:
+    def counts(
+        self, by: Sequence[str], selection: Selection, stratum: NDArray[np.int64] | None
+    ) -> list[Counts]:
         """Return the counts by group, the strata of a group together."""
         groups: dict[tuple[tuple[str, str], ...], list[tuple[Mechanism, Tabulation]]] = {}
         for values in sorted(self.tabulators):
@@ -271,7 +287,9 @@ class _Tally:
             mechanism = self._strata.mechanism_of(self._stratum(values))
             groups.setdefault(group, []).append((mechanism, self.tabulators[values].tabulation()))
         column = self._strata.column
-        return [Counts(tuple(of), group, column, selection) for group, of in groups.items()]
+        return [
+            Counts(tuple(of), group, column, selection, stratum) for group, of in groups.items()
+        ]
 
     def _stratum(self, values: tuple[str, ...]) -> str:
         column = self._strata.column
@@ -392,7 +410,7 @@ class KeptRows:
     ``codes``: released codes by the attributes' positions, shape (n,) each; under forms also the
     forms, under the number of all attributes. ``texts``: kept columns as codes, shape (n,), and
     labels. ``numbers``: kept columns as numbers, shape (n,). ``chosen``: the places of these rows
-    among those that were read, shape (rows read,), if known.
+    among those that were read, shape (rows read,), if known. ``survey``: clusters and strata.
     """
 
     codes: dict[int, NDArray[Any]]
@@ -400,6 +418,7 @@ class KeptRows:
     numbers: dict[str, Floats]
     chosen: NDArray[np.bool_] | None = None
     selection: Selection = field(default=Selection())
+    survey: Survey | None = None
 
     @property
     def n_rows(self) -> int:
@@ -413,6 +432,7 @@ class KeptRows:
             {name: (codes[chosen], labels) for name, (codes, labels) in self.texts.items()},
             {name: values[chosen] for name, values in self.numbers.items()},
             selection=self.selection,
+            survey=None if self.survey is None else self.survey.where(chosen),
         )
 
 
@@ -424,17 +444,23 @@ def read_rows(
     texts: Sequence[str] = (),
     numbers: Sequence[str] = (),
     where: Where = None,
+    weights: str | None = None,
+    sample: SampleColumns = NO_SAMPLE,
     show_values: bool = False,
 ) -> KeptRows:
     """Read attributes' released codes and kept columns of rows, in memory. Rows without a value in
-    one of the kept columns are left out."""
+    one of the kept columns are left out.
+
+    ``weights``: the one of the numbers that is a weight.
+    """
+    numbers = [*numbers, *([] if weights is None else [weights])]
     conditions = conditions_of(where, strata.schema.keep)
     refuse_randomized(strata.schema, [condition.column for condition in conditions])
     selector = Selector(
         conditions,
         missing=_missing(strata),
         numbers=numbers,
-        texts=[name for name in texts if name != strata.column],
+        texts=[*(name for name in texts if name != strata.column), *sample.names],
         decimal=strata.schema.file.decimal or ".",
         show_values=show_values,
     )
@@ -447,6 +473,8 @@ def read_rows(
     found: dict[str, list[NDArray[np.int64]]] = {name: [] for name in texts}
     labels: dict[str, dict[str, int]] = {name: {} for name in texts}
     values: dict[str, list[Floats]] = {name: [] for name in numbers}
+    sampled = sample.reader
+    cluster: list[NDArray[np.int64]] = []
     with open_table(
         source, cells.attributes, columns, other_columns="drop", show_values=show_values
     ) as reader:
@@ -462,6 +490,8 @@ def read_rows(
                 found[name].append(np.array(places, dtype=np.int64)[own[rows]])
             for name in numbers:
                 values[name].append(read[name][rows])
+            if sampled is not None:
+                cluster.append(sampled.clusters(batch, weights)[rows])
         selection = selector.selection()
         if not any(rows.any() for rows in chosen):
             left = f" ({selection.text()})" if selection.text() else ""
@@ -472,6 +502,7 @@ def read_rows(
         {name: np.concatenate(pieces) for name, pieces in values.items()},
         np.concatenate(chosen),
         selection,
+        None if sampled is None else Survey(np.concatenate(cluster), sampled.stratum),
     )
 
 

@@ -17,6 +17,7 @@ from deniable.estimate.counting import (
     kept_columns,
     read_rows,
 )
+from deniable.estimate.survey import NO_SAMPLE, SampleColumns
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.statement.record import released_rows
@@ -50,10 +51,11 @@ class Release:
         where: Where = None,
         weights: str | None = None,
         numbers: Sequence[str] = (),
+        sample: SampleColumns = NO_SAMPLE,
     ) -> list[Counts]:
         """Return the rows counted by some attributes, one for each group of rows."""
         (counted,) = self.count_tables(
-            [names], by=by, where=where, weights=weights, numbers=numbers
+            [names], by=by, where=where, weights=weights, numbers=numbers, sample=sample
         )
         return counted
 
@@ -66,6 +68,7 @@ class Release:
         weights: str | None = None,
         numbers: Sequence[str] = (),
         by_form: bool = False,
+        sample: SampleColumns = NO_SAMPLE,
     ) -> list[list[Counts]]:
         """Return the rows counted by several sets of attributes, in one pass."""
         counted = count_tables(
@@ -79,6 +82,7 @@ class Release:
             show_values=self.show_values,
             counted=self.counts is not None,
             by_form=by_form,
+            sample=sample,
         )
         if not where:
             left_out = sum(count for _, count in counted[0][0].selection.left_out)
@@ -104,6 +108,8 @@ class Release:
         texts: Sequence[str] = (),
         numbers: Sequence[str] = (),
         where: Where = None,
+        weights: str | None = None,
+        sample: SampleColumns = NO_SAMPLE,
     ) -> KeptRows:
         """Return attributes' codes and kept columns of rows, see
         :func:`~deniable.estimate.counting.read_rows`."""
@@ -116,6 +122,8 @@ class Release:
             texts=texts,
             numbers=numbers,
             where=where,
+            weights=weights,
+            sample=sample,
             show_values=self.show_values,
         )
 
