@@ -1,6 +1,6 @@
 """Read and count the rows of a released table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,14 +29,24 @@ MAX_GROUPS = 10_000
 """Most groups of rows; each has a table and a result of its own."""
 
 
-def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]:
+def released_attributes(
+    strata: Strata, names: Sequence[str], gaps: Collection[int] = ()
+) -> list[Attribute]:
     """Return attributes whose categories are the texts of released values. Attributes released
     unchanged are read like the original; the merged attribute in place of its parts; under forms
-    its columns one by one, with a category for "not asked"."""
+    its columns one by one, with a category for "not asked". ``gaps``: positions of attributes that
+    get a category for empty cells."""
     schema = strata.schema
     places = dict.fromkeys(variable.position for variable in schema.variables(names))
     positions = _under_forms(strata)
-    return [a for place in places for a in _released(strata, place, under_forms=place in positions)]
+    released = {p: _released(strata, p, under_forms=p in positions) for p in places}
+    for place in released.keys() & {*gaps}:
+        (own,) = released[place]
+        empty = _text_beside(own.categories)
+        released[place] = [
+            Attribute(own.name, (*own.categories, empty), missing=empty, labels=own.labels)
+        ]
+    return [attribute for own in released.values() for attribute in own]
 
 
 def _under_forms(strata: Strata) -> set[int]:
@@ -74,17 +84,28 @@ class Cells:
     """Codes of the released cells of some attributes.
 
     Under forms an empty cell means "not asked"; its code is the number of the attribute's released
-    values.
+    values. ``complete_cases``: read empty cells of randomized attributes without a missing
+    category, too, by the same code.
     """
 
-    def __init__(self, strata: Strata, names: Sequence[str]) -> None:
+    def __init__(
+        self, strata: Strata, names: Sequence[str], *, complete_cases: bool = False
+    ) -> None:
         mechanism = next(iter(strata.mechanisms.values()))
         self.form_column = mechanism.form_column
         self._n_forms = 0 if mechanism.forms is None else len(mechanism.forms.forms)
         self._schema = strata.schema
         self._places = list(dict.fromkeys(v.position for v in strata.schema.variables(names)))
         self._under_forms = _under_forms(strata)
-        self.attributes = released_attributes(strata, names)
+        schema = strata.schema
+        self._empty = {
+            place: strata.n_outputs[place]
+            for place in self._places
+            for attribute in [schema.attributes[place]]
+            if complete_cases and place in schema.protected and place not in self._under_forms
+            if not (attribute.parts or attribute.range or attribute.missing)
+        }
+        self.attributes = released_attributes(strata, names, self._empty)
 
     def codes(self, batch: Batch, table: str) -> dict[int, NDArray[Any]]:
         """Return the codes of a batch by the attributes' positions, and the forms of its rows, from
@@ -114,6 +135,11 @@ class Cells:
         if self.form_column is not None:
             codes[len(self._schema.attributes)] = self._forms(batch, table)
         return codes
+
+    def gaps(self, codes: Mapping[int, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+        """Return the empty cells of incomplete cases by attribute, shape (n,)."""
+        found = {self._schema.names[p]: codes[p] == empty for p, empty in self._empty.items()}
+        return {name: gaps for name, gaps in found.items() if gaps.any()}
 
     def _forms(self, batch: Batch, table: str) -> NDArray[np.int64]:
         numbers = {str(number + 1): number for number in range(self._n_forms)}
@@ -148,10 +174,12 @@ def count_tables(
     counted: bool = False,
     by_form: bool = False,
     sample: SampleColumns = NO_SAMPLE,
+    complete_cases: bool = False,
 ) -> list[list[Counts]]:
     """Count a released table by several sets of attributes in one pass, streaming.
 
-    ``tables``: of each the attributes to count by, in the order of its axes.
+    ``tables``: of each the attributes to count by, in the order of its axes. ``complete_cases``:
+    leave out rows with an empty randomized cell, which is an error otherwise.
     """
     clusters = sample.reader
     if counted and clusters is not None:
@@ -178,7 +206,8 @@ def count_tables(
         _Tally(strata, names, grouping, weighted=weights is not None, by_form=by_form)
         for names in tables
     ]
-    cells = Cells(strata, list(dict.fromkeys(name for names in tables for name in names)))
+    every = list(dict.fromkeys(name for names in tables for name in names))
+    cells = Cells(strata, every, complete_cases=complete_cases)
     with open_table(
         source,
         cells.attributes,
@@ -193,9 +222,9 @@ def count_tables(
                 else None
                 for name in ("count", f"{weights}_squared")
             )
-            chosen, found = selector.choose(batch, reader.table, records)
-            weight = found[weights] if weights else None
             codes = cells.codes(batch, reader.table)
+            chosen, found = selector.choose(batch, reader.table, records, cells.gaps(codes))
+            weight = found[weights] if weights else None
             cluster = None if clusters is None else clusters.clusters(batch, weights)
             try:
                 for values, rows in _groups(batch, grouping, chosen):
@@ -360,7 +389,13 @@ class Rows:
 
 
 def first_rows(
-    source: Any, strata: Strata, names: Sequence[str], most: int, count: str | None = None
+    source: Any,
+    strata: Strata,
+    names: Sequence[str],
+    most: int,
+    count: str | None = None,
+    *,
+    complete_cases: bool = False,
 ) -> dict[str, Rows]:
     """Read the first rows of a released table."""
     with as_it_was(source):
@@ -372,7 +407,7 @@ def first_rows(
     kept = [name for name in (strata.column, count, form_column) if name is not None]
     if not present_names or not present.issuperset(kept):
         return {}
-    cells = Cells(strata, present_names)
+    cells = Cells(strata, present_names, complete_cases=complete_cases)
     pieces: dict[str, list[list[NDArray[Any]]]] = {}
     n_rows = 0
     with (
@@ -380,7 +415,11 @@ def first_rows(
         open_table(source, cells.attributes, kept, other_columns="drop") as reader,
     ):
         for batch in reader:
-            columns = [*cells.codes(batch, reader.table).values()]
+            codes = cells.codes(batch, reader.table)
+            complete = np.ones(batch.n_rows, dtype=bool)
+            for gaps in cells.gaps(codes).values():
+                complete &= ~gaps
+            columns = [*codes.values()]
             if count is not None:
                 values = numbers_of(batch.kept[count], count, reader.table, batch.first_row)
                 columns.append(values)
@@ -389,7 +428,7 @@ def first_rows(
             if strata.column is not None:
                 stratum, labels = groups_of(batch.kept[strata.column])
             for place, label in enumerate(labels):
-                chosen = [column[stratum == place] for column in columns]
+                chosen = [column[complete & (stratum == place)] for column in columns]
                 pieces.setdefault(label, []).append(chosen)
             n_rows += batch.n_rows
             if n_rows >= most and count is None:
@@ -446,10 +485,11 @@ def read_rows(
     where: Where = None,
     weights: str | None = None,
     sample: SampleColumns = NO_SAMPLE,
+    complete_cases: bool = False,
     show_values: bool = False,
 ) -> KeptRows:
     """Read attributes' released codes and kept columns of rows, in memory. Rows without a value in
-    one of the kept columns are left out.
+    one of the kept columns are left out; ``complete_cases``: of the randomized ones, too.
 
     ``weights``: the one of the numbers that is a weight.
     """
@@ -466,7 +506,7 @@ def read_rows(
     )
     kept = list(dict.fromkeys([*texts, *selector.columns]))
     _refuse_unkept(strata, kept)
-    cells = Cells(strata, names)
+    cells = Cells(strata, names, complete_cases=complete_cases)
     columns = [*kept, *([] if cells.form_column is None else [cells.form_column])]
     codes: dict[int, list[NDArray[Any]]] = {}
     chosen: list[NDArray[np.bool_]] = []
@@ -479,10 +519,11 @@ def read_rows(
         source, cells.attributes, columns, other_columns="drop", show_values=show_values
     ) as reader:
         for batch in reader:
-            some, read = selector.choose(batch, reader.table)
+            of_batch = cells.codes(batch, reader.table)
+            some, read = selector.choose(batch, reader.table, None, cells.gaps(of_batch))
             rows = np.ones(batch.n_rows, dtype=bool) if some is None else some
             chosen.append(rows)
-            for place, column in cells.codes(batch, reader.table).items():
+            for place, column in of_batch.items():
                 codes.setdefault(place, []).append(column[rows])
             for name in texts:
                 own, shown = groups_of(batch.kept[name], reader.table, name)

@@ -479,16 +479,13 @@ class Inference:
         """Return the same as :meth:`within` in a survey."""
         inside = tuple(range(self.values.ndim - n_by))
         sizes = self.values.sum(axis=inside)
-        below = np.where(sizes > 0, sizes, np.nan)
-        within = self.values / below
+        within = self.values / np.where(sizes > 0, sizes, np.nan)
 
         def of_fraction(cells: Floats) -> Floats:
-            group = cells.sum(axis=tuple(1 + axis for axis in inside), keepdims=True)
-            share = (cells * np.nan_to_num(within)).reshape(len(cells), -1).sum(axis=1)
-            size = (group * sizes).reshape(len(cells), -1).sum(axis=1)
-            along = cells - share.reshape(-1, *[1] * within.ndim) * group
-            size = np.where(size > 0, size, np.nan)
-            return np.asarray(along / size.reshape(-1, *[1] * within.ndim))
+            axes = tuple(1 + axis for axis in inside)
+            groups = np.broadcast_to(cells.sum(axis=axes, keepdims=True), cells.shape)
+            pairs = zip(cells, groups, strict=True)
+            return np.array([self.linearized(cell, group)[1] for cell, group in pairs])
 
         members = np.eye(sizes.size).reshape(sizes.size, *[1] * len(inside), *sizes.shape)
         members = np.broadcast_to(members, (sizes.size, *self.values.shape))

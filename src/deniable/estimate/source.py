@@ -34,7 +34,11 @@ from deniable.tables.selection import Where
 
 @dataclass(frozen=True)
 class Release:
-    """Released rows, or counts of them, with the mechanisms of their strata."""
+    """Released rows, or counts of them, with the mechanisms of their strata.
+
+    ``identified``: whether the mechanism is known to have released the rows; of others an empty
+    answer is left out, which is an error in a release.
+    """
 
     strata: Strata
     rows: Any = None
@@ -83,6 +87,7 @@ class Release:
             counted=self.counts is not None,
             by_form=by_form,
             sample=sample,
+            complete_cases=not self.identified,
         )
         if not where:
             left_out = sum(count for _, count in counted[0][0].selection.left_out)
@@ -124,14 +129,15 @@ class Release:
             where=where,
             weights=weights,
             sample=sample,
+            complete_cases=not self.identified,
             show_values=self.show_values,
         )
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
         """Return the first rows' released codes of those attributes that have columns."""
-        if self.counts is not None:
-            return first_rows(self.counts, self.strata, names, most, count="count")
-        return first_rows(self.rows, self.strata, names, most)
+        source, count = (self.rows, None) if self.counts is None else (self.counts, "count")
+        cases = not self.identified
+        return first_rows(source, self.strata, names, most, count, complete_cases=cases)
 
     def _warn_of_selection(self, n_records: int) -> None:
         if self.n_released is None or n_records >= self.n_released:

@@ -27,7 +27,7 @@ def clusters_of(columns: dict[str, list[Any]], sample: SampleColumns, size: int)
 
 @pytest.mark.parametrize("size", [6, 2, 1])
 def test_clusters_of_one_name_in_two_strata_are_two_in_any_batches(size: int) -> None:
-    columns = {
+    columns: dict[str, list[Any]] = {
         "c": ["a", "a", "b", "a", None, "d"],
         "h": ["1", "1", "1", "2", "2", "2"],
         "w": [1.0, 1.0, 2.0, 1.0, 1.0, 3.0],
@@ -37,7 +37,10 @@ def test_clusters_of_one_name_in_two_strata_are_two_in_any_batches(size: int) ->
 
 
 def test_without_clusters_every_row_of_the_sample_is_one() -> None:
-    columns = {"h": ["1", "0", "1", "", "0", "1"], "w": [1.0, 1.0, None, 1.0, 1.0, 1.0]}
+    columns: dict[str, list[Any]] = {
+        "h": ["1", "0", "1", "", "0", "1"],
+        "w": [1.0, 1.0, None, 1.0, 1.0, 1.0],
+    }
     found = clusters_of(columns, SampleColumns(None, "h"), 4)
     assert found == ([0, 1, -1, -1, 2, 3], [0, 1, 1, 0])
     assert SampleColumns().reader is None
@@ -125,7 +128,7 @@ def indicators(*names: str) -> Any:
 
 def test_shares_and_means_of_clean_data_have_the_textbook_errors() -> None:
     release = deniable.open(PEOPLE, CLEAN, randomized=True)
-    how = HOW | {"target": "population"}
+    how: dict[str, Any] = HOW | {"target": "population"}
     everyone = np.ones((len(PEOPLE), 1))
     (table,) = release.shares("smokes,age", **how)
     share, error = ratio_errors(indicators("smokes", "age"), everyone)
@@ -152,7 +155,7 @@ def test_shares_and_means_of_clean_data_have_the_textbook_errors() -> None:
 def test_weights_strata_and_clusters_of_randomized_rows(monkeypatch: Any) -> None:
     # The contribution of a row is the inverse of its matrix at the released value.
     release = deniable.open(PEOPLE, NOISY, anyway=True, randomized=True)
-    how = HOW | {"target": "population"}
+    how: dict[str, Any] = HOW | {"target": "population"}
     (found,) = release.shares("smokes,age", **how)
     names = ("smokes", "age")
     matrix = channel_of(NOISY.mechanism, names).forward.apply(np.eye(6).reshape(2, 3, 6))
