@@ -30,7 +30,7 @@ class Survey:
     cluster: NDArray[np.int64]
     stratum: NDArray[np.int64]
 
-    def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Survey":
+    def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Survey":
         """Return the sample with some of its rows."""
         return replace(self, cluster=self.cluster[chosen])
 

@@ -190,11 +190,12 @@ def fit_by_row(
     scale = w.sum() / (w**2).sum()
     codes = {name: _codes(variables.clean[name]) for name in variables.clean}
     if any(each is None for each in codes.values()):
-        first = of_row = np.arange(len(shown))
+        first, of_row, n = slice(None), np.arange(len(shown)), len(shown)
     else:
         sample = [] if survey is None else [survey.cluster]
         place = _combined([*(c for c in codes.values() if c is not None), shown, *sample])
         _, first, of_row = np.unique(place, return_index=True, return_inverse=True)
+        n = len(first)
     if survey is not None:
         survey = survey.where(first)
     made = _Evaluated(
@@ -202,7 +203,7 @@ def fit_by_row(
         variables,
         {name: values[first] for name, values in variables.clean.items()},
         {name: None if c is None else c[first] for name, c in codes.items()},
-        len(first),
+        n,
     )
     names_of_terms = map(formula.named, formula.right.terms)
     both = zip(names_of_terms, made.terms(formula), strict=True)
