@@ -15,6 +15,7 @@ from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance
+from deniable.estimate.distribution import Distribution
 from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.leverage import Leverage
@@ -71,6 +72,7 @@ __all__ = [
     "Covariance",
     "Design",
     "DesignRequest",
+    "Distribution",
     "Estimate",
     "Honesty",
     "Independence",

@@ -12,6 +12,7 @@ from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.comparing import Comparison, Difference
 from deniable.estimate.consistency import check_origin
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
+from deniable.estimate.distribution import Distribution, EstimatedDistribution
 from deniable.estimate.honesty import Honesty, HonestyTest
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import Known
@@ -202,10 +203,10 @@ class OpenedRelease:
         level: float = 0.95,
         answered: bool = False,
         target: Target = "table",
-        probability: float = 0.5,
+        q: float | Sequence[float] = 0.5,
         interpolate: bool = False,
     ) -> Answers[Summary]:
-        """Return a quantile of an ordered attribute; see :class:`deniable.Quantile`.
+        """Return quantiles of an ordered attribute; see :class:`deniable.Quantile`.
 
         Examples:
             >>> import deniable, pyarrow
@@ -224,8 +225,43 @@ class OpenedRelease:
             level=level,
             answered=answered,
             target=target,
-            probability=probability,
+            q=q,
             interpolate=interpolate,
+        )
+        return self.query(query)
+
+    def distribution(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        at: Sequence[float] | None = None,
+        target: Target = "table",
+    ) -> Answers[EstimatedDistribution]:
+        """Return the distribution function of a number; see :class:`deniable.Distribution`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> age = deniable.Attribute("age", range=(0, 80), grid=9)
+            >>> plan = deniable.design(deniable.Schema((age,)), epsilon=8)
+            >>> released = pyarrow.table({"age": [20] * 300 + [30] * 500 + [40] * 200})
+            >>> (found,) = deniable.open(released, plan).distribution("age", at=[30, 60])
+            >>> [round(row["estimate"], 1) for row in found.table()]
+            [0.5, 1.0]
+        """
+        query = Distribution(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            at=at,
+            target=target,
         )
         return self.query(query)
 

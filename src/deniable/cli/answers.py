@@ -15,6 +15,7 @@ from deniable.estimate.association import LEVEL, POWER
 from deniable.estimate.columns import SHOWN, CellTable, Tabular, caption_of_all, sizes_differ
 from deniable.estimate.comparing import Difference
 from deniable.estimate.covariance import CovarianceEstimate
+from deniable.estimate.distribution import EstimatedDistribution
 from deniable.estimate.honesty import HonestyTest
 from deniable.estimate.independence import IndependenceTest
 from deniable.estimate.inference import UNCERTAIN_TEXT
@@ -115,9 +116,16 @@ def _columns(
             return list(dict(answer.group)), ends | edges
         case Summary(scores=None):
             contained = {"estimate": "contained in", "confidence": "probability"}
-            return list(dict(answer.group)), contained | interval
+            return list(dict(answer.group)), {"probability": "quantile"} | contained | interval
+        case Summary(statistic="quantile"):
+            quantile = {"probability": "quantile", "estimate": "value"}
+            return list(dict(answer.group)), quantile | errors
         case Summary():
             return list(dict(answer.group)), {"estimate": answer.statistic} | errors
+        case EstimatedDistribution():
+            limits = {"lowest": "at least", "highest": "at most"}
+            share = {"value": answer.attribute, "estimate": "share up to it"}
+            return list(dict(answer.group)), share | errors | limits
         case CovarianceEstimate():
             released = {"released": "in the released rows"}
             return [], {"estimate": "estimate"} | errors | released

@@ -24,6 +24,7 @@ from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
 from deniable.estimate.covariance import Covariance, PairScores
+from deniable.estimate.distribution import Distribution
 from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.known import Known
@@ -52,8 +53,13 @@ QUERIES: dict[str, tuple[type[Any], str, str]] = {
     ),
     "quantile": (
         Quantile,
-        "Quantile of an ordered attribute.",
-        "release --of hours --probability 0.9",
+        "Quantiles of an ordered attribute.",
+        "release --of hours --q 0.25,0.5,0.75",
+    ),
+    "distribution": (
+        Distribution,
+        "Distribution function of a number, with a band.",
+        "release --of age",
     ),
     "covariance": (
         Covariance,
@@ -109,7 +115,7 @@ _SEVERAL = ("shares", "leverage")
 _ONLY = {
     "pairs": ("shares",),
     "wide": ("shares", "smooth"),
-    "plot": ("shares", "mean", "quantile", "covariance", "compare", "model"),
+    "plot": ("shares", "mean", "quantile", "distribution", "covariance", "compare", "model"),
     **dict.fromkeys(("formula", "odds_ratios", "predict"), ("model",)),
 }
 """Options that are no fields, by the queries that have them; the others are common to all."""
@@ -123,6 +129,7 @@ _READERS: dict[Any, Reader] = READERS | {
     Sequence[str]: (str, lambda text, *_: text, ""),
     Sequence[str] | None: (str, lambda text, *_: text, ""),
     Sequence[float] | None: (str, lambda text, _, option: options.numbers(text, option), ""),
+    float | Sequence[float]: (str, lambda text, _, option: options.numbers(text, option), ""),
     Mapping[str, str]: (list[str], lambda texts, _, option: options.pairs(texts, option), ""),
     Known: (Path, lambda path, *_: path, ""),
     Scores: (str, lambda text, *_: _scores(text), ""),

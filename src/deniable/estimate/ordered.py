@@ -81,10 +81,7 @@ class Summary(Presented):
         made = _FROM[self.scores]
         if self.scores == "schema" and self.least is not None:
             made += " and their margins"
-        if self.statistic == "mean":
-            name = "Mean"
-        else:
-            name = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
+        name = "Mean" if self.statistic == "mean" else "Quantiles"
         return (
             f"{name} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
@@ -241,37 +238,38 @@ class Mean(_OfOneAttribute):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(_OfOneAttribute):
-    """Quantile of an ordered attribute, of all rows or per subgroup.
+    """Quantiles of an ordered attribute, of all rows or per subgroup.
 
     The cumulative frequencies are estimated without bias, made non-decreasing (isotonic
-    regression), and inverted: the result is the first category or bin at which they reach
-    ``probability``. The interval (Woodruff 1952) holds the values whose cumulative frequency is not
-    significantly different from ``probability``. Records with a missing value are left out.
+    regression), and inverted: the result is the first category or bin at which they reach ``q``.
+    The interval (Woodruff 1952) holds the values whose cumulative frequency is not significantly
+    different from ``q``. Records with a missing value are left out.
 
     Args:
         target: truth that errors are for: of these rows (``table``), or of the ``population`` that
             they were drawn from.
-        probability: 0.5 for the median; between 0 and 1.
+        q: probabilities between 0 and 1, one or several: 0.25,0.5,0.75; 0.5 is the median.
         interpolate: of bins, take the cumulative frequencies as linear within each and answer by a
             number. This assumes values spread evenly within a bin, an error that the interval
             leaves out.
 
     Raises:
         InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
-            order, the probability is not between 0 and 1, there are no bins to interpolate in, or
-            as :class:`~deniable.estimate.shares.Shares`.
+            order, a probability is not between 0 and 1, there are no bins to interpolate in, or as
+            :class:`~deniable.estimate.shares.Shares`.
     """
 
-    probability: float = 0.5
+    q: float | Sequence[float] = 0.5
     interpolate: bool = False
 
     def answer(self, counts: Counts) -> list[Summary]:
-        """Return the quantile of one group of rows, or of each subgroup in it, the last of ``by``
+        """Return the quantiles of one group of rows, or of each subgroup in it, the last of ``by``
         fastest."""
         from scipy.optimize import isotonic_regression  # only here: loading it takes half a second
 
-        probability = self.probability
-        check_between(probability, "a quantile's probability is")
+        probabilities = self.q if isinstance(self.q, Sequence) else (self.q,)
+        for probability in probabilities:
+            check_between(probability, "a quantile's probability is")
         inference, attribute = self._inference(counts)
         if not attribute.ordered:
             raise InputError(
@@ -293,32 +291,47 @@ class Quantile(_OfOneAttribute):
             # All of the group is at or below the last category: no error there.
             estimates = np.array([step.estimate for step in steps] + [1.0])
             errors = np.array([step.standard_error for step in steps] + [0.0])
-            found: dict[str, Any] = {}
+            lower = estimates - z * errors
+            curves: tuple[Floats, ...] = ()
             if np.all(np.isfinite(estimates)):
-                lower = estimates - z * errors
                 curves = (
                     np.maximum.accumulate(estimates + z * errors),
                     np.clip(isotonic_regression(estimates).x, 0.0, 1.0),
                     np.minimum.accumulate(lower[::-1])[::-1],
                 )
-                crossing = scale.interpolated if self.interpolate else scale.place
-                low, middle, high = (crossing(curve, probability) for curve in curves)
-                low, high = min(low, middle), max(high, middle)
-                whole = (low, high) == scale.ends(self.interpolate)
-                found = {"estimate": middle, "low": low, "high": high}
-                if self.interpolate:
-                    found["standard_error"] = (high - low) / (2 * z)
-                else:
-                    found = {name: scale.names[int(place)] for name, place in found.items()}
-                    likely = _confidence(curves[1], errors, probability)
-                    found["confidence"] = likely[int(middle)]
-                    found["bounds"] = scale.bounds(int(low), int(high))
-                found["uncertain"] = bool(few or whole)
-            found["left_out"] = _left_out(inference, scale.counted, member, included)
-            found["scores"] = "interpolated" if self.interpolate else None
-            found["probability"] = probability
-            summaries.append(self._summary("quantile", counts, group, **found))
+            left_out = _left_out(inference, scale.counted, member, included)
+            for probability in probabilities:
+                found = self._crossings(scale, curves, errors, probability, few=few)
+                found |= {"left_out": left_out, "probability": probability}
+                found["scores"] = "interpolated" if self.interpolate else None
+                summaries.append(self._summary("quantile", counts, group, **found))
         return summaries
+
+    def _crossings(
+        self,
+        scale: "_Scale",
+        curves: Sequence[Floats],
+        errors: Floats,
+        probability: float,
+        *,
+        few: bool,
+    ) -> dict[str, Any]:
+        """Return where the upper band, the curve and the lower band reach a probability."""
+        if not curves:
+            return {}
+        crossing = scale.interpolated if self.interpolate else scale.place
+        low, middle, high = (crossing(curve, probability) for curve in curves)
+        low, high = min(low, middle), max(high, middle)
+        whole = (low, high) == scale.ends(self.interpolate)
+        found: dict[str, Any] = {"estimate": middle, "low": low, "high": high}
+        if self.interpolate:
+            found["standard_error"] = (high - low) / (2 * normal_quantile(self.level))
+        else:
+            found = {name: scale.names[int(place)] for name, place in found.items()}
+            likely = _confidence(curves[1], errors, probability)
+            found["confidence"] = likely[int(middle)]
+            found["bounds"] = scale.bounds(int(low), int(high))
+        return found | {"uncertain": bool(few or whole)}
 
 
 def _left_out(
