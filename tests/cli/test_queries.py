@@ -29,9 +29,11 @@ grid = 4
 """
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "mean": ("--of", "d", "--target", "population", "--scores", "0,2,3,9", "--answered"),
+    "mean": ("--of", "d", "--target", "population", "--scores", "0,2,3,9", "--answered", "--total"),
     "quantile": ("--of", "d", "--q", "0.3,0.5", "--target", "table", "--answered"),
     "distribution": ("--of", "e", "--at", "2,5.5", "--target", "population"),
+    "deviation": ("--of", "e", "--target", "population", "--scores", "0,3,6,9"),
+    "correlation": ("--of", "a,d,e", "--target", "population"),
     "covariance": ("--of", "a,d", "--scores", "0,1;", "--target", "population", "--answered"),
     "compare": (
         *("--of", "a", "--column", "b", "--values", "1,0", "--mean", "--scores", "0,1"),
@@ -88,7 +90,7 @@ def test_every_query_takes_its_fields_and_the_common_options(
     answer = ("--output", tmp_path / "x.csv")
     done = deniable(*words, *answer, "--by", "town", "--json")
     assert done.status == 0, done.err
-    several = ("groups", "summaries", "distributions", "differences", "tables")
+    several = ("groups", "summaries", "distributions", "correlations", "differences", "tables")
     assert any(done.json.get(name) for name in several)
     assert '"level"' in (tmp_path / "x.csv").read_text().splitlines()[0]
     drawn = ("--plot", tmp_path / "x.svg") if "--plot" in taken and query != "quantile" else ()

@@ -41,6 +41,8 @@ QUERIES = {
     "mean": deniable.Mean("age", by="town"),
     "quantile": deniable.Quantile("age"),
     "distribution": deniable.Distribution("hours", at=(15, 35)),
+    "deviation": deniable.Deviation("hours", by="sex"),
+    "correlation": deniable.Correlation("hours,age,sex"),
     "covariance": deniable.Covariance(["smokes", "age"]),
     "independence": deniable.Independence("smokes,sex"),
     "trend": deniable.Trend("smokes,age", status="town"),

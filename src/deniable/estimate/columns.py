@@ -319,7 +319,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
         rows,
         caption=caption_of_all(answers, level),
         axis=getattr(first, "axis", "share"),
-        in_percent=getattr(first, "statistic", "share") == "share",
+        in_percent=getattr(first, "statistic", getattr(first, "axis", "share")) == "share",
         bars=isinstance(first, CellTable),
     )
 

@@ -339,7 +339,7 @@ class _Fit:
             else:
                 near /= 10
         moved = smoothed(p[:, None] * channel.T / (channel @ p))
-        back: Floats = np.linalg.solve(derivative(p), moved)
+        back = np.asarray(np.linalg.solve(derivative(p), moved), dtype=np.float64)
         return cls(part, law.reshape(len(law), -1), p.reshape(shape), back)
 
     def variance(self, weights: Floats, inference: Inference) -> Floats:

@@ -1,4 +1,4 @@
-"""Means and quantiles of ordered attributes, for all records or per subgroup."""
+"""Means, totals, deviations and quantiles of attributes, for all records or per subgroup."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,23 +19,31 @@ from deniable.estimate.inference import (
     normal_quantile,
 )
 from deniable.estimate.query import Query
-from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
+from deniable.estimate.scores import (
+    SOURCE_TEXT,
+    Scores,
+    ScoreSource,
+    rounding_variance,
+    scores_of,
+)
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.numerals import count_text
 from deniable.schema import Attribute
 
+Statistic = Literal["mean", "total", "deviation", "quantile"]
+
 
 @dataclass(frozen=True)
 class Summary(Presented):
-    """One mean or quantile of one attribute.
+    """One mean, total, standard deviation or quantile of one attribute.
 
     ``estimate``: a number; for a quantile the category or bin that contains it. None if the
     subgroup's estimated size is not positive, and for a mean of which only edges of bins are known:
     that is between ``low`` and ``high``.
     """
 
-    statistic: Literal["mean", "quantile"]
+    statistic: Statistic
     attribute: str
     group: tuple[tuple[str, str], ...]
     n_records: int
@@ -79,9 +87,11 @@ class Summary(Presented):
         """Return a caption."""
         self._check_level(level)
         made = _FROM[self.scores]
+        if self.statistic == "deviation" and self.scores == "grid":
+            made = "by numbers spread evenly between points, with intervals for any numbers"
         if self.scores == "schema" and self.least is not None:
             made += " and their margins"
-        name = "Mean" if self.statistic == "mean" else "Quantiles"
+        name = _NAMES[self.statistic]
         return (
             f"{name} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
@@ -122,6 +132,12 @@ class Summary(Presented):
         return plain
 
 
+_NAMES: dict[Statistic, str] = {
+    "mean": "Mean",
+    "total": "Total",
+    "deviation": "Standard deviation",
+    "quantile": "Quantiles",
+}
 _FROM = SOURCE_TEXT | {
     "interpolated": "INTERPOLATED, as if values were spread evenly within bins",
     None: "the category that contains it, and with which probability",
@@ -138,7 +154,7 @@ class _OfOneAttribute(Query[Summary]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.of) != 1:
-            raise InputError("a mean or a quantile is of one attribute; use by for subgroups")
+            raise InputError("this query is of one attribute; use by for subgroups")
 
     def to_plain(self, answers: Sequence[Summary]) -> dict[str, Any]:
         """Return the summaries of all groups and subgroups under ``summaries``."""
@@ -150,7 +166,7 @@ class _OfOneAttribute(Query[Summary]):
 
     def _summary(
         self,
-        statistic: Literal["mean", "quantile"],
+        statistic: Statistic,
         counts: Counts,
         group: tuple[tuple[str, str], ...],
         **found: Any,
@@ -171,7 +187,7 @@ class _OfOneAttribute(Query[Summary]):
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(_OfOneAttribute):
-    """Mean score of an attribute, of all rows or per subgroup.
+    """Mean score of an attribute, or the total of its scores, of all rows or per subgroup.
 
     A mean is a linear function of the table, a subgroup's a ratio of two; see
     :mod:`deniable.estimate.inference` for the errors. Of bins without scores, the mean of the
@@ -180,7 +196,8 @@ class Mean(_OfOneAttribute):
     scores plus them. The interval goes from the first less its sampling error to the second plus
     its own. Each limit fails with probability (1 − level)/2 at most for any numbers, so the
     interval covers with probability ``level`` at least. Scores without margins are
-    taken to be the means of their bins.
+    taken to be the means of their bins. A total is the mean over all rows, 0 for those outside
+    the subgroup or without a value, times the number of rows or the sum of weights.
 
     Args:
         target: truth that errors are for: of these rows (``table``), or of the ``population`` that
@@ -189,6 +206,7 @@ class Mean(_OfOneAttribute):
             that of the numbers that were binned; by default the schema's. Without any, the mean of
             bins is given by its least and its largest possible value. Missing values without a
             score do not count.
+        total: the total instead of the mean.
 
     Raises:
         InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
@@ -196,22 +214,27 @@ class Mean(_OfOneAttribute):
     """
 
     scores: Scores = None
+    total: bool = False
 
     def answer(self, counts: Counts) -> list[Summary]:
-        """Return the mean of one group of rows, or of each subgroup in it, the last of ``by``
-        fastest."""
+        """Return the mean or total of one group of rows, or of each subgroup in it, the last of
+        ``by`` fastest."""
         inference, attribute = self._inference(counts)
         scored = scores_of(attribute, self.scores)
         included = inference.answered if self.answered else np.ones(inference.values.shape)
         known = scored.counted * included.reshape(len(included), -1).max(axis=1) > 0
         bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
+        scale = counts.total if self.total else 1.0
+        if self.total:
+            bottom, top = scale * min(bottom, 0.0), scale * max(top, 0.0)
         z = normal_quantile(self.level)
         summaries = []
         for group, member, few in _subgroups(inference, included):
             below = np.multiply.outer(scored.counted, member) * included
             left_out = _left_out(inference, scored.counted, member, included)
+            over = np.ones(()) if self.total else below
             least, most, *exact = (
-                inference.ratio(np.multiply.outer(scores, member) * below, below)
+                _scaled(inference.ratio(np.multiply.outer(scores, member) * below, over), scale)
                 for scores in (scored.least, scored.most, scored.values)
                 if scores is not None
             )
@@ -232,7 +255,73 @@ class Mean(_OfOneAttribute):
                     found |= exact[0]._asdict()
                 found |= {"low": low, "high": high, "uncertain": bool(few or whole)}
                 found |= {"lowest": bottom, "highest": top}
-            summaries.append(self._summary("mean", counts, group, scores=scored.source, **found))
+            name: Statistic = "total" if self.total else "mean"
+            summaries.append(self._summary(name, counts, group, scores=scored.source, **found))
+        return summaries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deviation(_OfOneAttribute):
+    """Standard deviation of a number, or of scores of categories, of all rows or per subgroup.
+
+    The rounding of a number adds to its variance between 0 and h²/4 for a distance h of the points.
+    The estimate takes numbers as spread evenly between points (h²/6). The interval extends from
+    all of h²/4 less the sampling error to none of it plus its own, so it covers with probability
+    ``level`` at least, for any numbers. Missing values without a score do not count.
+
+    Args:
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
+        scores: one number per category; by default the schema's.
+
+    Raises:
+        InputError: if it is of several attributes; from :meth:`answer`, if the attribute has bins,
+            whose inner variance is unknown, or as :class:`Mean`.
+    """
+
+    scores: Scores = None
+
+    def answer(self, counts: Counts) -> list[Summary]:
+        """Return the deviation in one group of rows, or in each subgroup of it."""
+        inference, attribute = self._inference(counts)
+        if attribute.bins is not None:
+            raise InputError(
+                f"'{attribute.name}' has bins, and the variance within a bin is unknown; declare a "
+                "range"
+            )
+        scored = scores_of(attribute, self.scores)
+        values = scored.least
+        included = inference.answered if self.answered else np.ones(inference.values.shape)
+        z = normal_quantile(self.level)
+        widest = float(np.ptp(values[scored.counted > 0])) / 2
+        summaries = []
+        for group, member, few in _subgroups(inference, included):
+            below = np.multiply.outer(scored.counted, member) * included
+            (mean, of_mean), (square, of_square) = (
+                inference.linearized(np.multiply.outer(each, member) * below, below)
+                for each in (values, values**2)
+            )
+            left_out = _left_out(inference, scored.counted, member, included)
+            found: dict[str, Any] = {"left_out": left_out}
+            if isfinite(mean):
+                # The square of the estimated mean is too large by its variance.
+                variance = square - mean**2 + inference.error_of(of_mean) ** 2
+                error = inference.error_of(of_square - 2 * mean * of_mean)
+                none, evenly, most = (variance - part for part in rounding_variance(attribute))
+                low, estimate, high = (
+                    max(each, 0.0) ** 0.5 for each in (most - z * error, evenly, none + z * error)
+                )
+                high = min(high, widest)
+                found |= {
+                    "estimate": estimate,
+                    "standard_error": error / (2 * estimate) if estimate else None,
+                    "low": low,
+                    "high": high,
+                    "uncertain": bool(few or low == 0.0),
+                }
+            summaries.append(
+                self._summary("deviation", counts, group, scores=scored.source, **found)
+            )
         return summaries
 
 
@@ -344,6 +433,10 @@ def _left_out(
         return None
     share = inference.ratio(without, np.broadcast_to(member * included, without.shape)).estimate
     return min(max(share, 0.0), 1.0) if isfinite(share) else None
+
+
+def _scaled(value: Value, scale: float) -> Value:
+    return Value(scale * value.estimate, scale * value.standard_error)
 
 
 def _is_far_outside(mean: Value, bottom: float, top: float) -> bool:
