@@ -9,7 +9,6 @@ logarithm of its density given the clean covariates is taken as linear between p
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import pairwise
 from math import prod
 from typing import Any, Literal
@@ -198,7 +197,9 @@ def fit_by_row(
     shown, channel = shown_values(rows, strata, variables, formula)
     z = len(channel)
     numbers = [_between_points(axis) for axis in variables.hidden]
-    hats = reduce(np.kron, (each for _, each in numbers), np.ones((1, 1)))
+    hats: Floats = np.ones((1, 1))
+    for _, each in numbers:
+        hats = np.kron(hats, each).astype(np.float64)
     channel = np.tensordot(hats, channel, 1)
     by_point, variables = variables, replace(variables, hidden=tuple(a for a, _ in numbers))
     w = np.ones(len(shown)) if weights is None else weights
