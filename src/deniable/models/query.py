@@ -51,6 +51,7 @@ from deniable.models.merging import (
     of_levels,
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
+from deniable.models.numbers import points_of
 from deniable.models.survey import Survey
 from deniable.models.syntax import printable, shown_name
 from deniable.schema import Attribute
@@ -68,9 +69,6 @@ SEPARATED = 25.0
 
 MOST_CATEGORIES = 100
 """Distinct values up to which a kept column is taken as categories."""
-
-FEWEST_POINTS = 5
-"""Points of the grid of a number that is a covariate."""
 
 MOST_COMBINATIONS = 2_000_000
 """Combinations of the values of the variables that one term of a linear model brings together."""
@@ -198,13 +196,14 @@ class ModelQuery:
             self._axis(name, [c for c in variable.attribute.categories if c != missing.get(name)])
             for name, variable in zip(attributes, variables, strict=True)
         ]
-        rounded = [
-            variable.attribute
-            for name, variable in zip(attributes, variables, strict=True)
-            if variable.position in schema.protected and self._is_rounded(name, variable.attribute)
-        ]
-        points = {a.name: self._points(a, missing, response) for a in rounded}
+        points = {}
+        for name, variable in zip(attributes, variables, strict=True):
+            if variable.position in schema.protected and name not in self.collapse:
+                points[name] = points_of(
+                    variable.attribute, formulas, ordered=self.ordered, answered=self.answered
+                )
         axes = [replace(axis, numbers=points.get(axis.name)) for axis in axes]
+        rounded = [name for name, found in points.items() if found is not None]
         hidden = [
             name
             for name, variable in zip(attributes, variables, strict=True)
@@ -220,7 +219,7 @@ class ModelQuery:
                     f"as categories; at most {MOST_CATEGORIES} are. Leave it out, or select rows "
                     "with `where`"
                 )
-        if response in numbers or response in points:
+        if response in numbers or response in rounded:
             if release.counts is not None:
                 raise InputError(
                     f"'{response}' is a column of numbers, and a linear model needs the released "
@@ -232,7 +231,7 @@ class ModelQuery:
                     f"'{response}' is a column of numbers"
                 )
             models = self._linear(release, formulas, axes, columns, numbers)
-        elif self._is_by_row(release, axes, hidden, [*numbers, *points], kinds, missing):
+        elif self._is_by_row(release, axes, hidden, [*numbers, *rounded], kinds, missing):
             models = self._by_row(release, formulas, axes, hidden, columns, numbers)
         else:
             models = self._log_linear(release, axes, columns, numbers, kinds)
@@ -281,35 +280,6 @@ class ModelQuery:
             return False
         as_category = name in self.collapse or all(f.as_category(name) for f in self.formulas)
         return kind.is_number and not as_category
-
-    def _is_rounded(self, name: str, attribute: Attribute) -> bool:
-        """Whether the model takes an attribute as numbers: one with a range in a regression, not
-        within ``C()``, merged, or as a response of ordered categories."""
-        formulas = self.formulas
-        as_category = name in self.collapse or all(f.as_category(name) for f in formulas)
-        as_category |= formulas[0].response is None or (
-            self.ordered and name == formulas[0].response
-        )
-        return attribute.number_grid is not None and not as_category
-
-    def _points(
-        self, attribute: Attribute, missing: Collection[str], response: str | None
-    ) -> tuple[float, ...]:
-        """Return the points of a number."""
-        name, grid = attribute.name, attribute.number_grid
-        assert grid is not None
-        if attribute.missing is not None and name not in missing:
-            raise InputError(
-                f"'{name}' has a missing category, which is no number; give `answered`, or take "
-                f"its points as categories, C({name})"
-            )
-        if name != response and grid.n_points < FEWEST_POINTS:
-            raise InputError(
-                f"the grid of '{name}' has {grid.n_points} points, too few to tell the effect of a "
-                f"number; declare {FEWEST_POINTS} or more for the next release, and take the "
-                f"points as categories here, C({name})"
-            )
-        return grid.points
 
     def to_plain(self, answers: Sequence[Model]) -> dict[str, Any]:
         """Return one model, or several under ``groups``."""

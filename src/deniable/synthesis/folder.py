@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow
 from numpy.typing import NDArray
 
 from deniable._checks import typed
@@ -28,12 +27,12 @@ from deniable.schema.names import names_of
 from deniable.statement.record import to_json
 from deniable.statement.stored import read_json
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
-from deniable.synthesis.numbers import drawn_numbers, number_column
+from deniable.synthesis.numbers import drawn_numbers
 from deniable.synthesis.pairs import MOST_CELLS, PairsModel
 from deniable.synthesis.rows import ReleasedRows
 from deniable.synthesis.tree import WIDTH, TreeModel
 from deniable.tables import open_table
-from deniable.tables.columns import Column, released_columns, text_columns
+from deniable.tables.columns import Column, number_column, released_columns, text_columns
 from deniable.tables.selection import Where
 from deniable.tables.writing import FORMATS, TableWriter, table_format
 
@@ -299,7 +298,7 @@ def _layout(
         [*wanted, *((name, types[name]) for name in kept)], schema.attributes, [*kept, *left_out]
     )
     of_numbers = {attribute.name for attribute in attributes if attribute.range is not None}
-    columns = tuple(_of_values(c) if c.name in of_numbers else c for c in columns)
+    columns = tuple(c.of_values if c.name in of_numbers else c for c in columns)
     source = release.rows if not isinstance(release.rows, list) else release.rows[0]
     if file_format is None:
         try:
@@ -307,12 +306,6 @@ def _layout(
         except (InputError, TypeError):
             file_format = "csv"
     return file_format, text, columns, batches
-
-
-def _of_values(column: Column) -> Column:
-    """Return a column of codes as one of values."""
-    kind = pyarrow.string() if pyarrow.types.is_dictionary(column.kind) else column.kind
-    return Column(column.name, kind)
 
 
 def _compared(

@@ -12,16 +12,13 @@ covariances and the variance of numbers.
 """
 
 from collections.abc import Iterator, Sequence
-from math import floor, log10
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.randomness import BitSource
 from deniable.schema import Attribute
-from deniable.schema.attribute import edge_text
 from deniable.synthesis.drawing import uniforms
 
 
@@ -64,27 +61,3 @@ def _around_points(
     found = np.full(codes.shape[1], np.nan)
     found[chosen] = np.clip(fitted + scale * around, grid.low, grid.high)
     return found
-
-
-def number_column(values: NDArray[np.float64], attribute: Attribute, kind: Any) -> Any:
-    """Return numbers, or days, as a column of a pyarrow type: whole in one of whole numbers, else
-    with two digits of a step of the grid."""
-    grid, missing = attribute.number_grid, np.isnan(values)
-    assert grid is not None
-    whole = attribute.dates or pa.types.is_integer(kind)
-    decimals = 0 if whole else max(0, 1 - floor(log10(grid.points[1] - grid.points[0])))
-    values = np.where(missing, grid.low, values).round(decimals)
-    if pa.types.is_integer(kind) or pa.types.is_date(kind):
-        numbers = pa.array(values.astype(np.int64), mask=missing)
-        return numbers.cast(pa.int32()).cast(kind) if attribute.dates else numbers.cast(kind)
-    if pa.types.is_floating(kind):
-        return pa.array(values, mask=missing).cast(kind)
-    texts = [
-        attribute.missing
-        if gone
-        else edge_text(value, dates=True)
-        if attribute.dates
-        else f"{value:.{decimals}f}"
-        for value, gone in zip(values.tolist(), missing.tolist(), strict=True)
-    ]
-    return pa.array(texts, pa.string())

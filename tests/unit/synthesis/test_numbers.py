@@ -1,6 +1,5 @@
 """Numbers of synthetic copies: moments of the numbers, and typed columns."""
 
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 import deniable
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute
-from deniable.synthesis.numbers import drawn_numbers, number_column
+from deniable.synthesis.numbers import drawn_numbers
 
 X = Attribute("x", range=(0, 80), grid=9)
 Y = Attribute("y", range=(-3, 3), grid=7, missing="?")
@@ -48,16 +47,6 @@ def test_numbers_have_the_moments_of_those_that_were_rounded() -> None:
     assert len(np.unique(xs)) > n / 2
     assert xs.min() >= 0
     assert xs.max() <= 80
-
-
-def test_a_column_has_the_type_of_the_release() -> None:
-    values = np.array([12.345, np.nan])
-    assert number_column(values, X, pa.int64()).to_pylist() == [12, None]
-    assert number_column(values, Y, pa.string()).to_pylist() == ["12.3", "?"]
-    assert number_column(values, Y, pa.float64()).to_pylist() == [12.3, None]
-    days = Attribute("born", range=(date(1970, 1, 1), date(1970, 3, 1)), grid=3, missing="?")
-    assert number_column(values, days, pa.date32()).to_pylist() == [date(1970, 1, 13), None]
-    assert number_column(values, days, pa.string()).to_pylist() == ["1970-01-13", "?"]
 
 
 def test_copies_hold_numbers(tmp_path: Path) -> None:
