@@ -90,7 +90,7 @@ def test_every_query_takes_its_fields_and_the_common_options(
     answer = ("--output", tmp_path / "x.csv")
     done = deniable(*words, *answer, "--by", "town", "--json")
     assert done.status == 0, done.err
-    several = ("groups", "summaries", "distributions", "correlations", "differences", "tables")
+    several = ("groups", "summaries", "correlations", "differences", "tables")
     assert any(done.json.get(name) for name in several)
     assert '"level"' in (tmp_path / "x.csv").read_text().splitlines()[0]
     drawn = ("--plot", tmp_path / "x.svg") if "--plot" in taken and query != "quantile" else ()

@@ -308,7 +308,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
         return draw_distributions(
             dict(zip(names, tables, strict=True)),
             caption=caption_of_all(answers, level),
-            axis=getattr(first, "axis", ""),
+            axis=getattr(first, "attribute", ""),
         )
     labels = [
         ", ".join(str(v) for k, v in row.items() if k not in _NOT_LABELS and isinstance(v, str))

@@ -20,7 +20,7 @@ distribution (docs/proofs/numbers.md, section 4).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, isfinite, prod
+from math import floor, prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,37 +77,23 @@ class EstimatedDistribution(Presented):
 
     is_curve: ClassVar[bool] = True
 
-    @property
-    def axis(self) -> str:
-        """Label of a plot's horizontal axis."""
-        return self.attribute
-
     def table(self, level: float | None = None) -> list[dict[str, Any]]:
         """Return a row of plain values per value: the share up to it with the interval of the
         smoothed estimate, and the ends of an interval for any distribution."""
-        z = normal_quantile(self._level(level))
-        rows = []
-        for value, share, least, most in zip(
+        z, rows = normal_quantile(self._level(level)), []
+        for value, share, *limits in zip(
             self.values, self.shares, self.least, self.most, strict=True
         ):
-            known = isfinite(share.estimate)
-            ends = [share.estimate - z * share.standard_error] if known else [0.0]
-            ends += [share.estimate + z * share.standard_error] if known else [1.0]
-            ends += [least.estimate - z * least.standard_error] if known else [0.0]
-            ends += [most.estimate + z * most.standard_error] if known else [1.0]
-            low, high, lowest, highest = (min(max(end, 0.0), 1.0) for end in ends)
+            (least, below), (most, above) = limits
+            ends = share.estimate + np.array([-z, z]) * share.standard_error
+            ends = np.array([*ends, least - z * below, most + z * above])
+            ends = np.where(np.isnan(ends), [0, 1, 0, 1], np.clip(ends, 0.0, 1.0))
+            low, high, lowest, highest = ends.tolist()
             row: dict[str, Any] = dict(self.group)
-            row |= {
-                "value": edge_text(floor(value), dates=True) if self.dates else value,
-                "estimate": share.estimate if known else None,
-                "standard_error": share.standard_error if known else None,
-                "low": low,
-                "high": high,
-                "uncertain": self.few or not known or (low, high) == (0.0, 1.0),
-                "lowest": lowest,
-                "highest": highest,
-            }
-            rows.append(row)
+            row["value"] = edge_text(floor(value), dates=True) if self.dates else value
+            row |= share._asdict() | {"low": low, "high": high}
+            row["uncertain"] = self.few or (low, high) == (0.0, 1.0)
+            rows.append(row | {"lowest": lowest, "highest": highest})
         return rows
 
     def caption(self, level: float | None = None) -> str:
@@ -122,17 +108,13 @@ class EstimatedDistribution(Presented):
 
     def to_plain(self, level: float | None = None) -> dict[str, Any]:
         """Return plain values for strict JSON."""
-        own = [
-            {key: value for key, value in row.items() if key not in dict(self.group)}
-            for row in self.table(level)
-        ]
         return {
             "attribute": self.attribute,
             "group": dict(self.group),
             "n": self.n_records,
             "target": self.target,
             "level": self._level(level),
-            "values": own,
+            "values": self.table(level),
         }
 
 
@@ -163,13 +145,6 @@ class Distribution(Query[EstimatedDistribution]):
         super().__post_init__()
         if len(self.of) != 1:
             raise InputError("a distribution is of one number; use by for subgroups")
-
-    def to_plain(self, answers: Sequence[EstimatedDistribution]) -> dict[str, Any]:
-        """Return the distributions of all groups and subgroups under ``distributions``."""
-        return {
-            "level": self.level,
-            "distributions": [answer.to_plain(self.level) for answer in answers],
-        }
 
     def answer(self, counts: Counts) -> list[EstimatedDistribution]:
         """Return the distribution in one group of rows, or in each subgroup of it."""
