@@ -40,21 +40,36 @@ class StoredTexts(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredWords(msgspec.Struct, forbid_unknown_fields=True):
-    """A question in one language, with a label for every category."""
+    """A question in one language, with a label for every category, and the unit of a number."""
 
     text: str
     help: str
+    unit: str
     labels: list[str]
+
+
+class StoredGrid(msgspec.Struct, forbid_unknown_fields=True):
+    """The range and grid of a number, in the units of the drawing protocol; dates are days since
+    1970-01-01. ``clip``: numbers outside are set to the nearer end."""
+
+    range: list[float]
+    dates: bool
+    clip: bool
+    points: int
+    decimals: int
+    lowest: int
+    step: int
 
 
 class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
     """A question, and the mapping of its answer to a code of its attribute: ``edges`` of bins, None
-    for an open end, and ``stride`` of a part of a merged attribute."""
+    for an open end, ``grid`` of a number, and ``stride`` of a part of a merged attribute."""
 
     attribute: str
     column: str
     stride: int
     edges: list[float | None] | None
+    grid: StoredGrid | None
     texts: dict[str, StoredWords]
 
 
@@ -244,7 +259,9 @@ def check_study(study: Study) -> None:
 def _check_questions(stored: StoredStudy, schema: Schema) -> None:
     """Raise unless the questions are those of the schema, in every language."""
     columns = [(a, part) for a in schema.attributes for part in a.columns]
-    asked = [{key: getattr(q, key) for key in _PLACE} for q in stored.questions]
+    asked = [msgspec.to_builtins(question) for question in stored.questions]
+    for question in asked:
+        del question["texts"]
     if asked != [place(attribute, part) for attribute, part in columns]:
         raise InputError("the study has been altered: its questions are not those of its schema")
     if stored.right_to_left != right_to_left(stored.languages):
@@ -258,9 +275,6 @@ def _check_questions(stored: StoredStudy, schema: Schema) -> None:
             raise InputError(
                 f"the study has been altered: '{question.column}' has another number of labels"
             )
-
-
-_PLACE = ("attribute", "column", "stride", "edges")
 
 
 def _check_collectable(design: Design) -> None:
@@ -290,11 +304,6 @@ def _check_collectable(design: Design) -> None:
     if schema.kept_undeclared:
         raise InputError(kept_undeclared_text(schema))
     for column in (part for attribute in schema.attributes for part in attribute.columns):
-        if column.range is not None:
-            raise InputError(
-                f"'{column.name}' is a number with a range, which the page does not support; "
-                "declare bins, or categories"
-            )
         if column.bins is not None and column.dates:
             raise InputError(
                 f"the bins of '{column.name}' are dates, which the page does not support; declare "
