@@ -23,7 +23,8 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
         plain["bins"] = [_edge_to_plain(edge, attribute) for edge in attribute.bins]
     elif attribute.range is not None:
         plain["range"] = [_edge_to_plain(end, attribute) for end in attribute.range]
-        plain["grid"] = attribute.grid
+        if attribute.grid is not None:
+            plain["grid"] = attribute.grid
         plain["for"] = attribute.purpose
         if attribute.outside != "refuse":
             plain["outside"] = attribute.outside
