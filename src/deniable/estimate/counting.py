@@ -408,7 +408,12 @@ class KeptRows:
         """How many rows there are."""
         return len(next(iter([*self.codes.values(), *self.numbers.values()])))
 
-    def where(self, chosen: NDArray[np.bool_]) -> "KeptRows":
+    def batches(self, n_rows: int) -> "Iterator[KeptRows]":
+        """Yield the rows in batches."""
+        for start in range(0, self.n_rows, n_rows):
+            yield self.where(slice(start, start + n_rows))
+
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "KeptRows":
         """Return some of the rows."""
         return KeptRows(
             {place: codes[chosen] for place, codes in self.codes.items()},
