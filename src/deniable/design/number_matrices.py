@@ -19,6 +19,11 @@ _AIM = 2e-11
 """The program's level is this far below the request, in nats; rounding to integers takes less."""
 
 
+_AVERAGES = {"mean": 0.2, "typical": 1.0, "distribution": 0.2}
+"""Weight of the average variance next to the largest, by purpose. At 0.2 the largest is within
+0.1 % of the least, and the solution is found sooner."""
+
+
 def grid_for(level: float) -> int:
     """Return the points of a grid whose rounding adds less than 1 % to the variance of a mean, up
     to about 6 nats. The least standard error falls like e^{−level/3}."""
@@ -40,7 +45,7 @@ def number_response(attribute: Attribute, level: float) -> tuple[Attribute, Matr
     if grid.n_points > MOST_POINTS or (attribute.missing is not None and not with_missing):
         return None
     level -= _AIM
-    matrix, values = matrix_for_mean(grid.n_points, level)
+    matrix, values = matrix_for_mean(grid.n_points, level, _AVERAGES[attribute.purpose])
     scaled = (grid.low + grid.high) / 2 + (grid.high - grid.low) / 2 * values
     texts = [grid.text(value) for value in scaled.tolist()]
     # Values that are written alike are one.

@@ -96,7 +96,9 @@ class Attribute:
             dates. A declared missing category is added to the points.
         grid: number of points of the grid, 2 to 1,000, both ends included; without it, by
             ``purpose``, or by ε where the number has a law of its own.
-        purpose: main use of a number: its ``mean`` (few points) or its ``distribution``.
+        purpose: main use of a number: its ``mean`` (few points) or its ``distribution``; or the
+            mean of ``typical`` numbers, seldom near an end of the range, if it has a law of its
+            own: errors are least on average over the range, not at the least favourable number.
         outside: a number outside the range is refused, or set to the nearer end (``clip``); the
             count of these is shown.
         unit: unit of a number, shown in reports.
@@ -142,7 +144,7 @@ class Attribute:
     question: str = ""
     range: tuple[float, float] | None = None
     grid: int | None = None
-    purpose: Literal["mean", "distribution"] = "mean"
+    purpose: Literal["mean", "typical", "distribution"] = "mean"
     outside: Literal["refuse", "clip"] = "refuse"
     unit: str = ""
     response: str = ""

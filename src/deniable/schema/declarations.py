@@ -87,7 +87,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     part: list["Declaration"] = []
     range: list[float | str] | None = None
     grid: int | None = None
-    purpose: Literal["mean", "distribution"] = msgspec.field(name="for", default="mean")
+    purpose: Literal["mean", "typical", "distribution"] = msgspec.field(name="for", default="mean")
     outside: Literal["refuse", "clip"] = "refuse"
     unit: str = ""
 

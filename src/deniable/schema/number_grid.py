@@ -15,7 +15,7 @@ from deniable.errors import InputError
 MOST_POINTS = 1_000
 """Largest number of points of a grid."""
 
-GRIDS = {"mean": 3, "distribution": 9}
+GRIDS = {"mean": 3, "typical": 3, "distribution": 9}
 """Points of a grid by purpose. The variance of a mean is least at 2 to 4 points where an attribute
 has a level of 0.5 to 3 nats in a joint law; a distribution needs 9 to 17 (docs/schema.md)."""
 

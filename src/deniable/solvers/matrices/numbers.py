@@ -1,10 +1,11 @@
 """The response matrix of least variance for the mean of a number on [−1, 1].
 
 Inputs are the points t_j of a grid, outputs have values y. A matrix P with Σ_o P_jo y_o = t_j gives
-an unbiased mean, and its worst-case variance is the largest over all numbers: a number between two
-points is rounded at random, so that E y² is linear there, and E y² − x² is largest near the middle:
+an unbiased mean. A number x between two points is rounded at random, so that E y² is linear there,
+and the variance E y² − x² is largest near the middle. With V the largest and A the average variance
+over [−1, 1]:
 
-    minimise V  subject to  Σ_o P_jo = 1,  Σ_o P_jo y_o = t_j,  L_o ≤ P_jo ≤ e^ε L_o,
+    minimise (1 − s) V + s A  subject to  Σ_o P_jo = 1,  Σ_o P_jo y_o = t_j,  L_o ≤ P_jo ≤ e^ε L_o,
     Σ_o P_jo y_o² ≤ V + t_j²,  and so for the mean of two neighbouring points at their middle.
 
 *Columns.* A vector between L and e^ε L is a mixture of vectors with entries L and e^ε L only, so
@@ -58,18 +59,18 @@ _MOST_ROUNDS = 300
 
 
 @lru_cache(maxsize=64)
-def matrix_for_mean(n_points: int, epsilon: float) -> tuple[FloatArray, FloatArray]:
+def matrix_for_mean(n_points: int, epsilon: float, share: float) -> tuple[FloatArray, FloatArray]:
     """Return the matrix M[y, x] = Pr[output y | point x], shape (m, n_points), and the values y of
-    its outputs, ascending; ε in nats.
+    its outputs, ascending. ``epsilon``: in nats. ``share``: s, weight of the average variance.
 
-    >>> matrix, values = matrix_for_mean(3, 1.0)
+    >>> matrix, values = matrix_for_mean(3, 1.0, 0.2)
     >>> (values @ matrix).round(9).tolist(), bool((matrix.max(1) <= 2.7183 * matrix.min(1)).all())
     ([-1.0, 0.0, 1.0], True)
     """
     grids = [n_points]
     while grids[-1] > _COARSE:
         grids.append((grids[-1] + 1) // 4 * 2 + 1)
-    search = _Search(grids[-1], epsilon)
+    search = _Search(grids[-1], epsilon, share)
     for points in (*grids[-2::-1], None):
         search.solve()
         if points is not None:
@@ -80,8 +81,8 @@ def matrix_for_mean(n_points: int, epsilon: float) -> tuple[FloatArray, FloatArr
 class _Search:
     """Columns and master program on one grid. Values are in units of (e^ε + 1)/(e^ε − 1)."""
 
-    def __init__(self, n_points: int, epsilon: float) -> None:
-        self.epsilon, self.fall = epsilon, math.exp(-epsilon)
+    def __init__(self, n_points: int, epsilon: float, share: float) -> None:
+        self.epsilon, self.share, self.fall = epsilon, share, math.exp(-epsilon)
         self.unit = 1 / math.tanh(epsilon / 2)
         self.points = np.linspace(-1, 1, n_points)
         self.values: list[float] = []
@@ -105,7 +106,11 @@ class _Search:
             low = bound if row < equal else -highs.INFINITY
             self._solver.addRow(low, bound, 0, np.array([], dtype=np.int32), np.array([]))
         on = np.arange(equal, len(self._bounds), dtype=np.int32)
-        self._solver.addCol(1.0, 0.0, highs.INFINITY, len(on), on, np.full(len(on), -1.0))
+        # Of the average: E y² is linear between the points.
+        self._weights = np.full(n_points, share / (n_points - 1))
+        self._weights[[0, -1]] /= 2
+        self._squares = share / 3 / unit**2
+        self._solver.addCol(1.0 - share, 0.0, highs.INFINITY, len(on), on, np.full(len(on), -1.0))
         # k-ary response is feasible.
         attenuation = -math.expm1(-epsilon) / (1 + (n_points - 1) * self.fall)
         self.add(self.points / attenuation / unit, np.eye(n_points, dtype=bool))
@@ -124,18 +129,19 @@ class _Search:
 
     def add(self, values: FloatArray, sets: _Sets) -> None:
         """Add pairs of columns."""
-        for value, chosen, entries in zip(
-            values.tolist(), sets, self._entries(values, sets), strict=True
+        costs = 2 * values**2 * (np.where(sets, 1.0, self.fall) @ self._weights)
+        for cost, value, chosen, entries in zip(
+            costs.tolist(), values.tolist(), sets, self._entries(values, sets), strict=True
         ):
             on = np.flatnonzero(entries).astype(np.int32)
-            self._solver.addCol(0.0, 0.0, highs.INFINITY, len(on), on, entries[on])
+            self._solver.addCol(cost, 0.0, highs.INFINITY, len(on), on, entries[on])
             self.values.append(value)
             self.sets.append(chosen)
 
     def refined(self, n_points: int) -> "_Search":
         """Return a search on a finer grid, from the columns in use here: each set with the points
         near its ends, or without."""
-        finer = _Search(n_points, self.epsilon)
+        finer = _Search(n_points, self.epsilon, self.share)
         used = np.flatnonzero(self.masses > 0)
         near = (self.points[1] - self.points[0]) / 2 + 1e-9
         values = np.array(self.values)[used]
@@ -152,7 +158,8 @@ class _Search:
         bound = 0.0
         for _ in range(_MOST_ROUNDS):
             highs.optimize(self._solver)
-            solution, variance = self._solver.getSolution(), self._solver.getObjectiveValue()
+            solution = self._solver.getSolution()
+            variance = self._solver.getObjectiveValue() - self._squares
             values, sets, gains, bound_here = self._price(np.array(solution.row_dual))
             bound = max(bound, variance - bound_here)
             if variance - bound <= GAP * variance:
@@ -190,6 +197,7 @@ class _Search:
         second[:half] += middles
         second[1 : half + 1] += middles
         one, first, second = one + one[::-1], first - first[::-1], second + second[::-1]
+        second -= 2 * self._weights
         values = np.linspace(-_LARGEST, 0, _VALUES)
         for last in (False, True):
             gain = one + np.outer(values, first) + np.outer(values**2, second)

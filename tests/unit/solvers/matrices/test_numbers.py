@@ -56,7 +56,7 @@ def least_variance(n_points: int, epsilon: float, values: np.ndarray) -> float:
 def test_the_mean_has_the_least_worst_case_variance(
     epsilon: float, n_points: int, target: float
 ) -> None:
-    matrix, values = matrix_for_mean(n_points, epsilon)
+    matrix, values = matrix_for_mean(n_points, epsilon, 0.2)
     assert matrix.sum(axis=0) == pytest.approx(np.ones(n_points), abs=1e-13)
     assert values @ matrix == pytest.approx(np.linspace(-1, 1, n_points), abs=1e-12)
     assert math.log((matrix.max(axis=1) / matrix.min(axis=1)).max()) <= epsilon + 1e-12
@@ -65,7 +65,7 @@ def test_the_mean_has_the_least_worst_case_variance(
 
 @pytest.mark.parametrize(("n_points", "epsilon"), [(3, 1.5), (4, 0.7)])
 def test_no_matrix_on_a_fine_list_of_values_is_better(n_points: int, epsilon: float) -> None:
-    matrix, values = matrix_for_mean(n_points, epsilon)
+    matrix, values = matrix_for_mean(n_points, epsilon, 0.2)
     largest = 1.35 / math.tanh(epsilon / 2)
     dense = least_variance(n_points, epsilon, np.linspace(-largest, largest, 61))
     at_points = (values**2 @ matrix - np.linspace(-1, 1, n_points) ** 2).max()
@@ -76,13 +76,25 @@ def test_no_matrix_on_a_fine_list_of_values_is_better(n_points: int, epsilon: fl
 
 
 def test_two_points_are_answered_by_the_response_of_two_values() -> None:
-    matrix, values = matrix_for_mean(2, 1.0)
+    matrix, values = matrix_for_mean(2, 1.0, 0.2)
     assert values == pytest.approx([-1 / math.tanh(0.5), 1 / math.tanh(0.5)])
     assert matrix[1, 1] / matrix[1, 0] == pytest.approx(math.e)
 
 
 @pytest.mark.parametrize(("epsilon", "n_points"), [(0.01, 5), (12.0, 9)])
 def test_the_equations_hold_at_the_limits_of_the_level(epsilon: float, n_points: int) -> None:
-    matrix, values = matrix_for_mean(n_points, epsilon)
+    matrix, values = matrix_for_mean(n_points, epsilon, 0.2)
     assert values @ matrix == pytest.approx(np.linspace(-1, 1, n_points), abs=1e-11)
     assert math.log((matrix.max(axis=1) / matrix.min(axis=1)).max()) <= epsilon + 1e-12
+
+
+def test_the_average_variance_is_least_if_it_alone_counts() -> None:
+    numbers = np.linspace(-1, 1, 2001)
+    average, middle = {}, {}
+    for share in (0.2, 1.0):
+        matrix, values = matrix_for_mean(11, 2.0, share)
+        squares = np.interp(numbers, np.linspace(-1, 1, 11), values**2 @ matrix)
+        average[share] = float((squares - numbers**2).mean())
+        middle[share] = float(squares[1000])
+    assert average[1.0] < 0.95 * average[0.2]
+    assert middle[1.0] < 0.75 * middle[0.2]
