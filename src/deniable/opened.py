@@ -295,7 +295,7 @@ class OpenedRelease:
         self,
         of: Sequence[str] = (),
         *,
-        status: str,
+        status: str | None = None,
         by: Sequence[str] = (),
         where: Where = None,
         weights: str | None = None,
@@ -305,7 +305,7 @@ class OpenedRelease:
         compare: Sequence[str] | None = None,
         top: int | None = None,
     ) -> Answers[TrendTests]:
-        """Return the tests whether scores go with a status of two values; see
+        """Return the tests whether scores go with a status of two values, or with each other; see
         :class:`deniable.Trend`.
 
         Examples:

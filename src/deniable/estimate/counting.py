@@ -61,7 +61,9 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
     if attribute.name in strata.schema.keep:
         return [attribute]
     if attribute.answers or strata.n_outputs[position] != attribute.n_categories:
-        return [Attribute(attribute.name, strata.output_labels[position])]
+        labels = strata.output_labels[position]
+        missing = attribute.missing if attribute.missing in labels else None
+        return [Attribute(attribute.name, labels, missing=missing)]
     columns = [
         c if c.range else Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)
         for c in attribute.columns
@@ -406,7 +408,12 @@ class KeptRows:
         """How many rows there are."""
         return len(next(iter([*self.codes.values(), *self.numbers.values()])))
 
-    def where(self, chosen: NDArray[np.bool_]) -> "KeptRows":
+    def batches(self, n_rows: int) -> "Iterator[KeptRows]":
+        """Yield the rows in batches."""
+        for start in range(0, self.n_rows, n_rows):
+            yield self.where(slice(start, start + n_rows))
+
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "KeptRows":
         """Return some of the rows."""
         return KeptRows(
             {place: codes[chosen] for place, codes in self.codes.items()},
