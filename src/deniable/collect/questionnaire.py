@@ -232,8 +232,16 @@ def _question(
         raise InputError(f"{where} labels '{unknown[0]}', which is not one of its categories")
     if asked.unit and part.number_grid is None:
         raise InputError(f"{where} has a unit, and its attribute no range; leave the unit out")
-    texts = {
-        code: {
+    texts = {}
+    for code in languages:
+        labels = [
+            _text(asked.labels[value], code, languages, f"a label of {where}")
+            if value in asked.labels
+            else label
+            for value, label in zip(part.categories, plain_labels(part, code), strict=True)
+        ]
+        named = dict(zip(part.categories, labels, strict=True))
+        texts[code] = {
             "text": _text(asked.text, code, languages, where),
             "help": _text(asked.help, code, languages, f"the help of {where}")
             if asked.help
@@ -241,15 +249,9 @@ def _question(
             "unit": _text(asked.unit, code, languages, f"the unit of {where}")
             if asked.unit
             else part.unit,
-            "labels": [
-                _text(asked.labels[value], code, languages, f"a label of {where}")
-                if value in asked.labels
-                else label
-                for value, label in zip(part.categories, plain_labels(part, code), strict=True)
-            ],
+            "labels": labels,
+            "answers": [named.get(text, text) for text in attribute.answers],
         }
-        for code in languages
-    }
     return {**place(attribute, part), "texts": texts}
 
 

@@ -40,12 +40,14 @@ class StoredTexts(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredWords(msgspec.Struct, forbid_unknown_fields=True):
-    """A question in one language, with a label for every category, and the unit of a number."""
+    """A question in one language: unit of a number, labels of categories, and those of released
+    values that are no categories."""
 
     text: str
     help: str
     unit: str
     labels: list[str]
+    answers: list[str]
 
 
 class StoredGrid(msgspec.Struct, forbid_unknown_fields=True):
@@ -266,12 +268,13 @@ def _check_questions(stored: StoredStudy, schema: Schema) -> None:
         raise InputError("the study has been altered: its questions are not those of its schema")
     if stored.right_to_left != right_to_left(stored.languages):
         raise InputError("the study has been altered: the direction of a language is wrong")
-    labels = [len(part.categories) for _, part in columns]
+    labels = [(len(part.categories), len(attribute.answers)) for attribute, part in columns]
     for languages in ([*stored.texts], *([*question.texts] for question in stored.questions)):
         if languages != stored.languages:
             raise InputError("the study has been altered: a text is not in all its languages")
-    for question, count in zip(stored.questions, labels, strict=True):
-        if any(len(words.labels) != count for words in question.texts.values()):
+    for question, counts in zip(stored.questions, labels, strict=True):
+        texts = question.texts.values()
+        if any((len(words.labels), len(words.answers)) != counts for words in texts):
             raise InputError(
                 f"the study has been altered: '{question.column}' has another number of labels"
             )
@@ -285,11 +288,6 @@ def _check_collectable(design: Design) -> None:
         raise InputError(
             f"a study has at most {MOST_ATTRIBUTES} questions, and this mechanism has "
             f"{len(schema.columns)} attributes; leave some out"
-        )
-    if named := [a.name for a in schema.attributes if a.answers]:
-        raise InputError(
-            f"attribute '{named[0]}' declares texts of answers, and the page of a study shows "
-            "categories; leave answers out, or use a design whose answers are the categories"
         )
     if any(isinstance(block.law, InvariantChannel) for block in mechanism.blocks):
         raise InputError(

@@ -1,5 +1,6 @@
 """Plots of a release's page: levels and errors."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -63,8 +64,8 @@ def error_plot(contents: Contents) -> Plot | None:
 
 
 class NumberPicture(NamedTuple):
-    """A number of a table, and the chances of each point for one example of it; without a plot
-    where these are not known, or too many."""
+    """A number of a table, and the chances of each released value for one example of it; without a
+    plot where these are not known, or too many."""
 
     column: Attribute
     example: str
@@ -72,14 +73,8 @@ class NumberPicture(NamedTuple):
 
 
 def number_pictures(contents: Contents) -> list[NumberPicture]:
-    """Return the pictures of the randomized numbers.
-
-    The example is a fifth of a step above a point. With h the weights of the points next to it, p
-    the probability that a code is kept and a the number of categories, code j is released with
-    probability h_j p + (1 - h_j)(1 - p)/(a - 1).
-    """
-    keep = {a.name: a.keep_probability for a in contents.mechanism.attributes}
-    keep |= dict.fromkeys([*contents.by_matrix(), *contents.guarantee.unprotected])
+    """Return the pictures of the randomized numbers; the example is a fifth of a step above a
+    point."""
     found: list[NumberPicture] = []
     for attribute in contents.schema().attributes:
         for column in attribute.columns:
@@ -90,24 +85,37 @@ def number_pictures(contents: Contents) -> list[NumberPicture]:
             example = low + (high - low) / 5
             if column.dates:
                 example = round(example)
-            weights = dict.fromkeys(column.categories, 0.0)
-            upper = (example - low) / (high - low)
-            weights[column.categories[place]] = 1 - upper
-            weights[column.categories[place + 1]] = upper
-            p, others = keep.get(column.name), column.n_categories - 1
-            plot = None
-            if p is not None and column.n_categories <= PLOTTED and len(found) < PICTURED:
-                groups = [
-                    Group(
-                        column.label(category),
-                        (_chance(h, "rest"), _chance(h * p + (1 - h) * (1 - p) / others, "alone")),
-                    )
-                    for category, h in weights.items()
-                ]
-                plot = Plot(groups)
+            weights = [0.0] * column.n_categories
+            weights[place + 1] = (example - low) / (high - low)
+            weights[place] = 1 - weights[place + 1]
             text = edge_text(float(f"{example:.10g}"), dates=column.dates)
+            released = _released(contents, column, weights)
+            shown = len(released) <= PLOTTED and len(found) < PICTURED
+            plot = _number_plot(column, weights, released) if released and shown else None
             found.append(NumberPicture(column, text, plot))
     return found
+
+
+def _released(contents: Contents, column: Attribute, weights: list[float]) -> list[float]:
+    """Return the probability of each released value, for probabilities of the categories; empty if
+    not known. A kept code has probability p, each of the a - 1 others (1 - p)/(a - 1)."""
+    for block in contents.mechanism.blocks:
+        if block.attributes == [column.name] and isinstance(block.law.get("weights"), list):
+            total = 1 << int(block.law["bits"])
+            rows = [[int(weight, 16) / total for weight in row] for row in block.law["weights"]]
+            return [sum(map(operator.mul, row, weights)) for row in rows]
+    keep = {a.name: a.keep_probability for a in contents.mechanism.attributes}
+    if column.name in contents.guarantee.unprotected or (p := keep.get(column.name)) is None:
+        return []
+    return [h * p + (1 - h) * (1 - p) / (len(weights) - 1) for h in weights]
+
+
+def _number_plot(column: Attribute, weights: list[float], released: list[float]) -> Plot:
+    texts = [column.label(text) for text in column.answers or column.categories]
+    if column.answers:
+        return Plot([Group(t, [_chance(s, "alone")]) for t, s in zip(texts, released, strict=True)])
+    chances = zip(texts, weights, released, strict=True)
+    return Plot([Group(t, [_chance(h, "rest"), _chance(s, "alone")]) for t, h, s in chances])
 
 
 def _chance(share: float, style: str) -> Bar:

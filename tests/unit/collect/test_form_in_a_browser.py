@@ -494,6 +494,31 @@ def test_numbers_and_dates_are_rounded_and_drawn_by_the_browser(
         forget(browser)
 
 
+def test_a_number_with_a_matrix_is_sent_as_one_of_its_values(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    missing = Attribute("hours", range=(0, 80), missing="NA", labels={"NA": "No work"})
+    plan = design(Schema((missing,)), epsilon=2)
+    values = plan.mechanism.output_labels[0]
+    assert len(values) > len(plan.mechanism.schema.attributes[0].categories)
+    watch, folder = Watched(), StudyFolder.make(tmp_path / "study", opened(tmp_path, plan))
+    with served(folder, watch) as url:
+        browser.get(url)
+        wait_for(browser, "introduction")
+        browser.find_element(By.ID, "agree").click()
+        lines = protection(browser, 0)
+        assert len(lines) == 4
+        assert re.match(r"Of 100 people with 0, about 50 send a number from -?\d", lines[1])
+        browser.find_element(By.ID, "q0-number").send_keys("38.5")
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "done")
+        (code,) = folder.study.decode(json.loads(watch.posts()[0])["record"])
+        shown = "No work" if values[code] == "NA" else values[code]
+        assert text(browser, "tbody td") == shown
+        assert broken(browser) == []
+        forget(browser)
+
+
 def opened(tmp_path: Path, plan: Design) -> Study:
     """A study of a design, whose labels are the schema's."""
     (tmp_path / "m.json").write_bytes(to_json(mechanism_to_plain(plan)))

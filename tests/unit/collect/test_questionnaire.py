@@ -54,7 +54,13 @@ def test_questions_stand_in_the_schemas_order_and_know_where_their_answer_goes(
         ("a+b", "b", 1, None),
     ]
     texts = asked["questions"][0]["texts"]["en"]
-    assert texts == {"text": "Smoke?", "help": "", "unit": "", "labels": ["No", "Yes!"]}
+    assert texts == {
+        "text": "Smoke?",
+        "help": "",
+        "unit": "",
+        "labels": ["No", "Yes!"],
+        "answers": [],
+    }
     labels = [question["texts"]["en"]["labels"] for question in asked["questions"]]
     assert labels[1] == ["0 to under 20", "20 to under 40", "40 to 99", "No work"]
     assert asked["texts"]["en"]["consent"] == ["One.", "Two."]

@@ -180,11 +180,15 @@ def test_a_kept_attribute_is_asked(tmp_path: Path) -> None:
     assert [q["column"] for q in study.plain["questions"]] == ["smokes", "region"]
 
 
-def test_a_study_uses_a_named_design_if_its_answers_are_the_categories(tmp_path: Path) -> None:
+def test_a_study_has_the_texts_of_answers_that_are_no_categories(tmp_path: Path) -> None:
     smokes = Attribute("smokes", ("no", "yes"), response="forced:2/3,1/6,1/6")
     check_study(opened_with(Schema((smokes,)), tmp_path))
-    with pytest.raises(InputError, match="'smokes' declares texts of answers"):
-        opened_with(Schema((replace(smokes, answers=("never", "ever")),)), tmp_path)
+    named = opened_with(Schema((replace(smokes, answers=("never", "yes")),)), tmp_path)
+    check_study(named)
+    words = named.plain["questions"][0]["texts"]["en"]
+    assert (words["labels"], words["answers"]) == (["no", "yes"], ["never", "yes"])
+    with pytest.raises(InputError, match="another number of labels"):
+        check_study(altered(named, "plain['questions'][0]['texts']['en']['answers'].pop()"))
 
 
 def test_a_law_without_epsilon_or_made_from_a_table_is_refused(tmp_path: Path) -> None:

@@ -33,6 +33,12 @@ def test_a_picture_of_a_number_has_the_chances_of_its_channel() -> None:
     assert rounded == pytest.approx([0, 80, 20, 0, 0, 0])
     channel = channel_of(made.mechanism, ("pay",)).forward.apply(np.array(rounded))
     assert released == pytest.approx(channel)
+    coarse = design(Schema((PAY,)), epsilon=4)
+    (pay,) = number_pictures(read_contents(release_record(coarse)))
+    assert pay.plot is not None
+    released = [group.bars[-1].value for group in pay.plot.groups]
+    (matrix,) = (block.law.matrix() for block in coarse.mechanism.blocks)
+    assert released == pytest.approx(100 * (0.8 * matrix[:, 1] + 0.2 * matrix[:, 2]))
     page = render_report(release_record(made))
     assert "For example 60000 EUR:" in page
     assert "A number outside is set to the nearer end." in page

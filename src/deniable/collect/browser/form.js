@@ -168,7 +168,9 @@ export class Form {
       ...(question.grid ? [make("p", {}, t.firstRounded)] : []),
       ...(row.send === null
         ? this.alike(this.keptOf100(row, place, words.labels.length), words.labels, question.grid)
-        : this.each(row.send, place, question, words.labels)));
+        : words.answers.length && question.grid
+          ? this.spread(row.send, question.grid.points, words)
+          : this.each(row.send, place, question, words)));
     return make("details", { class: "protection", ontoggle: fill }, make("summary", {}, t.protect), said);
   }
 
@@ -197,7 +199,7 @@ export class Form {
 
   /** A matrix has the probabilities. For a part of a merged attribute they may depend on the other
    * parts: then from the least to the most. */
-  each(send, place, question, labels) {
+  each(send, place, question, { labels, answers }) {
     const { t } = this.page;
     const size = this.study.sizes[place];
     const part = (code) => Math.floor(code / question.stride) % labels.length;
@@ -208,10 +210,22 @@ export class Form {
       const pieces = lines.map((line, y) => {
         const shares = line.filter((_, x) => part(x) === a).map((p) => Math.round(100 * p));
         const [least, most] = [Math.min(...shares), Math.max(...shares)];
-        return t.dotsPart(least === most ? least : `${least}–${most}`, named ? labels[y] : t.answerNumber(y + 1));
+        return t.dotsPart(least === most ? least : `${least}–${most}`, answers[y] ?? (named ? labels[y] : t.answerNumber(y + 1)));
       });
       return make("p", {}, ...isolated((a) => t.dotsMany(a, pieces.join(t.comma)), label));
     });
+  }
+
+  /** A matrix of a number: the middle half and nine tenths of what is sent, at three points. */
+  spread(send, points, { labels, answers }) {
+    const { t } = this.page;
+    const lines = [0, (points - 1) >> 1, points - 1].map((x) => {
+      let sum = 0;
+      const sums = send.map((line) => (sum += line[x]));
+      const limits = [0.25, 0.75, 0.05, 0.95].map((p) => answers[sums.findIndex((s) => s >= p)]);
+      return make("p", {}, ...isolated(t.spread, labels[x], ...limits));
+    });
+    return [...lines, make("p", { class: "small" }, t.beyond)];
   }
 
   // --- missing answers, and the end -------------------------------------------------------------
