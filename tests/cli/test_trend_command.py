@@ -75,6 +75,14 @@ def test_the_snp_most_associated_is_shown_with_its_probability(deniable: Any, co
     assert row["p_bonferroni"] == pytest.approx(3 * row["p_value"])
 
 
+def test_the_pairs_most_associated_are_shown(deniable: Any, cohort: Path) -> None:
+    shared(deniable, cohort)
+    done = deniable("estimate", "trend", "release", "--top", "2")
+    assert done.status == 0, done.err
+    assert "Trend between attributes: mean score per unit of other; 400 rows" in done.out
+    assert "The 2 shown are the 2 most associated of 3 with probability" in done.out
+
+
 def test_carriers_are_two_categories_and_come_out_as_a_table(deniable: Any, cohort: Path) -> None:
     shared(deniable, cohort, "--method", "balanced", coding="carrier")
     assert (cohort / "release" / "data.parquet").exists()
@@ -148,7 +156,7 @@ def test_a_study_of_genotypes_is_planned(deniable: Any) -> None:
     ("words", "said"),
     [
         (("estimate", "independence", "r"), "--of"),
-        (("estimate", "trend", "r"), "--status"),
+        (("estimate", "trend", "r", "--compare", "1,2"), "name the status"),
         (("estimate", "trend", "r", "--of", "a,b", "--status", "b"), "'b' is the status and is"),
         (("estimate", "trend", "r", "--status", "b", "--compare", "1"), "two values of the status"),
         (("plan", "--trend", "--people", "5"), "two of --people, --epsilon and --odds-ratio"),

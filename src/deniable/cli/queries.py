@@ -77,7 +77,7 @@ QUERIES: dict[str, tuple[type[Any], str, str]] = {
     ),
     "trend": (
         Trend,
-        "Test of trend of a status of two values in scores (Cochran–Armitage).",
+        "Test of trend in scores: against a status of two values (Cochran–Armitage), or of pairs.",
         "release --of rs1 --status PHENO1",
     ),
     "agreement": (

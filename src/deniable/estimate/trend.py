@@ -1,9 +1,9 @@
 """Tests of trend: does the mean score of an attribute, such as the number of alleles at a SNP,
-differ between cases and controls?
+differ between cases and controls, or rise with the score of another attribute (Mantel 1963)?
 
 Without randomization this is the test of Cochran (1954) and Armitage (1955). With scores s of the
-attribute and z = 0, 1 of the status, s̄ and z̄ their means in the estimated table π̂ = Lθ, and
-c = (s − s̄)(z − z̄),
+attribute and z of the other (0, 1 of a status), s̄ and z̄ their means in the estimated table
+π̂ = Lθ, and c = (s − s̄)(z − z̄),
 
     U = c·π̂ = ℓ·θ, ℓ = Lᵀc,      Z = U √(n − 1)/√Var ℓ, the variance under θ⁰ = M(α̂ ⊗ β̂),
 
@@ -32,6 +32,7 @@ covariance of all r.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import combinations
 from math import erfc, sqrt
 from typing import Any, ClassVar
 
@@ -39,7 +40,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.chi_square import less_mean
 from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.counting import KeptRows
 from deniable.estimate.independence import one_stratum
@@ -48,7 +48,7 @@ from deniable.estimate.query import Query, refuse_randomized_groups
 from deniable.estimate.ranking import in_largest
 from deniable.estimate.scores import scores_of
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts, Floats
+from deniable.estimate.tabulate import Counts, Floats, less_mean
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
@@ -56,13 +56,17 @@ from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 from deniable.numerals import count_text
-from deniable.schema import Attribute
+from deniable.schema import Attribute, Schema
 from deniable.tables.selection import Selection, value_among
+
+_Counted = Mapping[tuple[str, str], list[Counts]]
+"""Counts of one group of rows by pair of attributes; of a kept status, one for each value."""
 
 
 @dataclass(frozen=True)
 class TrendTest:
-    """Whether the mean score of an attribute differs between two groups of a population.
+    """Whether the mean score of an attribute differs between two groups of a population, or with
+    the score of the attribute ``other``: ``difference`` is then per unit of the latter.
 
     ``z``: the statistic, standard normal if there is no trend; its square is χ² with one degree of
     freedom. With ``top``: the ``correlation`` of score and status, its error, and the probability
@@ -74,6 +78,7 @@ class TrendTest:
     difference: float
     standard_error: float
     z: float
+    other: str | None = None
     correlation: float | None = None
     correlation_error: float | None = None
     probability_of_top: float | None = None
@@ -86,14 +91,14 @@ class TrendTest:
 
 @dataclass(frozen=True)
 class TrendTests(Presented):
-    """Tests of trend of some attributes against one status.
+    """Tests of trend of some attributes against one status, or of pairs of attributes.
 
     With ``top`` they are sorted by correlation, and tables show the first K; ``all_right`` is the
     probability that these are the K largest.
     """
 
-    status: str
-    compared: tuple[str, str]
+    status: str | None
+    compared: tuple[str, str] | None
     tests: tuple[TrendTest, ...]
     untested: tuple[tuple[str, str], ...]
     n_records: int
@@ -118,8 +123,9 @@ class TrendTests(Presented):
             margin = quantile * test.standard_error
             rows.append(
                 dict(self.group)
+                | {"attribute": test.attribute}
+                | ({} if test.other is None else {"other": test.other})
                 | {
-                    "attribute": test.attribute,
                     "difference": test.difference,
                     "standard_error": test.standard_error,
                     "low": test.difference - margin,
@@ -140,10 +146,14 @@ class TrendTests(Presented):
 
     def caption(self, level: float = 0.95) -> str:
         """Return a caption."""
-        first, second = self.compared
+        if self.compared is None:
+            head = f"Trend between attributes{where_text(self.group)}: mean score per unit of other"
+        else:
+            first, second = self.compared
+            head = f"Trend against {self.status}{where_text(self.group)}: mean score of '{first}' "
+            head += f"less that of '{second}'"
         return (
-            f"Trend against {self.status}{where_text(self.group)}: mean score of '{first}' less "
-            f"that of '{second}'; {count_text(self.n_records, 'row')}, of "
+            f"{head}; {count_text(self.n_records, 'row')}, of "
             f"{target_text('population')}; "
             f"{100 * level:g} % intervals"
         )
@@ -163,7 +173,7 @@ class TrendTests(Presented):
         plain = {} if self.top is None else {"top": self.top, "all_right": self.all_right}
         return plain | {
             "status": self.status,
-            "compared": list(self.compared),
+            "compared": self.compared and list(self.compared),
             "group": dict(self.group),
             "n": self.n_records,
             "target": "population",
@@ -175,18 +185,20 @@ class TrendTests(Presented):
 
 @dataclass(frozen=True)
 class Trend(Query[TrendTests]):
-    """Tests of association between scores of attributes and a status of two values.
+    """Tests of association between scores of attributes and a status of two values, or of all pairs
+    of attributes.
 
     Args:
         of: the attributes with scores; none for all of the schema but the status. Of several those
             that cannot be tested are named with the reason.
-        status: an attribute, or a kept column that the schema does not declare.
+        status: an attribute, or a kept column that the schema does not declare; none for the scores
+            of every pair of the attributes.
         scores: one number per category of every attribute of ``of``; by default the schema's, and
             0, 1 for two categories.
         compare: the two values of the status; by default the two that it has (missing ones left
             out), the second less the first.
-        top: show the K attributes most associated by the correlation of score and status, and the
-            probability that each is one of the true K; the rows are read twice.
+        top: show the K attributes (or pairs) most associated by the correlation of score and
+            status, and the probability that each is one of the true K; the rows are read twice.
 
     Raises:
         InputError: if weights are given, the status is also an attribute to test or forms groups,
@@ -200,7 +212,7 @@ class Trend(Query[TrendTests]):
 
     of: Sequence[str] = ()
     _: KW_ONLY
-    status: str
+    status: str | None = None
     scores: Sequence[float] | None = None
     compare: Sequence[str] | None = None
     top: int | None = None
@@ -211,6 +223,8 @@ class Trend(Query[TrendTests]):
             raise InputError("`compare` names two values of the status")
         if self.top is not None and self.top < 1:
             raise InputError("`top` is the number of attributes to show, at least 1")
+        if self.status is None and self.compare is not None:
+            raise InputError("`compare` names two values of a status; name the status")
         for names, what in ((self.of, "is tested"), (self.by, "forms the groups")):
             if self.status in names:
                 raise InputError(f"'{self.status}' is the status and {what} too; name it once")
@@ -218,44 +232,53 @@ class Trend(Query[TrendTests]):
     def run(self, release: Release) -> Answers[TrendTests]:
         """Return the tests of every group of rows, in the order of the groups' values."""
         schema = release.strata.schema
-        declared = self.status in schema.names or self.status in schema.columns
-        if not declared and self.status not in schema.keep:
-            schema.variable(self.status)
+        kept = self._is_kept(schema)
+        if kept and self.status not in schema.keep:
+            schema.variable(str(self.status))
         refuse_randomized_groups(schema, self.by, "trends are")
-        names = self.of or tuple(name for name in schema.names if name != self.status)
         if self.top is not None and not release.can_be_read_again:
             raise InputError("`top` reads the rows twice; give a file in place of a stream")
-        schema.variables([*names, self.status] if declared else names)
-        if declared:
-            tables = [[name, self.status] for name in names]
-            counted = release.count_tables(tables, by=self.by, where=self.where)
+        names = self.of or tuple(name for name in schema.names if name != self.status)
+        schema.variables(names if kept or self.status is None else [*names, self.status])
+        pairs = [*self._pairs(names)]
+        if not kept:
+            counted = release.count_tables(
+                [[*pair] for pair in pairs], by=self.by, where=self.where
+            )
             groups = [
-                dict(zip(names, ([counts] for counts in of), strict=True))
+                dict(zip(pairs, ([counts] for counts in of), strict=True))
                 for of in zip(*counted, strict=True)
             ]
             return self._answers(groups, counted[0][0].selection, release)
         counted = release.count_tables(
-            [[name] for name in names], by=[*self.by, self.status], where=self.where
+            [[name] for name in names], by=[*self.by, str(self.status)], where=self.where
         )
-        by_group: dict[tuple[tuple[str, str], ...], dict[str, list[Counts]]] = {}
-        for name, parts in zip(names, counted, strict=True):
+        by_group: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[Counts]]] = {}
+        for pair, parts in zip(pairs, counted, strict=True):
             for counts in parts:
-                by_group.setdefault(counts.group[:-1], {}).setdefault(name, []).append(counts)
+                by_group.setdefault(counts.group[:-1], {}).setdefault(pair, []).append(counts)
         return self._answers([*by_group.values()], counted[0][0].selection, release)
 
+    def _pairs(self, names: Sequence[str]) -> Sequence[tuple[str, str]]:
+        if self.status is not None:
+            return [(name, self.status) for name in names]
+        if len(names) < 2:
+            raise InputError("name a status, or two attributes or more, whose pairs are tested")
+        return [*combinations(names, 2)]
+
+    def _is_kept(self, schema: Schema) -> bool:
+        return self.status is not None and self.status not in {*schema.names, *schema.columns}
+
     def _answers(
-        self, groups: Sequence[Mapping[str, list[Counts]]], selection: Selection, release: Release
+        self, groups: "Sequence[_Counted]", selection: Selection, release: Release
     ) -> Answers[TrendTests]:
-        tested = [self.tested(by_name) for by_name in groups]
+        tested = [self.tested(counted) for counted in groups]
         if self.top is None:
             return Answers((tests for tests, _ in tested), selection)
-        schema = release.strata.schema
-        names = {name: None for tests, _ in tested for name in [t.attribute for t in tests.tests]}
-        kept = not {self.status} & {*schema.names, *schema.columns}
+        kept = [self.status] if self.status and self._is_kept(release.strata.schema) else []
+        names = {name: None for _, pairs in tested for pair in pairs for name in pair.names}
         rows = release.read_rows(
-            [*names, *([] if kept else [self.status])],
-            texts=[*self.by, *([self.status] if kept else [])],
-            where=self.where,
+            [name for name in names if name not in kept], texts=[*self.by, *kept], where=self.where
         )
         ranked = []
         for tests, pairs in tested:
@@ -267,11 +290,11 @@ class Trend(Query[TrendTests]):
         return Answers(ranked, selection)
 
     def answer(self, counts: Counts) -> list[TrendTests]:
-        """Return the test of one attribute from counts by it and by the status, an attribute."""
-        (name,) = self.of
-        return [self.tested({name: [counts]})[0]]
+        """Return the test of one pair from its counts."""
+        (pair,) = self._pairs(self.of)
+        return [self.tested({pair: [counts]})[0]]
 
-    def tested(self, counted: Mapping[str, list[Counts]]) -> tuple[TrendTests, "list[_Pair]"]:
+    def tested(self, counted: "_Counted") -> tuple[TrendTests, "list[_Pair]"]:
         """Return the tests of one group of rows, and their pairs."""
         some = next(iter(counted.values()))
         mechanism, _ = one_stratum(some[0])
@@ -281,35 +304,42 @@ class Trend(Query[TrendTests]):
                 "their own, which one test cannot cover"
             )
         schema = mechanism.schema
-        kept = self.status not in schema.names and self.status not in schema.columns
+        kept, values, compared = self._is_kept(schema), [""], None
         if kept:
-            values, missing = [each.group[-1][1] for each in some], None
-        else:
+            values = [each.group[-1][1] for each in some]
+            compared = self._groups_of(values, None)
+        elif self.status is not None:
             attribute = schema.variable(self.status).attribute
-            values, missing = list(attribute.categories), attribute.missing
-        first, second = self._groups_of(values, missing)
+            values = list(attribute.categories)
+            compared = self._groups_of(values, attribute.missing)
         tests, pairs, untested = [], [], []
-        for name, parts in counted.items():
+        for (name, other), parts in counted.items():
             table = np.stack([one_stratum(part)[1].counts for part in parts], axis=-1)
             try:
                 scores, counts = _scores(schema.variable(name).attribute, self.scores)
-                status = np.array([float(value == first) for value in values])
-                counts = counts[:, None] * [value in (first, second) for value in values]
+                if compared is None:
+                    status, seen = _scores(schema.variable(other).attribute, self.scores)
+                else:
+                    status = np.array([float(value == compared[0]) for value in values])
+                    seen = np.array([float(value in compared) for value in values])
+                counts = np.outer(counts, seen)
                 own = table if kept else table[..., 0]
-                pair = _Pair.of(mechanism, name, self.status, own, values if kept else None)
-                test = pair.tested(name, scores, status, counts)
+                pair = _Pair.of(mechanism, name, other, own, values if kept else None)
+                test = pair.tested(scores, status, counts)
+                if self.status is None:
+                    test = replace(test, other=other)
                 if self.top is not None:
                     test, pair = pair.correlated(test, scores, status, counts)
                 tests.append(test)
                 pairs.append(pair)
             except InputError as error:
-                if len(self.of) == 1:
+                if len(counted) == 1:
                     raise
-                untested.append((name, str(error)))
+                untested.append((name if self.status else f"{name}, {other}", str(error)))
         group = some[0].group[:-1] if kept else some[0].group
         found = TrendTests(
             self.status,
-            (first, second),
+            compared,
             tuple(tests),
             tuple(untested),
             sum(each.n_records for each in some),
@@ -347,19 +377,26 @@ def _scores(attribute: Attribute, wanted: Sequence[float] | None) -> tuple[Float
     return found.values, found.counted
 
 
-_ROWS = 1 << 16
-"""Rows whose contributions to all correlations are in memory together."""
+_NUMBERS = 1 << 23
+"""Contributions of rows to correlations that are in memory together."""
+
+MOST_RANKED = 5_000
+"""Correlations that are ranked together: their joint covariance takes 200 MB."""
 
 
 def _ranked(tests: TrendTests, pairs: "Sequence[_Pair]", rows: KeptRows, top: int) -> TrendTests:
     """Return the tests sorted by correlation, with the probabilities of the K largest."""
+    tested = "attributes" if tests.status is not None else "pairs of attributes"
     if top > len(pairs):
-        raise InputError(f"`top` is {top}, and {len(pairs)} attributes can be tested")
-    cells = [pair.cells(rows, tests.status) for pair in pairs]
+        raise InputError(f"`top` is {top}, and {len(pairs)} {tested} can be tested")
+    if len(pairs) > MOST_RANKED:
+        raise InputError(
+            f"`top` ranks at most {MOST_RANKED:,} {tested}, and these are {len(pairs):,}; name "
+            "fewer attributes"
+        )
     products = np.zeros((len(pairs), len(pairs)))
-    for start in range(0, rows.n_rows, _ROWS):
-        each = zip(pairs, cells, strict=True)
-        influence = np.stack([pair.moves[at[start : start + _ROWS]] for pair, at in each], axis=1)
+    for some in rows.batches(max(1, _NUMBERS // len(pairs))):
+        influence = np.stack([pair.moves[pair.cells(some)] for pair in pairs], axis=1)
         products += influence.T @ influence
     found = np.array([test.correlation for test in tests.tests], dtype=np.float64)
     chances, all_right = in_largest(found, products / rows.n_rows**2, top)
@@ -372,13 +409,15 @@ def _ranked(tests: TrendTests, pairs: "Sequence[_Pair]", rows: KeptRows, top: in
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Released rows by an attribute and the status, and the maps between them and the true table.
+    """Released rows by two attributes, or an attribute and a kept status, and the maps between them
+    and the true table.
 
     ``frequencies``: θ, the outputs' shape; the last axis is the status if that is kept. ``values``:
     of a kept status, in the order of that axis, or None. ``moves``: contribution of a released
     cell to n times the correlation, flat.
     """
 
+    names: tuple[str, str]
     frequencies: Floats
     n: float
     forward: TableMap | StackedMap | None
@@ -395,25 +434,25 @@ class _Pair:
         table: Floats,
         values: Sequence[str] | None,
     ) -> "_Pair":
-        """Return the pair of an attribute and the status from counts of rows."""
-        names = (name, status) if values is None else (name,)
-        channel = channel_of(mechanism, names, table if values is None else table.sum(axis=-1))
+        """Return the pair from counts of rows; ``values`` are those of a kept status."""
+        randomized = (name, status) if values is None else (name,)
+        channel = channel_of(mechanism, randomized, table if values is None else table.sum(axis=-1))
         n = float(table.sum())
         channel.check(n)
         complete = isinstance(channel, PublishedChannel) or channel.complete
         forward = channel.forward if complete else None
-        return cls(table / n, n, forward, channel, values)
+        return cls((name, status), table / n, n, forward, channel, values)
 
     @property
     def inverse(self) -> TableMap | StackedMap:
         """L, from released to true tables."""
         return self.channel.inverse
 
-    def cells(self, rows: KeptRows, status: str) -> NDArray[np.intp]:
+    def cells(self, rows: KeptRows) -> NDArray[np.intp]:
         """Return the place of each row among the released cells, shape (n,)."""
         codes, shape = self.channel.released_codes(rows.codes), self.channel.n_outputs
         if self.values is not None:
-            seen, labels = rows.texts[status]
+            seen, labels = rows.texts[self.names[1]]
             places = np.array([self.values.index(label) for label in labels])
             codes, shape = [*codes, places[seen]], (*shape, len(self.values))
         return np.asarray(np.ravel_multi_index([c.astype(np.intp) for c in codes], shape))
@@ -442,39 +481,41 @@ class _Pair:
         test = replace(test, correlation=correlation, correlation_error=error)
         return test, replace(self, moves=moves)
 
-    def tested(self, name: str, scores: Floats, status: Floats, counts: Floats) -> TrendTest:
+    def tested(self, scores: Floats, status: Floats, counts: Floats) -> TrendTest:
         """Return the test.
 
-        ``scores``: shape (a,). ``status``: 1 in the first group, shape (b,). ``counts``: 1 where a
+        ``scores``: shape (a,). ``status``: scores of the other attribute, 1 in the first of two
+        groups, shape (b,). ``counts``: 1 where a
         true cell counts, shape (a, b).
         """
         table = self.inverse.apply(self.frequencies)
         inside = counts * table
         total = float(inside.sum())
         first, second = inside.sum(axis=1), inside.sum(axis=0)
-        share = float(status @ second) / total if total > 0 else 0.0
-        if not 0 < share < 1:
+        apart = status - (float(status @ second) / total if total > 0 else 0.0)
+        spread = float(second @ apart**2)
+        if not (total > 0 and spread > 0):
             raise InputError(
-                f"the rows show no two groups to compare by '{name}': one has an estimated share "
-                "of 0 or less"
+                f"the rows show no two groups to compare '{self.names[0]}': the estimated variance "
+                f"of '{self.names[1]}' is 0 or less"
             )
         away = counts * (scores - float(scores @ first) / total)[:, None]
-        apart = status - share
         influence = self._influence(away, apart, counts)
         # To first order; total is 1 less the share that does not count.
         null = np.outer(first, second) / total + (1 - counts) * table
         expected = self.frequencies if self.forward is None else self.forward.apply(null)
         variance = variance_within(influence, expected, self.inverse)
         if not variance > 1e-12 * float((influence**2).max(initial=0.0)):
-            raise InputError(f"all rows show the same value of '{name}', so there is no trend")
+            raise InputError(
+                f"all rows show the same value of '{self.names[0]}', so there is no trend"
+            )
         score = float((self.frequencies * influence).sum())
-        spread = total * share * (1 - share)
         difference = score / spread
         moved = influence - difference * self._image(counts * apart**2)
         variance_of_moved = variance_within(moved, self.frequencies, self.inverse)
         error = sqrt(variance_of_moved / self.n) / spread
         z = score * sqrt(max(self.n - 1 / total, 0.0) / variance)
-        return TrendTest(name, round(self.n), difference, error, z)
+        return TrendTest(self.names[0], round(self.n), difference, error, z)
 
     def _influence(self, away: Floats, apart: Floats, counts: Floats) -> Floats:
         """Return ℓ, the contribution of a released row to n U."""

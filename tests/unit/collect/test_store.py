@@ -11,7 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from datetime import date, timedelta
-from multiprocessing import get_context
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
@@ -352,20 +353,23 @@ def test_a_store_with_a_log_in_a_folder_that_cannot_be_written_is_refused() -> N
         for path in folder.path.iterdir():
             path.chmod(0o444)
         folder.path.chmod(0o555)
-        with get_context("fork").Pool(1) as pool:
-            said = pool.apply(_said_to_somebody_else, (folder,))
+        received, sent = Pipe(duplex=False)
+        process = get_context("fork").Process(target=_open_as_other_user, args=(folder, sent))
+        process.start()
+        sent.close()
+        message = received.recv()
+        process.join()
         folder.path.chmod(0o755)
-    assert "the file and its folder must be writable" in said
+    assert "the file and its folder must be writable" in message
 
 
-def _said_to_somebody_else(folder: StudyFolder) -> str:
+def _open_as_other_user(folder: StudyFolder, sent: Connection) -> None:
     if os.geteuid() == 0:
         os.setuid(65534)
     try:
         folder.open_store()
     except InputError as error:
-        return str(error)
-    return ""
+        sent.send(str(error))
 
 
 def test_a_bucket_that_has_been_altered_is_refused(tmp_path: Path) -> None:

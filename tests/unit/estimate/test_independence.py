@@ -170,8 +170,6 @@ def test_what_cannot_be_tested_is_refused() -> None:
     tabulation = Tabulation.from_counts(counts)
     with pytest.raises(InputError, match="name both of them"):
         independence(Counts.of(half_kept(), tabulation), ("a1",))
-    with pytest.raises(InputError, match="no weights"):
-        independence(Counts.of(half_kept(), Tabulation(counts, counts, 600)), ("a1", "a2"))
     with pytest.raises(InputError, match="shape"):
         independence(Counts.of(half_kept(), tabulation), ("a2", "a1"))
     one = np.zeros((3, 4))

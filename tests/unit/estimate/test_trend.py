@@ -325,6 +325,59 @@ def test_the_most_associated_of_groups_of_rows() -> None:
             )
 
 
+def test_pairs_of_attributes_without_randomization_are_tested_by_mantels_statistic() -> None:
+    rows = people()
+    rows["rs2"] = np.where(np.random.default_rng(7).random(3000) < 0.2, rows["rs1"], rows["rs2"])
+    snps = tuple(Attribute(f"rs{j}", ("0", "1", "2"), scores=(0, 1, 3)) for j in (1, 2, 3))
+    schema = Schema((*snps, Attribute("x", ("0", "1"))), keep=("rs1", "rs2", "rs3"))
+    strata = Strata.one(deniable.design(schema, epsilon=1).mechanism)
+    table = {**rows, "x": 1 * (rows["rs2"] > 0)}
+    found = asked(table, strata, ("rs1", "rs2", "rs3"), status=None, top=2)
+    assert [row["attribute"] + row["other"] for row in found.table()] == ["rs1rs2", "rs1rs3"]
+    for test in found.tests:
+        first, second = (np.array([0, 1, 3])[rows[n]] for n in (test.attribute, test.other))
+        table_of_two = [
+            [np.sum((first == a) & (second == b)) for b in (0, 1, 3)] for a in (0, 1, 3)
+        ]
+        oracle = Table(np.array(table_of_two), shift_zeros=False).test_ordinal_association(
+            np.array([0, 1, 3]), np.array([0, 1, 3])
+        )
+        assert test.z == pytest.approx(oracle.zscore, rel=1e-10)
+        assert test.correlation == pytest.approx(np.corrcoef(first, second)[0, 1], rel=1e-10)
+        slope = np.cov(first, second, ddof=0)[0, 1] / second.var()
+        assert test.difference == pytest.approx(slope, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("method", "how"), [("kronecker", {"epsilon": 18.0}), ("forms", {"epsilon": 6.0, "pairs": 0.5})]
+)
+def test_of_all_pairs_the_one_alike_is_most_associated(method: str, how: dict[str, Any]) -> None:
+    released, plan = many(True, method, **how)
+    release = open_release(released, Strata.one(plan.mechanism))
+    (found,) = Trend(top=1).run(release)
+    assert len(found.tests) == 15
+    ((first, other),) = [(row["attribute"], row["other"]) for row in found.table()]
+    assert (first, other) == ("rs0", "rs1")
+    assert found.all_right is not None
+    assert found.all_right > 0.95
+    assert "Trend between attributes" in found.caption()
+    assert found.to_plain()["status"] is None
+    # Against the first as the status it is the same test.
+    (alone,) = Trend(("rs1",), status="rs0").run(release)
+    assert abs(alone.tests[0].z) == pytest.approx(abs(found.tests[0].z), rel=1e-9)
+    with pytest.raises(InputError, match="a status, or two attributes or more"):
+        Trend(("rs0",)).run(release)
+    with pytest.raises(InputError, match="name the status"):
+        Trend(compare=("0", "1"))
+
+
+def test_too_many_pairs_are_not_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, plan = many(True, "kronecker", epsilon=18.0)
+    monkeypatch.setattr("deniable.estimate.trend.MOST_RANKED", 14)
+    with pytest.raises(InputError, match="at most 14 pairs of attributes, and these are 15"):
+        Trend(top=1).run(open_release(released, Strata.one(plan.mechanism)))
+
+
 def test_what_cannot_be_tested_is_said() -> None:
     strata = Strata.one(releases.mechanism())
     rows = {name: np.array(column) for name, column in releases.rows().items()}

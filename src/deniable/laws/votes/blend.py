@@ -194,6 +194,8 @@ class VoteBlend(VoteLaw):
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]
+        if len(chosen) == 1:
+            return np.array([1.0, self._single[chosen[0]]])
         if len(chosen) == 2 and self.n_attributes <= PAIR_BY_PAIR:
             first, second = self._single[chosen].tolist()
             pair = self._bounded_pairs[0][chosen[0], chosen[1]]

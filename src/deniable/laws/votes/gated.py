@@ -423,6 +423,8 @@ class GatedSum(VoteLaw):
         return backward.densities(self, subset, self.kept_beside(subset), self.retention)
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
+        if len(subset) == 1:
+            return np.array([1.0, self._attenuations[subset[0]]])
         if len(subset) == 2 and self.n_attributes <= PAIR_BY_PAIR:
             single = self._attenuations[list(subset)]
             pair = self._bounded_pairs[0][subset[0], subset[1]]

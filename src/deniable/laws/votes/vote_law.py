@@ -161,6 +161,12 @@ class VoteLaw(BoundedLaw):
         """Return φ({i, j}) for all pairs, (k, k), NaN on the diagonal, and the error of each,
         drawing apart."""
 
+    def pair_eigenvalues(self) -> FloatArray:
+        """Return φ of every two attributes, shape (k, k), and of each by itself on the diagonal."""
+        values = self.bounded_pair_attenuations()[0].copy()
+        np.fill_diagonal(values, self.attenuations())
+        return values
+
     @property
     def n_attributes(self) -> int:
         """k."""
