@@ -120,6 +120,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         method: EstimationMethod = "inversion",
         target: Target = "table",
         known: Known = None,
@@ -146,6 +148,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             method=method,
             target=target,
             known=known,
@@ -161,6 +165,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
         scores: Scores = None,
     ) -> Answers[Summary]:
@@ -187,6 +193,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
             scores=scores,
         )
@@ -201,6 +209,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
         probability: float = 0.5,
         interpolate: bool = False,
@@ -223,6 +233,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
             probability=probability,
             interpolate=interpolate,
@@ -274,6 +286,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
     ) -> Answers[IndependenceTest]:
         """Return χ², p-value and Cramér's V of two attributes; see :class:`deniable.Independence`.
 
@@ -287,7 +301,14 @@ class OpenedRelease:
             p = 0.011, V = 0.10
         """
         query = Independence(
-            of, by=by, where=where, weights=weights, level=level, answered=answered
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            cluster=cluster,
+            strata=strata,
         )
         return self.query(query)
 
