@@ -37,7 +37,7 @@ from deniable.opened import (
     mechanism_of,
     open,  # noqa: A004 - called as deniable.open
 )
-from deniable.planning.sample_size import plan, smallest_epsilon
+from deniable.planning.sample_size import plan
 from deniable.planning.trend_power import plan_trend
 from deniable.randomness import SystemRandomness
 from deniable.release.checking import Check, Problems
@@ -105,7 +105,6 @@ __all__ = [
     "randomize",
     "read_design",
     "share",
-    "smallest_epsilon",
     "synthesize",
 ]
 

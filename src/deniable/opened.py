@@ -122,6 +122,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         method: EstimationMethod = "inversion",
         target: Target = "table",
         known: Known = None,
@@ -148,6 +150,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             method=method,
             target=target,
             known=known,
@@ -163,6 +167,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
         scores: Scores = None,
         total: bool = False,
@@ -190,6 +196,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
             scores=scores,
             total=total,
@@ -205,6 +213,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
         scores: Scores = None,
     ) -> Answers[Summary]:
@@ -226,6 +236,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
             scores=scores,
         )
@@ -278,6 +290,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
         q: float | Sequence[float] = 0.5,
         interpolate: bool = False,
@@ -300,6 +314,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
             q=q,
             interpolate=interpolate,
@@ -386,6 +402,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
     ) -> Answers[IndependenceTest]:
         """Return χ², p-value and Cramér's V of two attributes; see :class:`deniable.Independence`.
 
@@ -399,7 +417,14 @@ class OpenedRelease:
             p = 0.011, V = 0.10
         """
         query = Independence(
-            of, by=by, where=where, weights=weights, level=level, answered=answered
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            cluster=cluster,
+            strata=strata,
         )
         return self.query(query)
 

@@ -71,6 +71,22 @@ def test_every_query_has_a_command() -> None:
     assert list(QUERIES)[1:] == [name for name in estimate_app if name[0] != "-"] == list(WORDS)
 
 
+def test_errors_of_a_survey_are_options_of_shares_means_quantiles_and_the_test(
+    folder: Path, deniable: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    sample = ("--weights", "weight", "--cluster", "town", "--target", "population")
+    refused = deniable("estimate", "kronecker", "--of", "d", "--cluster", "town")
+    assert (refused.status, "set --target to population" in refused.err) == (2, True)
+    for query in ((), ("mean",), ("quantile",)):
+        found = deniable("estimate", *query, "kronecker", "--of", "d", *sample)
+        assert found.status == 0, found.err
+    stratified = ("--weights", "weight", "--strata", "town")
+    found = deniable("estimate", "independence", "kronecker", "--of", "a,d", *stratified)
+    assert found.status == 0, found.err
+    assert " F " in found.out
+
+
 @pytest.mark.parametrize("query", [name for name in WORDS if name != "honesty"])
 def test_every_query_takes_its_fields_and_the_common_options(
     query: str, folder: Path, deniable: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -293,9 +293,6 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
     made = {"plan": plan, "output": ...}
     table.to_csv("rows.csv", index=False)
 
-    def kronecker(epsilon: float) -> deniable.Design:
-        return deniable.design(schema, epsilon=epsilon, method="kronecker")
-
     class Client:  # as distributed.Client
         gather = staticmethod(list)
 
@@ -325,7 +322,6 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "model": (deniable.ModelQuery, {"formula": "a ~ b"}),
     }
     wish = {"schema": schema, "epsilon": 3, "method": "kronecker"}
-    accurate = {"schema": schema, "tables": ["a"], "n_records": 999, "within": 0.1}
     return {
         "Attribute": (deniable.Attribute, {"name": "x", "categories": ("0", "1")}),
         "Schema": (deniable.Schema, {"attributes": schema.attributes}),
@@ -337,7 +333,6 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "design, strengths": (deniable.design, {"schema": schema, "attenuation": 0.5}),
         "design, forms": (deniable.design, wish | {"method": "forms"}),
         "plan": (deniable.plan, wish | {"rows": 1000}),
-        "smallest_epsilon": (deniable.smallest_epsilon, accurate | {"make": kronecker}),
         "expected_tables": (
             deniable.expected_tables,
             {"design": plan, "tables": ["a"], "n_records": 10},

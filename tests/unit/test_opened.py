@@ -98,8 +98,8 @@ def test_levels_selections_groups_and_weights_are_the_same_everywhere() -> None:
 def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
     assert repr(RELEASE) == "<release of smokes, age, sex, hours; ε = 6 for the record>"
     assert RELEASE.schema == SCHEMA
-    with pytest.raises(InputError, match="Independence takes no weights"):
-        RELEASE.independence("smokes,sex", weights="town")
+    with pytest.raises(InputError, match="Trend takes no weights"):
+        RELEASE.trend("smokes,sex", status="town", weights="town")
     with pytest.raises(InputError, match="collapse is a dictionary of texts by name"):
         RELEASE.model("smokes ~ age", collapse="age=x|*")  # type: ignore[arg-type]
     with pytest.raises(

@@ -138,6 +138,8 @@ def _columns(
             return [], {"estimate": "estimate"} | errors | released
         case IndependenceTest():
             test = {"statistic": "χ²", "degrees_of_freedom": "degrees of freedom"}
+            if answer.test.denominator is not None:
+                test |= {"statistic": "F", "denominator_degrees_of_freedom": "and"}
             v = {"cramers_v_low": interval["low"], "cramers_v_high": "to"}
             return [], test | {"p_value": "p-value", "cramers_v": "Cramér's V"} | v
         case Smoothed():
@@ -205,7 +207,7 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
         return "-"
     if isinstance(value, str):
         return value
-    if key in ("count", "n", "degrees_of_freedom"):
+    if key in ("count", "n") or (key.endswith("degrees_of_freedom") and value == int(value)):
         return f"{value:,.0f}"
     if key.startswith("p_"):
         return p_text(value)

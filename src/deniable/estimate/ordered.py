@@ -18,7 +18,7 @@ from deniable.estimate.inference import (
     check_between,
     normal_quantile,
 )
-from deniable.estimate.query import Query
+from deniable.estimate.query import SampleQuery
 from deniable.estimate.scores import (
     SOURCE_TEXT,
     Scores,
@@ -146,7 +146,7 @@ _FROM = SOURCE_TEXT | {
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfOneAttribute(Query[Summary]):
+class _OfOneAttribute(SampleQuery[Summary]):
     takes_answered: ClassVar[bool] = True
 
     target: Target = "table"

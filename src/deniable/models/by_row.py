@@ -35,7 +35,6 @@ from deniable.models.formula import (
 from deniable.models.least_squares import strata_of
 from deniable.models.likelihood import Derivatives, climbed, inverse_of
 from deniable.models.row_likelihood import RowLikelihood, RowTerm, columns_in
-from deniable.models.survey import Survey
 from deniable.models.syntax import placeholder
 
 Floats = NDArray[np.float64]
@@ -186,7 +185,6 @@ def fit_by_row(
     ordered: bool,
     prior: bool,
     weights: Floats | None,
-    survey: Survey | None,
     errors: Errors,
     most_listed: int,
 ) -> RowFit:
@@ -202,25 +200,27 @@ def fit_by_row(
         hats = np.kron(hats, each).astype(np.float64)
     channel = np.tensordot(hats, channel, 1)
     by_point, variables = variables, replace(variables, hidden=tuple(a for a, _ in numbers))
+    survey = rows.survey
     w = np.ones(len(shown)) if weights is None else weights
     if w.min() < 0 or w.sum() <= 0:
         raise InputError("a weight is negative, or all are 0")
     scale = w.sum() / (w**2).sum()
     codes = {name: _codes(variables.clean[name]) for name in variables.clean}
     if any(each is None for each in codes.values()):
-        first = of_row = np.arange(len(shown))
+        first, of_row, n = slice(None), np.arange(len(shown)), len(shown)
     else:
         sample = [] if survey is None else [survey.cluster]
         place = _combined([*(c for c in codes.values() if c is not None), shown, *sample])
         _, first, of_row = np.unique(place, return_index=True, return_inverse=True)
+        n = len(first)
     if survey is not None:
-        survey = replace(survey, cluster=survey.cluster[first])
+        survey = survey.where(first)
     made = _Evaluated(
         formula,
         variables,
         {name: values[first] for name, values in variables.clean.items()},
         {name: None if c is None else c[first] for name, c in codes.items()},
-        len(first),
+        n,
     )
     names_of_terms = map(formula.named, formula.right.terms)
     both = zip(names_of_terms, made.terms(formula), strict=True)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.counting import KeptRows
+from deniable.estimate.survey import total_variance
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
@@ -30,7 +31,6 @@ from deniable.mechanism.strata import Strata
 from deniable.mechanism.table_map import TableMap
 from deniable.models.cells import Cells
 from deniable.models.formula import Term
-from deniable.models.survey import Survey
 
 MOST_AT_ONCE = 4_000_000
 """Numbers of a table or of rows' influence that are held at a time, if columns and rows are few."""
@@ -49,7 +49,6 @@ def fit_least_squares(
     weights: str | None,
     terms: Sequence[Term],
     cells: Cells,
-    survey: Survey | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
     """Fit a linear model of a number: of a column, or of the points of a randomized one as a term.
 
@@ -71,7 +70,6 @@ def fit_least_squares(
             rows.where(chosen),
             w[chosen] / w.sum(),
             cells,
-            None if survey is None else survey.cluster[chosen],
         )
         for mechanism, chosen in strata_of(rows, strata)
     ]
@@ -120,11 +118,12 @@ def fit_least_squares(
     parameters = np.zeros(p)
     parameters[kept] = inverse @ with_response[kept]
     squares = np.zeros((p, p))
+    survey = rows.survey
     sums = np.zeros((0 if survey is None else len(survey.stratum), p))
     for part in parts:
         squares += part.squares(terms, [parameters[span] for span in spans], response, sums)
     if survey is not None:
-        squares = survey.squares(sums)
+        squares = total_variance(sums, survey.stratum)
     covariance = inverse @ squares[kept][:, kept] @ inverse
     # The residual of a column on the others has the mean square 1/(A⁻¹)_jj.
     y = (
@@ -168,14 +167,13 @@ def _weakest(
 class _Part:
     """Rows that one mechanism randomized.
 
-    ``cells``: whose axes terms are about. ``cluster``: of every row in a survey.
+    ``cells``: whose axes terms are about.
     """
 
     mechanism: Mechanism
     rows: KeptRows
     weights: NDArray[np.float64]
     cells: Cells
-    cluster: NDArray[np.int64] | None = None
     _readings: dict[tuple[int, ...], "_Reading"] = field(default_factory=dict)
 
     def reading(self, axes: Sequence[int]) -> "_Reading":
@@ -259,9 +257,9 @@ class _Part:
                         for factor, first, second in _of_numbers(one, other, self.cells):
                             fitted = reading.spread(second, second.values @ of_other[:, None])
                             _add(mine, reading, first, factor * fitted, chosen, minus)
-                if self.cluster is not None:
+                if self.rows.survey is not None:
                     weighted = influence * self.weights[chosen, None]
-                    np.add.at(sums, self.cluster[chosen], weighted)
+                    np.add.at(sums, self.rows.survey.cluster[chosen], weighted)
                 yield chosen, influence
 
         return self._summed(chunks(), p)

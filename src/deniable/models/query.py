@@ -18,6 +18,7 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Known, margins_of
 from deniable.estimate.query import Where, one_or_groups
 from deniable.estimate.source import Release
+from deniable.estimate.survey import SampleColumns
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
@@ -52,7 +53,6 @@ from deniable.models.merging import (
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
 from deniable.models.numbers import points_of
-from deniable.models.survey import Survey
 from deniable.models.syntax import printable, shown_name
 from deniable.schema import Attribute
 from deniable.schema.names import names_of
@@ -509,12 +509,14 @@ class ModelQuery:
         numbers: Sequence[str],
     ) -> Answers[Model]:
         texts = [name for name in columns if name not in numbers]
-        named = (release.strata.column, self.cluster, self.strata)
+        named = [] if release.strata.column is None else [release.strata.column]
         rows = release.read_rows(
             [axis.name for axis in axes],
-            texts=list(dict.fromkeys([*texts, *self.by, *(name for name in named if name)])),
-            numbers=[*numbers, *([] if self.weights is None else [self.weights])],
+            texts=list(dict.fromkeys([*texts, *self.by, *named])),
+            numbers=numbers,
             where=self.where,
+            weights=self.weights,
+            sample=SampleColumns(self.cluster, self.strata),
         )
         if self.answered:
             response = next(axis for axis in axes if axis.name == formulas[0].response)
@@ -530,12 +532,6 @@ class ModelQuery:
             ]
             models.append(_compared(fits))
         return Answers(models, rows.selection)
-
-    def _survey(self, rows: KeptRows) -> Survey | None:
-        cluster, stratum = (
-            None if name is None else rows.texts[name][0] for name in (self.cluster, self.strata)
-        )
-        return Survey.of(cluster, stratum, rows.n_rows)
 
     def _groups(self, rows: KeptRows) -> Iterator[tuple[Group, KeptRows]]:
         """Yield the groups of rows, in the order of their values."""
@@ -617,7 +613,6 @@ class ModelQuery:
             prior=self.prior is True,
             weights=None if self.weights is None else rows.numbers[self.weights],
             errors=self.errors,
-            survey=self._survey(rows),
             most_listed=MOST_LISTED,
         )
         variances = np.diag(fit.covariance)
@@ -671,13 +666,15 @@ class ModelQuery:
             raise InputError("known margins are for models of categories, not of a number")
         strata, response = release.strata, str(formulas[0].response)
         kept = [name for name in columns if name != response]
-        of_strata = [name for name in (strata.column, self.cluster, self.strata) if name]
+        of_strata = [] if strata.column is None else [strata.column]
         texts = [name for name in kept if name not in numbers]
         rows = release.read_rows(
             [axis.name for axis in axes],
             texts=list(dict.fromkeys([*texts, *self.by, *of_strata])),
-            numbers=[*numbers, *([] if self.weights is None else [self.weights])],
+            numbers=numbers,
             where=self.where,
+            weights=self.weights,
+            sample=SampleColumns(self.cluster, self.strata),
         )
         models = []
         for group, part in self._groups(rows):
@@ -729,7 +726,6 @@ class ModelQuery:
             self.weights,
             changed,
             everybody,
-            self._survey(rows),
         )
         parameters, covariance, share = spread_out(
             kept, parameters, covariance, np.ones(len(parameters))

@@ -108,7 +108,6 @@ def test_the_level_of_a_question_is_that_of_its_intervals() -> None:
         (lambda: Quantile(("age", "smokes")), "of one attribute"),
         (lambda: Covariance(("age",)), "of two attributes"),
         (lambda: Independence(("age", "age")), "of two attributes"),
-        (lambda: Independence(("age", "smokes"), weights="weight"), "takes no weights"),
         (lambda: Covariance(("age", "smokes"), by=("sex",)).run(RELEASE), "subgroups of 'sex'"),
         (lambda: Independence(("age", "sex"), by=("smokes",)).run(RELEASE), "which is randomized"),
         (lambda: Independence(("age", "town"), by=("town",)).run(RELEASE), "only once"),
