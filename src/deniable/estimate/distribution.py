@@ -324,8 +324,8 @@ class _Fit:
         """
         counted = self.part.tabulation
         seen, squares = counted.frequencies.ravel(), counted.square_frequencies.ravel()
+        # The mean of D is 0: shares do not change if all counts are multiplied.
         moved = weights.reshape(len(weights), -1) @ self.back
-        moved -= (moved @ seen)[:, None]
         variance = moved**2 @ squares
         if isinstance(self.part.channel, PublishedChannel):  # the rows of each form are known
             split = self.part.channel.forward.pieces
