@@ -231,7 +231,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("of_each.append((response, minus[0]))", "of_each.append((response, -minus[0]))"),
     ],
     ("models/by_row", "unit/models/numbers"): [
-        ("np.interp(places, np.ar", "np.interp(np.round(places), np.ar"),
+        ("np.interp(places, np.ar", "np.interp(np.floor(places), np.ar"),
     ],
     ("synthesis/numbers", "unit/synthesis/numbers"): [
         ("- step**2 / 6, 0.0)", "+ step**2 / 6, 0.0)"),

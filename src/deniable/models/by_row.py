@@ -193,6 +193,7 @@ def fit_by_row(
     ``weights``: of the rows, shape (n,). ``most_listed``: of the fit's ``listed``.
     """
     shown, channel = shown_values(rows, strata, variables, formula)
+    survey = rows.survey
     z = len(channel)
     numbers = [_between_points(axis) for axis in variables.hidden]
     hats: Floats = np.ones((1, 1))
@@ -200,12 +201,12 @@ def fit_by_row(
         hats = np.kron(hats, each).astype(np.float64)
     channel = np.tensordot(hats, channel, 1)
     by_point, variables = variables, replace(variables, hidden=tuple(a for a, _ in numbers))
-    survey = rows.survey
     w = np.ones(len(shown)) if weights is None else weights
     if w.min() < 0 or w.sum() <= 0:
         raise InputError("a weight is negative, or all are 0")
     scale = w.sum() / (w**2).sum()
     codes = {name: _codes(variables.clean[name]) for name in variables.clean}
+    first: slice | NDArray[np.intp]
     if any(each is None for each in codes.values()):
         first, of_row, n = slice(None), np.arange(len(shown)), len(shown)
     else:
