@@ -67,8 +67,8 @@ def test_the_help_of_a_function_names_what_it_documents_with_its_default(name: s
 
 def test_the_help_shows_the_defaults_that_hold() -> None:
     shown = inspect.signature(deniable.OpenedRelease.quantile).parameters
-    defaults = {name: shown[name].default for name in ("level", "probability", "target", "where")}
-    assert defaults == {"level": 0.95, "probability": 0.5, "target": "table", "where": None}
+    defaults = {name: shown[name].default for name in ("level", "q", "target", "where")}
+    assert defaults == {"level": 0.95, "q": 0.5, "target": "table", "where": None}
     status = inspect.signature(deniable.OpenedRelease.trend).parameters["status"]
     assert (status.default, status.annotation) == (status.empty, str)
 
@@ -145,7 +145,7 @@ def test_every_question_answers_about_the_released_rows() -> None:
     mean, *_ = deniable.open(released, PLAN).mean("smokes")
     shares = deniable.open(released, PLAN).shares("smokes")[0]
     assert mean.estimate == pytest.approx(shares.values[1])
-    median, *_ = deniable.open(released, PLAN).quantile("age", probability=0.5)
+    median, *_ = deniable.open(released, PLAN).quantile("age", q=0.5)
     assert median.estimate in PLAN.mechanism.schema.attributes[-1].categories
     number, *_ = deniable.open(released, PLAN).quantile("age", interpolate=True)
     assert median.bounds[0] <= number.estimate <= median.bounds[1]
