@@ -53,7 +53,7 @@ class Collected(Release):
         sample: SampleColumns = NO_SAMPLE,
     ) -> list[list[Counts]]:
         """Return the counts of all records."""
-        if by or where or weights or sample != NO_SAMPLE:
+        if by or where or weights or sample.names:
             raise InputError(
                 "a study's store has no rows to group, select or weigh; collect export makes a "
                 "release that does"
