@@ -318,7 +318,7 @@ class Inference:
             bounds.append((axis, edges * np.minimum(1.0, quarter / largest)))
         return tuple(bounds)
 
-    def _known(self, weights: Floats) -> Floats:
+    def known(self, weights: Floats) -> Floats:
         """Return Σ (w_r/W)² c(x_r) d(x_r) for the known values of rows under pairs of linear
         functions, shape (m, m); ``weights`` has shape (m, *table)."""
         flat = weights.reshape(len(weights), -1)
@@ -380,7 +380,7 @@ class Inference:
             sum(fraction**2 * part.mean_square(weights) for fraction, part in self.parts)
         )
         if self.target == "table":
-            variance = less_known(variance, self._known(weights[None])[0, 0])
+            variance = less_known(variance, self.known(weights[None])[0, 0])
         return math.sqrt(variance)
 
     def covariance(self, weights: Floats) -> Floats:
@@ -409,7 +409,7 @@ class Inference:
                 lambda table: (flat @ table.ravel())[:, None], lambda table: flat @ table.ravel()
             )
         if self.target == "table":
-            total -= self._known(weights)
+            total -= self.known(weights)
         return total
 
     def _contributions(self, part: Part, weights: Floats) -> Floats:

@@ -29,6 +29,7 @@ from deniable.models.formula import (
     MOST_CELLS,
     MOST_PARAMETERS,
     Formula,
+    Term,
     check_size,
     columns_of,
     design_of,
@@ -51,6 +52,7 @@ from deniable.models.merging import (
     of_levels,
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
+from deniable.models.numbers import points_of
 from deniable.models.syntax import printable, shown_name
 from deniable.schema import Attribute
 from deniable.schema.names import names_of
@@ -194,6 +196,14 @@ class ModelQuery:
             self._axis(name, [c for c in variable.attribute.categories if c != missing.get(name)])
             for name, variable in zip(attributes, variables, strict=True)
         ]
+        points = {}
+        for name, variable in zip(attributes, variables, strict=True):
+            if variable.position in schema.protected and name not in self.collapse:
+                points[name] = points_of(
+                    variable.attribute, formulas, ordered=self.ordered, answered=self.answered
+                )
+        axes = [replace(axis, numbers=points.get(axis.name)) for axis in axes]
+        rounded = [name for name, found in points.items() if found is not None]
         hidden = [
             name
             for name, variable in zip(attributes, variables, strict=True)
@@ -209,7 +219,7 @@ class ModelQuery:
                     f"as categories; at most {MOST_CATEGORIES} are. Leave it out, or select rows "
                     "with `where`"
                 )
-        if response in numbers:
+        if response in numbers or response in rounded:
             if release.counts is not None:
                 raise InputError(
                     f"'{response}' is a column of numbers, and a linear model needs the released "
@@ -221,7 +231,7 @@ class ModelQuery:
                     f"'{response}' is a column of numbers"
                 )
             models = self._linear(release, formulas, axes, columns, numbers)
-        elif self._is_by_row(release, axes, hidden, numbers, kinds, missing):
+        elif self._is_by_row(release, axes, hidden, [*numbers, *rounded], kinds, missing):
             models = self._by_row(release, formulas, axes, hidden, columns, numbers)
         else:
             models = self._log_linear(release, axes, columns, numbers, kinds)
@@ -648,7 +658,7 @@ class ModelQuery:
             by_row=fit,
         )
 
-    # Kept columns of numbers
+    # Numbers
 
     def _linear(
         self,
@@ -701,10 +711,18 @@ class ModelQuery:
                     f"of values, and a term at most {MOST_COMBINATIONS:,}; round a number"
                 )
         formula = formula.on(table)
-        terms = terms_of(formula, table)
-        on_all, changed, everybody = on_rows(rows, strata, terms, table)
+        n, of_response = table.n_attributes, [a for a in cells.axes if a.name == response]
+        fitted = Cells((*table.axes[:n], *of_response, *table.axes[n:]), n + len(of_response))
+        terms = terms_of(formula, fitted)
+        rounded = [Term("", ("",), (n,), np.array(axis.numbers)[:, None]) for axis in of_response]
+        on_all, changed, everybody = on_rows(rows, strata, [*terms, *rounded], fitted)
         kept, parameters, covariance, unread = fit_least_squares(
-            on_all, strata, response, self.weights, changed, everybody
+            on_all,
+            strata,
+            changed.pop() if rounded else response,
+            self.weights,
+            changed,
+            everybody,
         )
         parameters, covariance, share = spread_out(
             kept, parameters, covariance, np.ones(len(parameters))

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from functools import cache
 from html import unescape
 from typing import Any
 
@@ -92,10 +94,15 @@ def joint() -> dict[str, Any]:
     return release_record(joint_law())
 
 
-def sixty_attributes() -> dict[str, Any]:
+@cache
+def _sixty_attributes() -> dict[str, Any]:
     return release_record(
         independent("A long questionnaire", {f"item {i}": 4 for i in range(60)}, 60.0)
     )
+
+
+def sixty_attributes() -> dict[str, Any]:
+    return deepcopy(_sixty_attributes())
 
 
 def kept_columns() -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from importlib.util import cache_from_source
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import TemplateNotFound, UndefinedError
 
+from deniable.report import rendering
 from deniable.report.plots import Bar, Group, Line, Plot
 from deniable.report.rendering import _environment, render
 
@@ -44,6 +47,27 @@ def test_what_a_page_does_not_get_is_an_error() -> None:
         render("deniable.report/layout.html.j2", style="", policy="")
     with pytest.raises((TemplateNotFound, FileNotFoundError)):
         render("deniable.report/nothing.html.j2")
+
+
+def test_compiled_templates_are_stored_unless_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def page(*, write: bool = True) -> str:
+        monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+        monkeypatch.setattr(sys, "dont_write_bytecode", not write)
+        layout = _environment.__wrapped__().get_template("deniable.report/layout.html.j2")
+        return layout.render(title="A", style="", policy="")
+
+    shown = page()  # into a folder that does not exist
+    stored = Path(cache_from_source(rendering.__file__)).parent
+    stored.mkdir(parents=True)
+    assert page(write=False) == shown
+    assert [*stored.iterdir()] == []
+    assert page() == shown
+    (kept,) = stored.iterdir()
+    written = kept.stat().st_mtime_ns
+    assert page() == shown
+    assert kept.stat().st_mtime_ns == written
 
 
 def test_templates_are_compiled_only_for_a_page() -> None:

@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 import clarabel
 import numpy as np
-from scipy import sparse
 
 from deniable.errors import InputError
 from deniable.laws.patterns import FloatArray, IntArray
@@ -656,11 +655,11 @@ class Rows:
         settings.max_threads = 1
         settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = tolerance
         at, columns, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
-        matrix = sparse.csc_matrix((values, (at, columns)), shape=(self.n, self._width))
+        diagonal = np.arange(len(square))
         answer = clarabel.DefaultSolver(
-            sparse.diags(square, format="csc"),
+            _Columns.of(diagonal, diagonal, square, (len(square), len(square))),
             linear,
-            matrix,
+            _Columns.of(at, columns, values, (self.n, self._width)),
             np.concatenate(self._right),
             cones,
             settings,
@@ -668,6 +667,29 @@ class Rows:
         found = np.array(answer.x)
         done = answer.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
         return (found, np.array(answer.z)) if done and np.all(np.isfinite(found)) else None
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A sparse matrix by columns with the attributes of SciPy's that Clarabel reads; `scipy.sparse`
+    takes a fifth of a second to load."""
+
+    data: FloatArray
+    indices: IntArray
+    indptr: IntArray
+    shape: tuple[int, int]
+    has_canonical_format = True
+
+    @classmethod
+    def of(
+        cls, rows: IntArray, columns: IntArray, values: FloatArray, shape: tuple[int, int]
+    ) -> "_Columns":
+        """Return the matrix of these entries; those at one place are added."""
+        places, entries = np.unique(columns * shape[0] + rows, return_inverse=True)
+        starts = np.searchsorted(places, np.arange(shape[1] + 1) * shape[0])
+        data = np.zeros(len(places))
+        np.add.at(data, entries, values)
+        return cls(data, places % shape[0], starts, shape)
 
 
 def _filled(values: Any, like: IntArray) -> Any:

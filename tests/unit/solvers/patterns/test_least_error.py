@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import NonlinearConstraint, minimize
 
 from deniable.laws.patterns import FloatArray
-from deniable.solvers.patterns.least_error import LeastError, independent, solve
+from deniable.solvers.patterns.least_error import LeastError, _Columns, independent, solve
 
 NINE = (7, 16, 7, 14, 6, 5, 2, 41, 2)
 ONE_LARGE = (18, 2, 430, 13)
@@ -238,9 +239,6 @@ def test_a_thousand_alike() -> None:
 
 SEVERAL = (
     ONE_LARGE,
-    NINE,
-    EXAMPLE,
-    FIFTEEN,
     (2, 3, 4),
     (5,) * 6,
     (430, 2),
@@ -271,8 +269,13 @@ def test_a_larger_total_never_errs_more_with_one_large_domain() -> None:
     check_that_more_never_errs_more(ONE_LARGE, np.arange(0.5, 15.0, 0.5))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_categories", SEVERAL)
+@pytest.mark.parametrize(
+    "n_categories",
+    [
+        *(pytest.param(counts, marks=pytest.mark.slow) for counts in SEVERAL),
+        *(pytest.param(counts, marks=pytest.mark.weekly) for counts in (NINE, EXAMPLE, FIFTEEN)),
+    ],
+)
 def test_a_larger_total_never_errs_more(n_categories: tuple[int, ...]) -> None:
     check_that_more_never_errs_more(n_categories, np.arange(0.5, 12.0, 0.5))
 
@@ -285,3 +288,18 @@ def test_errors_are_smooth_in_the_total() -> None:
         steps = np.abs(np.diff(errors))
         around = np.maximum(steps[:-2], steps[2:])
         assert (steps[1:-1] <= 1.5 * around).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 3), (2, 7)])
+def test_a_matrix_by_columns_has_every_entry_at_its_place(shape: tuple[int, int]) -> None:
+    random = np.random.default_rng(5)
+    for n in (0, 1, 4, 30):  # the last with several entries at one place
+        rows, columns = random.integers(0, [[shape[0]], [shape[1]]], (2, n))
+        values = random.normal(size=n)
+        dense = np.zeros(shape)
+        for row, column, value in zip(rows, columns, values, strict=True):
+            dense[row, column] += value
+        found = _Columns.of(rows, columns, values, shape)
+        again = sparse.csc_matrix((found.data, found.indices, found.indptr), shape)
+        assert again.has_canonical_format
+        assert again.toarray() == pytest.approx(dense, abs=1e-14)

@@ -279,7 +279,7 @@ def test_identical_attributes_whose_vote_barely_suffices_are_proved_optimal(
     assert solution.gap < 1e-8
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_costs_keep_their_digits_beside_weights_at_which_nearly_nothing_changes() -> None:
     levels = [23.0769, 58.7692, 69.6415, 58.5333, 86.3504, 26.3135, 85.1861]
     solution = optimal.solve([11, 6, 5, 19, 13, 6, 23], levels)
@@ -344,11 +344,14 @@ def test_a_level_of_many_nats_beside_ordinary_ones_is_met_by_one_law(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "levels"),
-    [
-        ([2] * 22, [20.0, 20.0, *np.random.default_rng(1).uniform(0.2, 1.5, 20).tolist()]),
-        ([5] * 40, np.random.default_rng(0).uniform(8.0, 20.0, 40).tolist()),
-        ([2] * 100, np.random.default_rng(0).uniform(8.0, 20.0, 100).tolist()),
-    ],
+    weekly_after(
+        1,
+        [
+            ([2] * 22, [20.0, 20.0, *np.random.default_rng(1).uniform(0.2, 1.5, 20).tolist()]),
+            ([5] * 40, np.random.default_rng(0).uniform(8.0, 20.0, 40).tolist()),
+            ([2] * 100, np.random.default_rng(0).uniform(8.0, 20.0, 100).tolist()),
+        ],
+    ),
 )
 def test_several_levels_of_many_nats_are_met_to_the_last_digit(
     counts: list[int], levels: list[float]
@@ -530,7 +533,7 @@ def test_attributes_at_faint_levels_alone_answer_independently() -> None:
     assert 0 <= solution.gap <= solution.epsilon < 3e-11
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_where_no_vote_can_be_evaluated_two_laws_are_found() -> None:
     # Nothing was known of the bound then: an error that reached the user.
     random = np.random.default_rng(0)
