@@ -91,8 +91,8 @@ class NumberGrid:
         """Units between neighbouring points."""
         return int((self._ends[1] - self._ends[0]) * self.per_one)
 
-    def offset(self, number: float) -> int:
-        """Return the units from the lowest point to a number of the range."""
+    def offset(self, number: int | Fraction) -> int:
+        """Return the units from the lowest point to a number, negative below the range."""
         return (round(number * self.per_one) - self.lowest) * (self.n_points - 1)
 
     @cached_property

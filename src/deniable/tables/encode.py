@@ -140,8 +140,8 @@ class ColumnEncoder:
             return self._decimal_codes(column)
         if is_fractional(kind):
             return self._number_codes(numbers_in(column))
-        if pa.types.is_date(kind):
-            column = column.cast(pa.string())
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            column = _dates(column).cast(pa.string())
         return self._category_codes(column)
 
     def _plain_numbers(self, texts: Any) -> NDArray[np.float64] | None:
@@ -532,10 +532,14 @@ def numbers_written(texts: Any, decimal: str) -> NDArray[np.float64]:
 
 def days_of(column: Any) -> NDArray[np.float64]:
     """Return dates and times as whole days since 1970-01-01, shape (n,); a null is NaN."""
+    return numbers_in(_dates(column).cast(pa.int32()))
+
+
+def _dates(column: Any) -> Any:
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = pc.local_timestamp(column)  # the local date
     days = pc.floor_temporal(column, unit="day") if pa.types.is_timestamp(column.type) else column
-    return numbers_in(days.cast(pa.date32()).cast(pa.int32()))
+    return days.cast(pa.date32())
 
 
 def numbers_in(column: Any) -> NDArray[np.float64]:
