@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from deniable.design.strength import product_law
 from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts, Tabulation
-from deniable.laws import JointLaw
+from deniable.laws import joint_of_attenuation, joint_of_epsilon
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.strength import mechanism_strength
@@ -109,7 +109,7 @@ def inverses(largest: int, dense: int) -> None:
             line += f" {slow:>9.3f} {terms:>11.3f} {slow / fast:>16.0f} {difference:>11.1e}"
         print(line)
         if cells == 10**7:
-            law = JointLaw.from_attenuation(shape, 0.5)
+            law = joint_of_attenuation(shape, 0.5)
             joint = Mechanism.of(law, mechanism.schema)
             took = seconds(
                 lambda m=joint, t=tabulation, n=names: Shares(n).answer(Counts.of(m, t))[0], 2
@@ -150,8 +150,8 @@ def designing() -> None:
     print(f"{'attributes':>12} {'design s':>9} {'strength s':>11} {'records a second':>17}")
     for k in (10, 100, 1000):
         sizes = (5,) * k
-        design = seconds(lambda s=sizes: JointLaw.from_epsilon(s, 8.0), 3)
-        law = JointLaw.from_epsilon(sizes, 8.0)
+        design = seconds(lambda s=sizes: joint_of_epsilon(s, 8.0), 3)
+        law = joint_of_epsilon(sizes, 8.0)
         mechanism = Mechanism.of(law)
         strength = seconds(lambda m=mechanism: mechanism_strength(m), 3)
         rows = 1_000_000 // k

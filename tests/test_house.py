@@ -140,7 +140,6 @@ DOORS: dict[str, set[str]] = {
     "starlette": {"collect", "studio"},
     "uvicorn": {"collect"},
     "sqlalchemy": {"collect"},
-    "alembic": {"collect"},
     "tomli_w": {"studio"},
     "cyclopts": {"cli"},
     "rich": {"cli"},

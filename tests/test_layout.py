@@ -17,7 +17,7 @@ UNIT = TESTS / "unit"
 ELSEWHERE: dict[str, tuple[str, str]] = {
     "__init__": ("unit/test_api.py", "it hands out the names of api"),
     "__main__": ("cli/test_commands.py", "it starts the command line"),
-    "collect/migrations": ("unit/collect/test_store.py", "what makes a store"),
+    "collect/tables": ("unit/collect/test_store.py", "what makes a store"),
     "design/methods": ("unit/design/test_a_new_method.py", "a row of the table"),
     "design/outlook": (
         "unit/statement/test_expected_accuracy.py",

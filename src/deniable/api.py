@@ -14,11 +14,13 @@ from deniable.engines.processes import parts_of, share_parts
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
+from deniable.estimate.correlation import Correlation
 from deniable.estimate.covariance import Covariance
+from deniable.estimate.distribution import Distribution
 from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.leverage import Leverage
-from deniable.estimate.ordered import Mean, Quantile
+from deniable.estimate.ordered import Deviation, Mean, Quantile
 from deniable.estimate.shares import Estimate, Shares
 from deniable.estimate.trend import Trend
 from deniable.laws.bistochastic import bistochastic_channel
@@ -35,7 +37,7 @@ from deniable.opened import (
     mechanism_of,
     open,  # noqa: A004 - called as deniable.open
 )
-from deniable.planning.sample_size import plan, smallest_epsilon
+from deniable.planning.sample_size import plan
 from deniable.planning.trend_power import plan_trend
 from deniable.randomness import SystemRandomness
 from deniable.release.checking import Check, Problems
@@ -68,9 +70,12 @@ __all__ = [
     "Attribute",
     "Classifier",
     "Comparison",
+    "Correlation",
     "Covariance",
     "Design",
     "DesignRequest",
+    "Deviation",
+    "Distribution",
     "Estimate",
     "Honesty",
     "Independence",
@@ -100,7 +105,6 @@ __all__ = [
     "randomize",
     "read_design",
     "share",
-    "smallest_epsilon",
     "synthesize",
 ]
 

@@ -11,12 +11,14 @@ from deniable.estimate.agreement import Agreement, FormAgreement
 from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.comparing import Comparison, Difference
 from deniable.estimate.consistency import check_origin
+from deniable.estimate.correlation import Correlation, CorrelationEstimate
 from deniable.estimate.covariance import Covariance, CovarianceEstimate, PairScores
+from deniable.estimate.distribution import Distribution, EstimatedDistribution
 from deniable.estimate.honesty import Honesty, HonestyTest
 from deniable.estimate.independence import Independence, IndependenceTest
 from deniable.estimate.known import Known
 from deniable.estimate.leverage import Leverage, LeverageOfLiars
-from deniable.estimate.ordered import Mean, Quantile, Summary
+from deniable.estimate.ordered import Deviation, Mean, Quantile, Summary
 from deniable.estimate.query import Where
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Estimate, Shares
@@ -120,6 +122,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         method: EstimationMethod = "inversion",
         target: Target = "table",
         known: Known = None,
@@ -146,6 +150,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             method=method,
             target=target,
             known=known,
@@ -161,10 +167,13 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
         scores: Scores = None,
+        total: bool = False,
     ) -> Answers[Summary]:
-        """Return the mean score of an attribute, for everybody or per subgroup; see
+        """Return the mean score of an attribute, or its total, of all rows or per subgroup; see
         :class:`deniable.Mean`.
 
         Examples:
@@ -187,8 +196,84 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
             scores=scores,
+            total=total,
+        )
+        return self.query(query)
+
+    def deviation(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        target: Target = "table",
+        scores: Scores = None,
+    ) -> Answers[Summary]:
+        """Return the standard deviation of a number; see :class:`deniable.Deviation`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> age = deniable.Attribute("age", range=(0, 80), grid=9)
+            >>> plan = deniable.design(deniable.Schema((age,)), epsilon=8)
+            >>> released = pyarrow.table({"age": [20] * 300 + [30] * 500 + [60] * 200})
+            >>> (found,) = deniable.open(released, plan).deviation("age")
+            >>> print(f"{found.estimate:.1f}, between {found.low:.1f} and {found.high:.1f}")
+            13.6, between 12.9 and 14.8
+        """
+        query = Deviation(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            target=target,
+            scores=scores,
+        )
+        return self.query(query)
+
+    def correlation(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        target: Target = "table",
+    ) -> Answers[CorrelationEstimate]:
+        """Return the original correlations of all pairs; see :class:`deniable.Correlation`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> schema = deniable.Schema(
+            ...     (
+            ...         deniable.Attribute("age", range=(0, 80), grid=9),
+            ...         deniable.Attribute("sex", ("f", "m")),
+            ...     )
+            ... )
+            >>> plan = deniable.design(schema, epsilon=8)
+            >>> released = pyarrow.table({"age": [20, 30, 30, 60] * 250, "sex": [*"ffmm"] * 250})
+            >>> (found,) = deniable.open(released, plan).correlation("age,sex")
+            >>> found.names, round(found.estimate, 1)
+            (('age', 'sex = m'), 0.7)
+        """
+        query = Correlation(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            target=target,
         )
         return self.query(query)
 
@@ -201,11 +286,13 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
-        probability: float = 0.5,
+        q: float | Sequence[float] = 0.5,
         interpolate: bool = False,
     ) -> Answers[Summary]:
-        """Return a quantile of an ordered attribute; see :class:`deniable.Quantile`.
+        """Return quantiles of an ordered attribute; see :class:`deniable.Quantile`.
 
         Examples:
             >>> import deniable, pyarrow
@@ -223,9 +310,46 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
-            probability=probability,
+            q=q,
             interpolate=interpolate,
+        )
+        return self.query(query)
+
+    def distribution(
+        self,
+        of: Sequence[str],
+        *,
+        by: Sequence[str] = (),
+        where: Where = None,
+        weights: str | None = None,
+        level: float = 0.95,
+        answered: bool = False,
+        at: Sequence[float] | None = None,
+        target: Target = "table",
+    ) -> Answers[EstimatedDistribution]:
+        """Return the distribution function of a number; see :class:`deniable.Distribution`.
+
+        Examples:
+            >>> import deniable, pyarrow
+            >>> age = deniable.Attribute("age", range=(0, 80), grid=9)
+            >>> plan = deniable.design(deniable.Schema((age,)), epsilon=8)
+            >>> released = pyarrow.table({"age": [20] * 300 + [30] * 500 + [40] * 200})
+            >>> (found,) = deniable.open(released, plan).distribution("age", at=[30, 60])
+            >>> [round(row["estimate"], 1) for row in found.table()]
+            [0.5, 1.0]
+        """
+        query = Distribution(
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            at=at,
+            target=target,
         )
         return self.query(query)
 
@@ -274,6 +398,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
     ) -> Answers[IndependenceTest]:
         """Return χ², p-value and Cramér's V of two attributes; see :class:`deniable.Independence`.
 
@@ -287,7 +413,14 @@ class OpenedRelease:
             p = 0.011, V = 0.10
         """
         query = Independence(
-            of, by=by, where=where, weights=weights, level=level, answered=answered
+            of,
+            by=by,
+            where=where,
+            weights=weights,
+            level=level,
+            answered=answered,
+            cluster=cluster,
+            strata=strata,
         )
         return self.query(query)
 

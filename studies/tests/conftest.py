@@ -29,13 +29,12 @@ def draw_all() -> Callable[[Findings], None]:
 
 
 # Fixtures that run a whole study in its quick form, in up to sixteen seconds: their tests are slow,
-# or weekly where it takes a minute; those of a study's parts are in the default run.
+# or weekly where they take a minute; those of a study's parts are in the default run.
 WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts", "small", "timings", "trial"}
-LONG = {"test_adult_release.py", "test_foreign_tables.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = f"{Path(__file__).parent}/"
     for item in items:
         if str(item.path).startswith(here) and WHOLE & set(getattr(item, "fixturenames", ())):
-            item.add_marker("weekly" if item.path.name in LONG else "slow")
+            item.add_marker("weekly" if item.path.name == "test_foreign_tables.py" else "slow")

@@ -175,9 +175,6 @@ def test_a_record_from_a_file_is_added(deniable, study, tmp_path):
     (tmp_path / "record.json").write_bytes(body_of(StudyFolder(study).study))
     assert deniable("collect", "add", "study", "record.json").out == "1: stored\n"
     assert deniable("collect", "add", "study", "record.json", "--json").json == {"stored before": 1}
-    assert deniable("collect", "upgrade", "study").status == 0
-    identity = StudyFolder(study).study.identity
-    assert deniable("collect", "upgrade", "study", "--json").json == {"study": identity}
 
 
 @pytest.mark.parametrize(

@@ -228,8 +228,8 @@ def test_every_method_and_target_of_estimate_answers(deniable, people):
     assert deniable(*mean, "--json").json["summaries"]
     assert "between" in deniable(*mean).out
     assert "MIDDLES" in deniable(*mean, "--scores", "middle").out
-    assert "Median of age: 5 rows" in deniable(*quantile).out
-    assert "INTERPOLATED" in deniable(*quantile, "--probability", "0.5", "--interpolate").out
+    assert "Quantiles of age: 5 rows" in deniable(*quantile).out
+    assert "INTERPOLATED" in deniable(*quantile, "--q", "0.5", "--interpolate").out
 
 
 def test_kept_columns_are_released_untouched_and_said_to_be_unprotected(deniable, people):

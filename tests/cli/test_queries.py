@@ -22,11 +22,18 @@ ordered = true
 categories = ["0", "1", "2"]
 missing = "category:NA"
 scores = [0, 1, 2, 1]
+[[attribute]]
+name = "e"
+range = [0, 9]
+grid = 4
 """
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "mean": ("--of", "d", "--target", "population", "--scores", "0,2,3,9", "--answered"),
-    "quantile": ("--of", "d", "--probability", "0.3", "--target", "table", "--answered"),
+    "mean": ("--of", "d", "--target", "population", "--scores", "0,2,3,9", "--answered", "--total"),
+    "quantile": ("--of", "d", "--q", "0.3,0.5", "--target", "table", "--answered"),
+    "distribution": ("--of", "e", "--at", "2,5.5", "--target", "population"),
+    "deviation": ("--of", "e", "--target", "population", "--scores", "0,3,6,9"),
+    "correlation": ("--of", "a,d,e", "--target", "population"),
     "covariance": ("--of", "a,d", "--scores", "0,1;", "--target", "population", "--answered"),
     "compare": (
         *("--of", "a", "--column", "b", "--values", "1,0", "--mean", "--scores", "0,1"),
@@ -47,8 +54,10 @@ COMMON = ("--where", "weight>=1", "--level", "0.9", "--randomized", "--anyway", 
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release of 999 rows by independent responses, and one by forms."""
     made = tmp_path_factory.mktemp("queries")
-    lines = [f"{i % 2},{i % 3 % 2},{i % 5 % 2},{i % 3},{'AB'[i % 7 % 2]},2" for i in range(900)]
-    text = "\n".join(["a,b,c,d,town,weight", *lines, *["1,0,1,NA,A,1"] * 99]) + "\n"
+    lines = [
+        f"{i % 2},{i % 3 % 2},{i % 5 % 2},{i % 3},{i % 10},{'AB'[i % 7 % 2]},2" for i in range(900)
+    ]
+    text = "\n".join(["a,b,c,d,e,town,weight", *lines, *["1,0,1,NA,4,A,1"] * 99]) + "\n"
     (made / "t.csv").write_text(text)
     (made / "s.toml").write_text(SCHEMA)
     (made / "known.csv").write_text("a,share\n0,0.45\n1,0.55\n")
@@ -60,6 +69,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_query_has_a_command() -> None:
     assert list(QUERIES)[1:] == [name for name in estimate_app if name[0] != "-"] == list(WORDS)
+
+
+def test_errors_of_a_survey_are_options_of_shares_means_quantiles_and_the_test(
+    folder: Path, deniable: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    sample = ("--weights", "weight", "--cluster", "town", "--target", "population")
+    refused = deniable("estimate", "kronecker", "--of", "d", "--cluster", "town")
+    assert (refused.status, "set --target to population" in refused.err) == (2, True)
+    for query in ((), ("mean",), ("quantile",)):
+        found = deniable("estimate", *query, "kronecker", "--of", "d", *sample)
+        assert found.status == 0, found.err
+    stratified = ("--weights", "weight", "--strata", "town")
+    found = deniable("estimate", "independence", "kronecker", "--of", "a,d", *stratified)
+    assert found.status == 0, found.err
+    assert " F " in found.out
 
 
 @pytest.mark.parametrize("query", [name for name in WORDS if name != "honesty"])
@@ -81,7 +106,7 @@ def test_every_query_takes_its_fields_and_the_common_options(
     answer = ("--output", tmp_path / "x.csv")
     done = deniable(*words, *answer, "--by", "town", "--json")
     assert done.status == 0, done.err
-    several = ("groups", "summaries", "differences", "tables")
+    several = ("groups", "summaries", "correlations", "differences", "tables")
     assert any(done.json.get(name) for name in several)
     assert '"level"' in (tmp_path / "x.csv").read_text().splitlines()[0]
     drawn = ("--plot", tmp_path / "x.svg") if "--plot" in taken and query != "quantile" else ()

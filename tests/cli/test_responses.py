@@ -93,6 +93,29 @@ def test_a_table_of_others_is_estimated_from(deniable, survey, response, answers
         refused(deniable(*share), "not one of the declared categories")
 
 
+def test_a_row_without_an_answer_is_left_out_and_counted(deniable, survey):
+    (survey / "s.toml").write_text(SURVEY + 'response = "forced:2/3,1/6,1/6"\n')
+    assert deniable("design", "--schema", "s.toml", "--output", "d.json").status == 0
+    full = (survey / "answers.csv").read_text()
+    words = ("answers.csv", "--mechanism", "d.json", "--randomized")
+    queries = (("--of", "contact"), ("--of", "contact", "--by", "sex"))
+    before = [deniable("estimate", *words, *query, "--json").json for query in queries]
+    (survey / "answers.csv").write_text(full + ",f\n" * 3)
+    for query, expected in zip(queries, before, strict=True):
+        found = deniable("estimate", *words, *query, "--json").json
+        assert found.pop("left_out") == [{"column": "contact", "rows": 3}]
+        assert found == expected
+    out = deniable("estimate", *words, "--of", "contact").out
+    assert "Left out: 3 rows where 'contact' is empty." in out
+    fitted = deniable("estimate", "model", words[0], "contact ~ sex", *words[1:], "--json").json
+    assert fitted["left_out"] == [{"column": "contact", "rows": 3}]
+    assert deniable("share", "answers.csv", "--schema", "s.toml", "--output", "r").status == 2
+    (survey / "answers.csv").write_text(full)
+    assert deniable("share", "answers.csv", "--schema", "s.toml", "--output", "r").status == 0
+    (survey / "r/data.csv").write_text((survey / "r/data.csv").read_text() + ",f\n")
+    refused(deniable("estimate", "r", "--of", "contact"), "SHA-256")
+
+
 def test_honesty_is_tested_between_groups_with_different_designs(deniable, survey):
     (survey / "s.toml").write_text(SURVEY.replace("sex", "card"))
     for value, response in (("A", "warner:0.75"), ("B", "warner:0.25")):

@@ -79,7 +79,6 @@ MECHANISMS = {
     "score-table": "design --categories 16,7,5,3,2 --epsilon 3",
     "single-change-mixture": "design --categories 5,3,4 --attribute-epsilon 2,1,0.5 "
     "--method heuristic",
-    "joint": "design --categories 5,3,2 --method joint --epsilon 3",
     "matrix": "design --schema schema.toml --matrix age=zeros.json "
     "--attribute-epsilon sex=1,blood=1.5 --method optimal",
     "bistochastic-matrix": "design --schema schema.toml --attenuation 0.6 --matrix age=mixing.json",

@@ -14,7 +14,6 @@ from math import inf, isinf, lcm, nextafter
 
 from deniable.laws import (
     Identity,
-    JointLaw,
     Law,
     MatrixChannel,
     PatternTable,
@@ -85,15 +84,6 @@ def pattern_probabilities(law: Law) -> PatternProbabilities:
         for j, weight in enumerate(law.change_weights):
             single = tuple(int(i == j) for i in range(k))
             found[single] += Fraction(weight, 2**law.bits)
-    elif isinstance(law, JointLaw):
-        # The record is kept, or replaced by one of the others, all equally likely.
-        keep = Fraction(law.keep_weight, 2**law.bits)
-        others = sum(1 for _ in records(law.n_categories)) - 1
-        for pattern in found:
-            ways = 1
-            for changed, n in zip(pattern, law.n_categories, strict=True):
-                ways *= n - 1 if changed else 1
-            found[pattern] = (1 - keep) * ways / others if any(pattern) else keep
     elif isinstance(law, VoteLaw):
         return _vote_probabilities(law)
     else:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from deniable.errors import InputError
 from deniable.laws import (
     Identity,
-    JointLaw,
     Law,
     MatrixChannel,
     PatternTable,
@@ -80,12 +79,6 @@ def single_change_mixtures(draw: st.DrawFn, n: Sequence[int]) -> SingleChangeMix
     uniform = draw(st.integers(1, total))
     rest = draw(compositions(len(n) + 1, total - uniform, least=0))
     return SingleChangeMixture(tuple(n), bits, uniform, rest[0], tuple(rest[1:]))
-
-
-@st.composite
-def joint_laws(draw: st.DrawFn, n: Sequence[int]) -> JointLaw:
-    bits = draw(st.sampled_from([3, 16, 64, 130]))
-    return JointLaw(tuple(n), bits, draw(st.integers(1, (1 << bits) - 1)))
 
 
 @st.composite
@@ -161,7 +154,6 @@ def pattern_laws(n: Sequence[int]) -> st.SearchStrategy[Law]:
         pattern_tables(n),
         score_tables(n),
         single_change_mixtures(n),
-        joint_laws(n),
         st.just(Identity(tuple(n))),
     )
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from deniable.laws import (
     BoundedLaw,
     Identity,
-    JointLaw,
     Law,
     MatrixChannel,
     PatternLaw,
@@ -22,6 +21,8 @@ from deniable.laws import (
     ProductLaw,
     ScoreTable,
     SingleChangeMixture,
+    joint_of_attenuation,
+    joint_of_epsilon,
     law_from_plain,
     transforms,
 )
@@ -70,10 +71,8 @@ def fixed_laws() -> list[Law]:
         ScoreTable((2, 3), (1, 1), (1, 1, 1)),  # releases nothing
         ScoreTable((2, 3, 2), (1, 2, 4), (7, 6, 5, 4, 3, 2, 1, 1 << 2200)),  # changed most often
         ScoreTable((3, 3, 2), (2, 2, 3), (1 << 90, 0, 9, 8, 7, 6, 0, 1)),
-        JointLaw((2,), 3, 5),
-        JointLaw((2, 2, 3), 4, 1),  # keeps less often than by chance
-        JointLaw((2, 2), 2, 1),  # by chance: releases nothing
-        JointLaw((3, 2, 5), 200, (1 << 200) - 1),
+        joint_of_attenuation((3, 2, 5), 1e-9),
+        joint_of_epsilon((2, 2, 3), 100.0),
         MatrixChannel((2,), 1, ((2, 0), (0, 2))),
         MatrixChannel((2,), 3, ((7, 1), (1, 7), (0, 0))),
         MatrixChannel((2,), 3, ((7, 1), (1, 4), (0, 3))),

@@ -12,7 +12,7 @@ from deniable.design.strength import product_law
 from deniable.estimate.covariance import indicator_covariance
 from deniable.estimate.inference import Inference
 from deniable.estimate.tabulate import Counts, Tabulation
-from deniable.laws import JointLaw
+from deniable.laws import joint_of_attenuation
 from deniable.laws.transforms import apply_eigenvalues
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -155,7 +155,7 @@ def test_equation_9_a_covariance_is_multiplied_by_both_lambda(
 def test_the_joint_law_is_equation_6_on_the_cartesian_product(
     sizes: list[int], attenuation: float
 ) -> None:
-    law = JointLaw.from_attenuation(sizes, attenuation)
+    law = joint_of_attenuation(sizes, attenuation)
     channel = Channel(
         Mechanism(Schema.anonymous(sizes), (Block(tuple(range(len(sizes))), law),)),
         [f"a{i + 1}" for i in range(len(sizes))],

@@ -118,9 +118,7 @@ def test_quantiles_of_the_examples_columns_hold_the_raw_quantiles() -> None:
         found = releases(schema.attributes[schema.position(name)], numbers)[:100]
         for probability in PROBABILITIES:
             truth = raw_quantile(numbers, probability)
-            hits = [
-                holds(Quantile((name,), probability=probability).answer(c)[0], truth) for c in found
-            ]
+            hits = [holds(Quantile((name,), q=probability).answer(c)[0], truth) for c in found]
             assert binom.cdf(sum(hits), len(hits), LEVEL) >= share, (name, probability)
 
 

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from deniable.estimate.association import Association, association
 from deniable.estimate.chi_square import chi_square, released_chi_square
-from deniable.laws import JointLaw, MatrixChannel, PatternTable, ProductLaw
+from deniable.laws import MatrixChannel, PatternTable, ProductLaw, joint_of_attenuation
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
@@ -29,7 +29,7 @@ INDEPENDENT = np.outer(FIRST, SECOND)
 
 
 def joint() -> tuple[Block, ...]:
-    return (Block((0, 1), JointLaw.from_attenuation((3, 4), 0.5)),)
+    return (Block((0, 1), joint_of_attenuation((3, 4), 0.5)),)
 
 
 def table() -> tuple[Block, ...]:

@@ -67,8 +67,8 @@ def test_the_help_of_a_function_names_what_it_documents_with_its_default(name: s
 
 def test_the_help_shows_the_defaults_that_hold() -> None:
     shown = inspect.signature(deniable.OpenedRelease.quantile).parameters
-    defaults = {name: shown[name].default for name in ("level", "probability", "target", "where")}
-    assert defaults == {"level": 0.95, "probability": 0.5, "target": "table", "where": None}
+    defaults = {name: shown[name].default for name in ("level", "q", "target", "where")}
+    assert defaults == {"level": 0.95, "q": 0.5, "target": "table", "where": None}
     status = inspect.signature(deniable.OpenedRelease.trend).parameters["status"]
     assert (status.default, status.annotation) == (status.empty, str)
 
@@ -145,7 +145,7 @@ def test_every_question_answers_about_the_released_rows() -> None:
     mean, *_ = deniable.open(released, PLAN).mean("smokes")
     shares = deniable.open(released, PLAN).shares("smokes")[0]
     assert mean.estimate == pytest.approx(shares.values[1])
-    median, *_ = deniable.open(released, PLAN).quantile("age", probability=0.5)
+    median, *_ = deniable.open(released, PLAN).quantile("age", q=0.5)
     assert median.estimate in PLAN.mechanism.schema.attributes[-1].categories
     number, *_ = deniable.open(released, PLAN).quantile("age", interpolate=True)
     assert median.bounds[0] <= number.estimate <= median.bounds[1]
@@ -293,9 +293,6 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
     made = {"plan": plan, "output": ...}
     table.to_csv("rows.csv", index=False)
 
-    def kronecker(epsilon: float) -> deniable.Design:
-        return deniable.design(schema, epsilon=epsilon, method="kronecker")
-
     class Client:  # as distributed.Client
         gather = staticmethod(list)
 
@@ -325,7 +322,6 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "model": (deniable.ModelQuery, {"formula": "a ~ b"}),
     }
     wish = {"schema": schema, "epsilon": 3, "method": "kronecker"}
-    accurate = {"schema": schema, "tables": ["a"], "n_records": 999, "within": 0.1}
     return {
         "Attribute": (deniable.Attribute, {"name": "x", "categories": ("0", "1")}),
         "Schema": (deniable.Schema, {"attributes": schema.attributes}),
@@ -337,7 +333,6 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "design, strengths": (deniable.design, {"schema": schema, "attenuation": 0.5}),
         "design, forms": (deniable.design, wish | {"method": "forms"}),
         "plan": (deniable.plan, wish | {"rows": 1000}),
-        "smallest_epsilon": (deniable.smallest_epsilon, accurate | {"make": kronecker}),
         "expected_tables": (
             deniable.expected_tables,
             {"design": plan, "tables": ["a"], "n_records": 10},

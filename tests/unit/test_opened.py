@@ -19,6 +19,7 @@ SCHEMA = deniable.Schema(
         deniable.Attribute("smokes", ("no", "yes"), scores=(0, 1)),
         deniable.Attribute("age", bins=(0, 30, 60, 90), scores=(15, 45, 75)),
         deniable.Attribute("sex", ("f", "m")),
+        deniable.Attribute("hours", range=(0, 60), grid=4),
     ),
     keep=("town",),
 )
@@ -28,6 +29,7 @@ TABLE = pa.table(
         "smokes": ["no", "yes", "no"] * 200,
         "age": ["[0,30)", "[30,60)", "[60,90]", "[0,30)"] * 150,
         "sex": ["f"] * 250 + ["m"] * 350,
+        "hours": [0, 20, 40, 60] * 150,
         "town": ["A", "B"] * 300,
     }
 )
@@ -38,6 +40,9 @@ QUERIES = {
     "shares": deniable.Shares("smokes,age"),
     "mean": deniable.Mean("age", by="town"),
     "quantile": deniable.Quantile("age"),
+    "distribution": deniable.Distribution("hours", at=(15, 35)),
+    "deviation": deniable.Deviation("hours", by="sex"),
+    "correlation": deniable.Correlation("hours,age,sex"),
     "covariance": deniable.Covariance(["smokes", "age"]),
     "independence": deniable.Independence("smokes,sex"),
     "trend": deniable.Trend("smokes,age", status="town"),
@@ -91,10 +96,10 @@ def test_levels_selections_groups_and_weights_are_the_same_everywhere() -> None:
 
 
 def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
-    assert repr(RELEASE) == "<release of smokes, age, sex; ε = 6 for the record>"
+    assert repr(RELEASE) == "<release of smokes, age, sex, hours; ε = 6 for the record>"
     assert RELEASE.schema == SCHEMA
-    with pytest.raises(InputError, match="Independence takes no weights"):
-        RELEASE.independence("smokes,sex", weights="town")
+    with pytest.raises(InputError, match="Trend takes no weights"):
+        RELEASE.trend("smokes,sex", status="town", weights="town")
     with pytest.raises(InputError, match="collapse is a dictionary of texts by name"):
         RELEASE.model("smokes ~ age", collapse="age=x|*")  # type: ignore[arg-type]
     with pytest.raises(
@@ -107,7 +112,7 @@ def test_it_says_what_it_is_in_a_line_and_what_is_wrong_in_a_sentence() -> None:
     ("call", "argument"),
     [(deniable.Shares, "level"), (deniable.Shares, "method"), (deniable.Shares, "target"),
      (deniable.Shares, "weights"), (deniable.Shares, "known"), (deniable.open, "anyway"),
-     (deniable.Mean, "scores"), (deniable.Quantile, "probability"), (deniable.Trend, "status"),
+     (deniable.Mean, "scores"), (deniable.Quantile, "interpolate"), (deniable.Trend, "status"),
      (deniable.ModelQuery, "formula"), (deniable.ModelQuery, "against"),
      (deniable.Publication, "person"), (deniable.Publication, "shuffle"),
      (RELEASE.shares, "target")],

@@ -14,7 +14,9 @@ from deniable.estimate.agreement import FormAgreement
 from deniable.estimate.association import LEVEL, POWER
 from deniable.estimate.columns import SHOWN, CellTable, Tabular, caption_of_all, sizes_differ
 from deniable.estimate.comparing import Difference
+from deniable.estimate.correlation import CorrelationEstimate
 from deniable.estimate.covariance import CovarianceEstimate
+from deniable.estimate.distribution import EstimatedDistribution
 from deniable.estimate.honesty import HonestyTest
 from deniable.estimate.independence import IndependenceTest
 from deniable.estimate.inference import UNCERTAIN_TEXT
@@ -26,13 +28,16 @@ from deniable.models.smoothing import Smoothed
 from deniable.numerals import number_text, p_text
 from deniable.tables.answers import Columns
 
+_IN_ONE_TABLE = (Summary, Difference, CorrelationEstimate)
+"""Results with one row each."""
+
 
 def show_answers(answers: Sequence[Tabular], level: float, said: set[str] | None = None) -> None:
     """Print results under captions: means, quantiles and differences as rows of one table, each
     other result as a table of its own. ``said``: remarks already printed."""
     said = set() if said is None else said
-    tables: list[list[Tabular]] = [[a] for a in answers if not isinstance(a, Summary | Difference)]
-    if single := [a for a in answers if isinstance(a, Summary | Difference)]:
+    tables: list[list[Tabular]] = [[a] for a in answers if not isinstance(a, _IN_ONE_TABLE)]
+    if single := [a for a in answers if isinstance(a, _IN_ONE_TABLE)]:
         tables.append(list(single))
     for together in tables:
         first = together[0]
@@ -115,14 +120,26 @@ def _columns(
             return list(dict(answer.group)), ends | edges
         case Summary(scores=None):
             contained = {"estimate": "contained in", "confidence": "probability"}
-            return list(dict(answer.group)), contained | interval
+            return list(dict(answer.group)), {"probability": "quantile"} | contained | interval
+        case Summary(statistic="quantile"):
+            quantile = {"probability": "quantile", "estimate": "value"}
+            return list(dict(answer.group)), quantile | errors
         case Summary():
             return list(dict(answer.group)), {"estimate": answer.statistic} | errors
+        case EstimatedDistribution():
+            limits = {"lowest": "at least", "highest": "at most"}
+            share = {"value": answer.attribute, "estimate": "share up to it"}
+            return list(dict(answer.group)), share | errors | limits
+        case CorrelationEstimate():
+            names = [*dict(answer.group), "first", "second"]
+            return names, {"estimate": "correlation"} | errors
         case CovarianceEstimate():
             released = {"released": "in the released rows"}
             return [], {"estimate": "estimate"} | errors | released
         case IndependenceTest():
             test = {"statistic": "χ²", "degrees_of_freedom": "degrees of freedom"}
+            if answer.test.denominator is not None:
+                test |= {"statistic": "F", "denominator_degrees_of_freedom": "and"}
             v = {"cramers_v_low": interval["low"], "cramers_v_high": "to"}
             return [], test | {"p_value": "p-value", "cramers_v": "Cramér's V"} | v
         case Smoothed():
@@ -174,7 +191,8 @@ def _remark(answer: Tabular, row: dict[str, Any]) -> str:
 
 
 def _has_no_answer(answer: Tabular, row: dict[str, Any]) -> bool:
-    return isinstance(answer, Difference | CovarianceEstimate) and row["estimate"] is None
+    single = Difference | CovarianceEstimate | CorrelationEstimate
+    return isinstance(answer, single) and row["estimate"] is None
 
 
 def _in_percent(answer: Tabular) -> bool:
@@ -189,7 +207,7 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
         return "-"
     if isinstance(value, str):
         return value
-    if key in ("count", "n", "degrees_of_freedom"):
+    if key in ("count", "n") or (key.endswith("degrees_of_freedom") and value == int(value)):
         return f"{value:,.0f}"
     if key.startswith("p_"):
         return p_text(value)
@@ -202,7 +220,7 @@ def _text(key: str, value: Any, *, in_percent: bool) -> str:
 def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
     """Yield explanations of the table's remarks."""
     unanswered = 0
-    if isinstance(answer, Difference | CovarianceEstimate):
+    if isinstance(answer, Difference | CovarianceEstimate | CorrelationEstimate):
         unanswered = int(np.isnan(table.numbers("estimate")).sum())
     uncertain = int(_uncertain(table).sum()) - unanswered
     if unanswered:
@@ -228,6 +246,8 @@ def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
                 "above zero, the interval is as wide as the attribute's whole range, or the mean "
                 "is more than two standard errors outside it."
             )
+        case CorrelationEstimate() if uncertain:
+            yield "uncertain: the interval contains 0 and is inconclusive."
         case CovarianceEstimate():
             if uncertain:
                 yield "uncertain: the interval contains 0 and is inconclusive."

@@ -433,18 +433,6 @@ def _show_totals(totals: Any, as_json: bool) -> None:
 
 
 @collect_app.command
-def upgrade(study: _Study, /, *, as_json: AsJson = False) -> None:
-    """Upgrade the store of a study made by an earlier version.
-
-    Example: deniable collect upgrade study
-    """
-    folder = _folder(study)
-    folder.upgrade()
-    plain = {"study": folder.study.identity}
-    console.answer(plain, f"The store of {study} is up to date", as_json=as_json)
-
-
-@collect_app.command
 def demo(
     *,
     files: Annotated[

@@ -218,8 +218,6 @@ def plan(
             make=make,
             progress=advance,
         )
-        if tables and epsilon is None:
-            sample_size.refuse_unreadable(planned)
     plain = planned.to_plain()
     if as_json:
         console.print_json(plain)

@@ -23,12 +23,14 @@ from deniable.cli.fields import READERS, Reader, parameters, read_values
 from deniable.errors import InputError
 from deniable.estimate.agreement import Agreement
 from deniable.estimate.comparing import Comparison
+from deniable.estimate.correlation import Correlation
 from deniable.estimate.covariance import Covariance, PairScores
+from deniable.estimate.distribution import Distribution
 from deniable.estimate.honesty import Honesty
 from deniable.estimate.independence import Independence
 from deniable.estimate.known import Known
 from deniable.estimate.leverage import Leverage
-from deniable.estimate.ordered import Mean, Quantile
+from deniable.estimate.ordered import Deviation, Mean, Quantile
 from deniable.estimate.scores import Scores
 from deniable.estimate.shares import Shares
 from deniable.estimate.trend import Trend
@@ -47,13 +49,28 @@ QUERIES: dict[str, tuple[type[Any], str, str]] = {
     ),
     "mean": (
         Mean,
-        "Mean score of an attribute.",
+        "Mean score of an attribute, or its total.",
         "release --of hours --by race",
     ),
     "quantile": (
         Quantile,
-        "Quantile of an ordered attribute.",
-        "release --of hours --probability 0.9",
+        "Quantiles of an ordered attribute.",
+        "release --of hours --q 0.25,0.5,0.75",
+    ),
+    "distribution": (
+        Distribution,
+        "Distribution function of a number, with a band.",
+        "release --of age",
+    ),
+    "deviation": (
+        Deviation,
+        "Standard deviation of a number.",
+        "release --of age --by sex",
+    ),
+    "correlation": (
+        Correlation,
+        "Original correlations of all pairs of some attributes.",
+        "release --of age,hours,sex",
     ),
     "covariance": (
         Covariance,
@@ -62,7 +79,7 @@ QUERIES: dict[str, tuple[type[Any], str, str]] = {
     ),
     "compare": (
         Comparison,
-        "Differences and ratios of shares or means between two values of a column.",
+        "Differences and ratios of shares or means between two values of a column, or one and all.",
         "release --of race --column sex --values f,m",
     ),
     "smooth": (
@@ -109,7 +126,10 @@ _SEVERAL = ("shares", "leverage")
 _ONLY = {
     "pairs": ("shares",),
     "wide": ("shares", "smooth"),
-    "plot": ("shares", "mean", "quantile", "covariance", "compare", "model"),
+    "plot": (
+        *("shares", "mean", "quantile", "distribution", "deviation", "correlation", "covariance"),
+        *("compare", "model"),
+    ),
     **dict.fromkeys(("formula", "odds_ratios", "predict"), ("model",)),
 }
 """Options that are no fields, by the queries that have them; the others are common to all."""
@@ -123,6 +143,7 @@ _READERS: dict[Any, Reader] = READERS | {
     Sequence[str]: (str, lambda text, *_: text, ""),
     Sequence[str] | None: (str, lambda text, *_: text, ""),
     Sequence[float] | None: (str, lambda text, _, option: options.numbers(text, option), ""),
+    float | Sequence[float]: (str, lambda text, _, option: options.numbers(text, option), ""),
     Mapping[str, str]: (list[str], lambda texts, _, option: options.pairs(texts, option), ""),
     Known: (Path, lambda path, *_: path, ""),
     Scores: (str, lambda text, *_: _scores(text), ""),

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from deniable.errors import InputError
 
-NEEDED = ("alembic", "httptools", "segno", "sqlalchemy", "starlette", "uvicorn")
+NEEDED = ("httptools", "segno", "sqlalchemy", "starlette", "uvicorn")
 """Packages of the extra `web`."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from deniable.atomic_files import refuse_existing, replaced_folder
-from deniable.collect.store import Store, explained, sqlite_url, upgrade
+from deniable.collect.store import Store, explained, sqlite_url
 from deniable.collect.study import Study, read_study
 from deniable.errors import InputError
 from deniable.randomness import SystemRandomness
@@ -85,12 +85,6 @@ class StudyFolder:
                 yield store
             finally:
                 store.dispose()
-
-    def upgrade(self) -> None:
-        """Migrate the store to this version."""
-        upgrade(self.url, self.study)
-        with self.opened():
-            pass
 
 
 def _write_private(path: Path, text: str) -> None:

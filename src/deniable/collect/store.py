@@ -21,42 +21,17 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from functools import partial
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from deniable.collect.buckets import Buckets, read_buckets
 from deniable.collect.rows import Rows, among, read_rows
 from deniable.collect.study import Study
+from deniable.collect.tables import INVITATION, STUDY, check_version, make_tables
 from deniable.errors import InputError
-
-TABLES = sa.MetaData()
-STUDY = sa.Table(
-    "study",
-    TABLES,
-    sa.Column("identity", sa.LargeBinary(32), primary_key=True),
-    sa.Column("closed", sa.Boolean),
-)
-INVITATION = sa.Table(
-    "invitation",
-    TABLES,
-    sa.Column("id", sa.LargeBinary(32), primary_key=True),
-    sa.Column("spent", sa.Boolean),
-)
-TOTAL = sa.Table(
-    "total",
-    TABLES,
-    sa.Column("day", sa.Date, primary_key=True),
-    sa.Column("taken", sa.Integer),
-    sa.Column("withdrawn", sa.Integer),
-)
 
 _ADDRESSES = "a store is sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
@@ -133,7 +108,7 @@ class Store:
         self._mark = "%s" if self._is_postgresql else "?"
         try:
             with explained(url), self._engine.connect() as connection:
-                _check_version(connection, url)
+                check_version(connection, _parsed(url).render_as_string())
                 identity = connection.execute(sa.select(STUDY.c.identity)).scalar()
             if identity != bytes.fromhex(study.identity):
                 raise InputError(
@@ -150,9 +125,7 @@ class Store:
         with _private_file(_parsed(url)), explained(url), _once(url) as connection:
             found = sa.inspect(connection).has_table("study")
             if not found:
-                _upgrade(connection, study)
-                row = {"identity": bytes.fromhex(study.identity), "closed": False}
-                connection.execute(STUDY.insert(), row)
+                make_tables(connection, bytes.fromhex(study.identity), study.record_size)
         if not found:
             return cls(url, study)
         with suppress(InputError):  # of another study or version
@@ -422,43 +395,3 @@ def explained(url: str) -> Iterator[None]:
         said = str(error.__cause__ or error).splitlines()[0]
         reason = next((reason for part, reason in _REASONS.items() if part in said), said)
         raise InputError(f"the store {where} cannot be used: {reason}") from None
-
-
-@contextmanager
-def _scripts(connection: sa.Connection | None = None, record_size: int = 0) -> Iterator[Config]:
-    with as_file(files("deniable.collect").joinpath("migrations")) as folder:
-        config = Config()
-        config.set_main_option("script_location", str(folder))
-        config.attributes |= {"connection": connection, "record_size": record_size}
-        yield config
-
-
-def _upgrade(connection: sa.Connection, study: Study) -> None:
-    with _scripts(connection, study.record_size) as config:
-        command.upgrade(config, "head")
-
-
-def _check_version(connection: sa.Connection, url: str) -> None:
-    with _scripts() as config:
-        script = ScriptDirectory.from_config(config)
-        current = MigrationContext.configure(connection).get_current_revision()
-        if current == script.get_current_head():
-            return
-        if current is None:
-            raise InputError(f"{_parsed(url).render_as_string()} holds no study")
-        known = {step.revision for step in script.walk_revisions()}
-    if current in known:
-        raise InputError(
-            "the store is of an earlier version of deniable; migrate it with: deniable collect "
-            "upgrade STUDY"
-        )
-    raise InputError(
-        "the store is of a later version of deniable; update deniable: pip install --upgrade "
-        "'deniable[web]'"
-    )
-
-
-def upgrade(url: str, study: Study) -> None:
-    """Migrate the store of a study to this version."""
-    with explained(url), _once(url) as connection:
-        _upgrade(connection, study)

@@ -15,7 +15,6 @@ from deniable.design.level_designs import LevelDesigns
 from deniable.design.methods import FUNCTIONS
 from deniable.design.solving import importances_and_limits
 from deniable.errors import InputError
-from deniable.proofs.problem import SolverError
 from deniable.statement.account import Design
 from deniable.statement.methods import DEFAULT_METHOD, methods_taking
 
@@ -39,7 +38,6 @@ def within_budget(
     importance: Mapping[str, float],
     at_most: Mapping[str, float],
     *,
-    allow_changed_levels: bool,
     pairs: float | None = None,
 ) -> Design:
     """Return a design whose total is as near the budget as can be, and not above it.
@@ -61,14 +59,14 @@ def within_budget(
         solution = divide(designs.task, budget, importances, limits, pairs)
         result = designs.of_total(solution)
     elif designs.method.division == "importance" and not by_ratio:
-        result = _by_importance(designs, budget, importances, caps)
+        result = _by_importance(designs, budget, importances, limits, caps)
     elif weigh:
         raise InputError(
             f"importances divide a total under methods {methods_taking('importance', joined='and')}"
             f", not {designs.method.name}"
         )
     else:
-        result = _by_ratio(designs, budget, ratios, caps, allow_changed_levels)
+        result = _by_ratio(designs, budget, ratios, caps)
     return replace(result, budget=budget)
 
 
@@ -77,7 +75,6 @@ def _by_ratio(
     budget: float,
     ratios: NDArray[np.float64],
     caps: NDArray[np.float64],
-    allow_changed_levels: bool,
 ) -> Design:
     """Return the design with the largest common scale of the levels, cut off at their caps."""
     # A law at scale s has max(ε_i) <= ε <= Σ ε_i, so without caps the scale lies between these
@@ -88,53 +85,41 @@ def _by_ratio(
     def at(scale: float) -> Design:
         return designs.at(np.minimum(scale * ratios, caps).tolist())
 
-    def fits(candidate: Design) -> bool:
-        return candidate.epsilon <= budget and not candidate.changed
-
-    # Without ratios no level was requested, so that none can be missed.
-    unrequested = not any(designs.schema.attributes[i].ratio for i in designs.schema.protected)
     result: Design | None
     if designs.method.division == "sum" and np.all(caps == math.inf):
         result = at(low * (1 - 1e-15))  # the sum of k rounded levels stays below
-    elif designs.method.division == "grid":
-        # Fallback pushes the total above Σ ε_i, by up to Σ ln a_i: smaller scales are tried too.
-        usual, small = np.geomspace(high, low / 4, 400), np.geomspace(low / 4, low * 1e-9, 100)
-        result = None if allow_changed_levels else _largest_on_a_grid(at, fits, usual)
-        if result is None and (allow_changed_levels or unrequested):
-            grid = np.append(usual, small[1:])
-            result = _largest_on_a_grid(at, lambda one: one.epsilon <= budget, grid)
-            result = _unrequested(result) if result is not None and unrequested else result
     else:
-        result = _largest(at, budget, high, high, _unsure(designs, 1e-10))
+        result = _largest(at, budget, high, high, _unsure(designs, budget, 1e-10))
     if result is None:
         raise InputError(
             f"the {designs.method.name} method keeps no levels in these ratios within "
-            f"ε = {budget:g}; use method {DEFAULT_METHOD}, or set `allow_changed_levels`"
+            f"ε = {budget:g}; use method {DEFAULT_METHOD}"
         )
-    return result
+    # Without ratios no level was requested, so that none can be missed.
+    by_ratio = any(designs.schema.attributes[i].ratio for i in designs.schema.protected)
+    return result if by_ratio or not result.changed else _unrequested(result)
 
 
 def _by_importance(
-    designs: LevelDesigns, budget: float, importance: Sequence[float], caps: NDArray[np.float64]
+    designs: LevelDesigns,
+    budget: float,
+    importance: Sequence[float],
+    at_most: Sequence[float | None],
+    caps: NDArray[np.float64],
 ) -> Design:
-    """Return the design that minimises Σ importance · variance within the budget.
+    """Return the design of about the least mean variance of shares within the budget: the levels of
+    the law of least error, at the largest scale that keeps it."""
+    from deniable.solvers.patterns import least_error as solver
 
-    The variance is that of an unbiased share, averaged over the attribute's categories:
-    (1 − 1/a)/a · (1/φ² − 1)/n, so that Σ c_i/φ_i² with c_i = importance_i (1 − 1/a_i)/a_i is
-    minimised. The levels of the best law (beyond 20 different attributes: of its limit for many
-    attributes) give the ratios, and the largest scale that keeps the budget, about 1, is searched.
-    """
-    from deniable.solvers.patterns import importance as solver
-
-    sizes = np.array(designs.task.n_categories, dtype=np.float64)
-    costs = (np.asarray(importance) * (1 - 1 / sizes) / sizes).tolist()
-    aim = budget * (1 - 1e-12) - 1e-11
-    limits = None if np.all(caps == math.inf) else caps.tolist()
-    try:
-        solution = solver.solve(designs.task.n_categories, aim, costs, at_most=limits)
-    except SolverError as error:
-        raise InputError(str(error)) from None
-    levels = solution.attribute_epsilon
+    sizes = designs.task.n_categories
+    found = solver.solve(
+        sizes, budget, pairs=0.0, importance=importance, multiple=math.inf, at_most=at_most
+    )
+    levels = (
+        solver.independent(sizes, budget, 0.0, importance, None, at_most)
+        if found is None
+        else found.levels
+    )
     # At these levels the optimum spends about the budget.
     most = _largest_scale(designs, budget, levels, caps)
     scaled = _largest(
@@ -142,7 +127,7 @@ def _by_importance(
         budget,
         min(1.0, most),
         most,
-        _unsure(designs, _NEAR * budget),
+        _unsure(designs, budget, _NEAR * budget),
     )
     if scaled is None:
         raise InputError(f"method {designs.method.name} keeps no levels within ε = {budget:g}")
@@ -150,7 +135,7 @@ def _by_importance(
 
 
 def _unrequested(design: Design) -> Design:
-    """Say of a design that its levels came out of the division: nobody requested them."""
+    """Return a design whose levels are results of the division, not requested."""
     return replace(design, requested_epsilon=(None,) * len(design.requested_epsilon))
 
 
@@ -163,15 +148,15 @@ def _largest_scale(
     return min(budget, designs.method.largest_level) / float(ratios.max())
 
 
-def _unsure(designs: LevelDesigns, within: float) -> Callable[[Design], float]:
-    """Return how far below the budget a design may end, in nats.
-
-    What the search finds at two scales may differ by a part of what is left to prove.
-    """
+def _unsure(designs: LevelDesigns, budget: float, within: float) -> Callable[[Design], float]:
+    """Return how far below the budget a design may end, in nats: laws found at two scales may
+    differ by a part of what is left to prove."""
 
     def unsure(design: Design) -> float:
         capped = "caps" in designs.method.takes
-        return within if design.gap is None or capped else max(within, design.gap)
+        return (
+            within if design.gap is None or capped else max(within, min(design.gap, budget / 1e3))
+        )
 
     return unsure
 
@@ -220,29 +205,3 @@ def _largest(
             below = below / 2 if stayed == 1 else below
             stayed = 1
     return best
-
-
-def _largest_on_a_grid(
-    at: Callable[[float], Design],
-    fits: Callable[[Design], bool],
-    grid: NDArray[np.float64],
-) -> Design | None:
-    """Search scales from large to small, and refine the first that fits upwards.
-
-    Where the total is not monotone in the scale no bisection over the whole range finds the largest
-    scale; a fine grid does up to its spacing, and what is returned has been verified.
-    """
-    for position, scale in enumerate(grid):
-        best = at(float(scale))
-        if not fits(best):
-            continue
-        bottom, top = float(scale), float(grid[max(position - 1, 0)])
-        for _ in range(40):
-            middle = (bottom + top) / 2
-            candidate = at(middle)
-            if fits(candidate):
-                bottom, best = middle, candidate
-            else:
-                top = middle
-        return best
-    return None

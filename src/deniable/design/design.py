@@ -72,10 +72,7 @@ def _one_thread() -> Iterator[None]:
 
 def schema_of(given: Schema | str | Path) -> Schema:
     """Return a schema, read from a file if given as one."""
-    if not isinstance(given, Schema):
-        return Schema.from_toml(given)
-    given.refuse_outer_blanks()
-    return given
+    return given if isinstance(given, Schema) else Schema.from_toml(given)
 
 
 @typed
@@ -222,7 +219,6 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
             check_level(epsilon, "epsilon"),
             request.importance,
             request.at_most,
-            allow_changed_levels=request.allow_changed_levels,
             pairs=pairs,
         )
         if result.epsilon < epsilon * (1 - _UNSPENT) and not _all_largest(result, request.at_most):

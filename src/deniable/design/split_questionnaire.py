@@ -28,12 +28,6 @@ from deniable.statement.caps import cap_text, refuse_missed_caps, resolve_caps, 
 if TYPE_CHECKING:
     from deniable.solvers.patterns import forms
 
-CURVE = ("0.35e", "0.5e", "0.75e", "none")
-"""Caps on ``epsilon_given_rest`` for which errors are shown."""
-
-CURVE_UP_TO = 60
-"""Attributes up to which they are: three designs, up to ten seconds each."""
-
 LEAST_TOTAL = 1e-6
 """In nats; the information of an answer is about its square, whose square is a divisor."""
 

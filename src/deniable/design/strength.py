@@ -20,7 +20,7 @@ from typing import Literal
 from deniable._checks import check_level
 from deniable.design.request import StrengthRequest
 from deniable.errors import InputError
-from deniable.laws import JointLaw, ProductLaw
+from deniable.laws import ProductLaw, ScoreTable, joint_of_attenuation, joint_of_epsilon
 from deniable.laws.entropy import response_entropy
 from deniable.laws.patterns import n_records
 from deniable.laws.response import Response, check_attenuation
@@ -123,21 +123,21 @@ def joint_blocks(
         )
     sizes = tuple(schema.n_categories[i] for i in schema.protected)
     if epsilon is not None:
-        law = JointLaw.from_epsilon(sizes, check_level(epsilon, "epsilon"))
+        law = joint_of_epsilon(sizes, check_level(epsilon, "epsilon"))
     elif isinstance(request.attenuation, int | float):
-        law = JointLaw.from_attenuation(sizes, check_attenuation(request.attenuation))
+        law = joint_of_attenuation(sizes, check_attenuation(request.attenuation))
     else:
         assert isinstance(request.strength, int | float)
         law = _strong_joint_law(sizes, request.strength)
     return Randomization((Block(schema.protected, law), *unchanged_blocks(schema)))
 
 
-def _strong_joint_law(sizes: Sequence[int], strength: float) -> JointLaw:
+def _strong_joint_law(sizes: Sequence[int], strength: float) -> ScoreTable:
     level = Response.from_strength(n_records(sizes), strength).epsilon
     most = sum(math.log2(n) for n in sizes)
     step = 2.0**-50
     while True:
-        law = JointLaw.from_epsilon(sizes, level)
+        law = joint_of_epsilon(sizes, level)
         if law.record_entropy() / most >= strength:
             return law
         # As in strong_law below: two computations of a strength may differ in the last place.

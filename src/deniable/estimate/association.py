@@ -15,7 +15,13 @@ from math import sqrt
 
 import numpy as np
 
-from deniable.estimate.chi_square import Chosen, interaction_influence, less_mean, table_influence
+from deniable.estimate.chi_square import (
+    Chosen,
+    CovarianceOf,
+    independent_covariance,
+    interaction_influence,
+    table_influence,
+)
 from deniable.estimate.tabulate import Floats
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
@@ -69,12 +75,15 @@ def association(
     inverse: TableMap | StackedMap,
     n_records: float,
     chosen: Chosen | None = None,
+    covariance_of: CovarianceOf | None = None,
 ) -> Association:
     """Estimate V² from the frequencies of released pairs.
 
     ``frequencies``: θ, shape of the outputs of the two attributes. ``inverse``: L, from released to
-    true tables, shape (a, b).
+    true tables, shape (a, b). ``covariance_of``: in a survey.
     """
+    if covariance_of is None:
+        covariance_of = independent_covariance(frequencies, inverse, n_records)
     table, of_table = table_influence(frequencies, inverse, chosen)
     influence = interaction_influence(table, of_table)
     first, second = table.sum(axis=1), table.sum(axis=0)
@@ -82,9 +91,7 @@ def association(
     square = float((table**2 / product).sum()) - 1.0
 
     scaled = (influence / np.sqrt(product)[:, :, None]).reshape(table.size, frequencies.size)
-    flat = frequencies.ravel()
-    centred = less_mean(scaled, flat, inverse)
-    covariance = (centred * flat) @ centred.T / n_records  # √A Σ √A
+    covariance = covariance_of(scaled)  # √A Σ √A
     bias, spread = float(np.trace(covariance)), float((covariance**2).sum())
 
     gradient = (
@@ -92,9 +99,7 @@ def association(
         - ((table**2 / second).sum(axis=1) / first**2)[:, None]
         - ((table**2 / first[:, None]).sum(axis=0) / second**2)[None, :]
     )
-    linear = np.tensordot(gradient, of_table, 2)
-    (linear,) = less_mean(linear.reshape(1, -1), flat, inverse)
-    slope = float((flat * linear**2).sum()) / n_records
+    slope = float(covariance_of(np.tensordot(gradient, of_table, 2).reshape(1, -1))[0, 0])
     most = min(table.shape) - 1
     ratio = slope / square if square > 0 else 0.0  # π̂ an exact product: then the slope is 0 too
     free = (len(first) - 1) * (len(second) - 1)

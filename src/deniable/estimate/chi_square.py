@@ -18,19 +18,28 @@ multinomial with probabilities θ⁰ = M(αβᵀ), M the channel on the pair. Th
 * *among some categories*, those of respondents with a value: the Wald statistic too, π̂ the
   estimated shares among them.
 
-All have (a − 1)(b − 1) degrees of freedom; without randomization all are Pearson's test without
-continuity correction. Derivations: docs/proofs/estimation.md, section 5.
+In a survey, or with weights, X² is n times the quadratic form of Ĉ with the inverse of its
+covariance for independent rows at M(α̂β̂ᵀ), Pearson's statistic of the estimated shares if nothing
+is randomized, and F = X²/tr Δ has tr² Δ/tr Δ² and ν tr² Δ/tr Δ² degrees of freedom, ν the clusters
+less the strata (Rao and Scott 1984, second order; Thomas and Rao 1990). Δ, the matrix of design
+effects, compares the covariance of a survey with that for independent rows: of the interactions'
+log odds at the estimated shares, as in R's survey, or of Ĉ at α̂β̂ᵀ where a share is not clearly
+above 0.
+
+All others have (a − 1)(b − 1) degrees of freedom; without randomization they are Pearson's test
+without continuity correction. Derivations: docs/proofs/estimation.md, section 5.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.inference import UNCERTAIN_ERRORS
 from deniable.estimate.simplex import project_to_simplex
-from deniable.estimate.tabulate import Floats
+from deniable.estimate.tabulate import Floats, less_mean
 from deniable.mechanism.stacked_map import StackedMap
 from deniable.mechanism.table_map import TableMap
 
@@ -38,19 +47,28 @@ Chosen = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 """Categories of two attributes, shapes (a,) and (b,)."""
 
 
+CovarianceOf = Callable[[Floats], Floats]
+"""From contributions of released rows to n times some estimates, (m, outputs), to the covariance of
+these, (m, m)."""
+
+
 @dataclass(frozen=True)
 class ChiSquare:
     """A test of independence."""
 
     statistic: float
-    degrees_of_freedom: int
+    degrees_of_freedom: float
     least_expected: float
+    denominator: float | None = None
+    """Degrees of freedom of the denominator of an F; None of an X²."""
 
     @property
     def p_value(self) -> float:
-        """Probability of so large an X² if the attributes are independent."""
-        from scipy.special import chdtrc  # only here: loading it takes a fifth of a second
+        """Probability of so large a statistic if the attributes are independent."""
+        from scipy.special import chdtrc, fdtrc  # only here: loading it takes a fifth of a second
 
+        if self.denominator is not None:
+            return float(fdtrc(self.degrees_of_freedom, self.denominator, self.statistic))
         return float(chdtrc(self.degrees_of_freedom, self.statistic))
 
 
@@ -211,12 +229,8 @@ def _by_estimates(
 ) -> ChiSquare:
     n, frequencies = float(counts.sum()), counts / counts.sum()
     table, of_table = table_influence(frequencies, inverse, chosen)
-    a, b = table.shape
-    free = (a - 1) * (b - 1)
-    first, second = table.sum(axis=1), table.sum(axis=0)
-    product = np.outer(first, second)
-    excess = (table - product)[:-1, :-1].ravel()
-    columns = interaction_influence(table, of_table)[:-1, :-1].reshape(free, counts.size)
+    product, excess, columns = _excess(table, of_table)
+    free = len(excess)
     if isinstance(inverse, StackedMap):
         columns = less_mean(columns, frequencies.ravel(), inverse)
     covariance = (columns * frequencies.ravel()) @ columns.T / n
@@ -227,6 +241,61 @@ def _by_estimates(
     else:
         product = product * inverse.apply(frequencies)[np.ix_(*chosen)].sum()
     return ChiSquare(statistic, free, n * max(float(product.min()), 0.0))
+
+
+def _excess(table: Floats, of_table: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return α̂β̂ᵀ, and of Ĉ without its last row and column, flat, the values and the contributions
+    of one released row to n times these, (m, outputs)."""
+    product = np.outer(table.sum(axis=1), table.sum(axis=0))
+    columns = interaction_influence(table, of_table)[:-1, :-1]
+    return product, (table - product)[:-1, :-1].ravel(), columns.reshape(-1, columns.shape[-1])
+
+
+def survey_chi_square(
+    frequencies: Floats,
+    forward: TableMap | StackedMap | None,
+    inverse: TableMap | StackedMap,
+    n_records: int,
+    covariance_of: CovarianceOf,
+    degrees_of_freedom: int,
+    chosen: Chosen | None = None,
+) -> ChiSquare:
+    """Test independence of two attributes in a survey.
+
+    ``frequencies``: θ, weighted. ``covariance_of``: in the survey. ``degrees_of_freedom``: ν.
+    """
+    table, of_table = table_influence(frequencies, inverse, chosen)
+    product, excess, columns = _excess(table, of_table)
+    null = frequencies
+    if forward is not None and chosen is None:
+        nearest = (project_to_simplex(table.sum(axis=1 - axis)) for axis in range(2))
+        null = forward.apply(np.outer(*nearest))
+    base = independent_covariance(null, inverse, n_records)(columns)
+    statistic = float(excess @ np.linalg.solve(base, excess))
+    cells = of_table.reshape(table.size, -1)
+    errors = np.sqrt(np.diag(covariance_of(cells)))
+    if (table.ravel() > UNCERTAIN_ERRORS * errors).all():
+        contrasts = [np.vstack([np.eye(n - 1), -np.ones(n - 1)]) for n in table.shape]
+        columns = (np.kron(*contrasts) / table.reshape(-1, 1)).T @ cells
+        base = independent_covariance(frequencies, inverse, n_records)(columns)
+    effects = np.linalg.solve(base, covariance_of(columns))
+    total = float(np.trace(effects))
+    free = total**2 / float(np.trace(effects @ effects))
+    least = n_records * max(float(product.min()), 0.0)
+    return ChiSquare(statistic / total, free, least, free * degrees_of_freedom)
+
+
+def independent_covariance(
+    frequencies: Floats, inverse: TableMap | StackedMap, n_records: float
+) -> CovarianceOf:
+    """Return the covariance for independent rows."""
+    flat = frequencies.ravel()
+
+    def covariance_of(columns: Floats) -> Floats:
+        centred = less_mean(columns, flat, inverse)
+        return np.asarray((centred * flat) @ centred.T / n_records)
+
+    return covariance_of
 
 
 def table_influence(
@@ -251,26 +320,3 @@ def interaction_influence(table: Floats, influence: Floats) -> Floats:
     first, second = table.sum(axis=1), table.sum(axis=0)
     columns = influence - first[:, None, None] * influence.sum(axis=0)
     return np.asarray(columns - second[None, :, None] * columns.sum(axis=1)[:, None, :])
-
-
-def less_mean(influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap) -> Floats:
-    """Return centred contributions of released values to linear functions.
-
-    Under forms they are centred within each form, whose number of rows is known
-    (docs/proofs/forms.md, section 1).
-
-    ``influence``: shape (functions, outputs); a kept column that is carried along is the last axis
-    of the outputs. ``frequencies``: θ, shape (outputs,).
-    """
-    ends = [frequencies.size]
-    if isinstance(inverse, StackedMap):
-        stacked = np.cumsum([prod(shape) for shape in inverse.shapes])
-        ends = (stacked * (frequencies.size // int(stacked[-1]))).tolist()
-    centred = np.empty_like(influence)
-    start = 0
-    for end in ends:
-        own = frequencies[start:end]
-        mean = influence[:, start:end] @ own / (float(own.sum()) or 1.0)  # 0 of a form without rows
-        centred[:, start:end] = influence[:, start:end] - mean[:, None]
-        start = end
-    return centred

@@ -282,7 +282,12 @@ def shown(value: Any) -> str:
 
 def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     """Return answers as a matplotlib figure: points or bars with intervals, or a heat map."""
-    from deniable.report.estimate_plot import check_size, draw_heat_map, draw_intervals
+    from deniable.report.estimate_plot import (
+        check_size,
+        draw_distributions,
+        draw_heat_map,
+        draw_intervals,
+    )
 
     if not answers:
         raise InputError("there are no estimates to plot")
@@ -297,6 +302,14 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
     rows: list[Mapping[str, Any]] = [row for answer in answers for row in answer.table(level)]
     if not rows or "estimate" not in rows[0]:
         raise InputError("the result has no estimates to plot")
+    if getattr(first, "is_curve", False):
+        names = [", ".join(v for _, v in getattr(answer, "group", ())) for answer in answers]
+        tables = [answer.table(level) for answer in answers]
+        return draw_distributions(
+            dict(zip(names, tables, strict=True)),
+            caption=caption_of_all(answers, level),
+            axis=getattr(first, "attribute", ""),
+        )
     labels = [
         ", ".join(str(v) for k, v in row.items() if k not in _NOT_LABELS and isinstance(v, str))
         for row in rows
@@ -306,7 +319,7 @@ def plot_of(answers: Sequence[Tabular], level: float) -> Any:
         rows,
         caption=caption_of_all(answers, level),
         axis=getattr(first, "axis", "share"),
-        in_percent=getattr(first, "statistic", "share") == "share",
+        in_percent=getattr(first, "statistic", getattr(first, "axis", "share")) == "share",
         bars=isinstance(first, CellTable),
     )
 

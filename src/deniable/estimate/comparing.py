@@ -3,7 +3,9 @@
 Both sides are ratios of linear functions of one estimated table, and so have errors that are, to
 first order, linear functions c₁·(π̂ − π) and c₂·(π̂ − π) of the same table. The difference errs by
 (c₁ − c₂)·(π̂ − π), the logarithm of the ratio R₁/R₂ by (c₁/R₁ − c₂/R₂)·(π̂ − π), which includes
-the covariance of the two sides. Groups of rows by a kept column are independent: variances add.
+the covariance of the two sides. Groups of rows by a kept column are independent: variances add. In
+place of the second value may be all rows: of a kept column with the groups' fractions f of the
+rows, R = Σ f N/Σ f D of their numerators and denominators.
 """
 
 from collections.abc import Iterator, Sequence
@@ -89,7 +91,12 @@ class Difference(Presented):
         """Return a caption."""
         names = ", ".join(name for name, _ in self.of)
         what = "Mean of" if self.statistic == "mean" else "Shares of"
-        made = "" if self.scores is None else f"{SOURCE_TEXT[self.scores]}, taken as exact; "
+        made = (
+            ""
+            if self.scores is None
+            else SOURCE_TEXT[self.scores]
+            + ("; " if self.scores == "grid" else ", taken as exact; ")
+        )
         return (
             f"{what} {names}, {self.column} {self.values[0]} less {self.values[1]}: "
             f"{count_text(self.n_records, 'row')}, of {target_text(self.target)}; "
@@ -99,9 +106,12 @@ class Difference(Presented):
         )
 
 
-_Side = tuple[Inference, Floats, Floats]
-"""One side of a comparison: an estimated table, and the weights of a numerator and a denominator,
-which broadcast to its shape."""
+_Side = Sequence[tuple[float, Inference, Floats, Floats]]
+"""One side of a comparison: estimated tables with their fractions of the rows, and the weights of a
+numerator and a denominator, which broadcast to their shape."""
+
+ALL = "all"
+"""Name of the second side of a comparison with all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +123,7 @@ class Comparison(Query[Difference]):
 
     Args:
         column: an attribute or a kept column.
-        values: two of its values.
+        values: two of its values, or one to compare with all.
         mean: compare the mean of the only attribute, instead of shares.
         scores: for a mean, as in :class:`~deniable.estimate.ordered.Mean`.
         target: truth that errors are for: of these rows (``table``), or of the ``population`` that
@@ -135,11 +145,18 @@ class Comparison(Query[Difference]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.values) != 2:
-            raise InputError("`values` names two values of the column that is compared")
+        if not 1 <= len(self.values) <= 2:
+            raise InputError(
+                "`values` names two values of the column that is compared, or one to compare with "
+                "all"
+            )
+        if len(self.values) == 1 and self.column in self.of:
+            raise InputError(
+                f"`values` names one value, and '{self.column}' is in `of`; name a second value"
+            )
         if self.scores is not None and not self.mean:
             raise InputError("scores are for a mean; give `mean` too")
-        if self.values[0] == self.values[1]:
+        if self.values[0] == self.values[-1] and len(self.values) > 1:
             raise InputError(f"'{self.values[0]}' is compared with itself; name two values")
         if self.mean and (len(self.of) != 1 or self.column in self.of):
             raise InputError(
@@ -192,12 +209,14 @@ class Comparison(Query[Difference]):
                 continue
             for of, weights, counted in self._functionals(inference, skip=axis if inside else None):
                 sides = []
-                for value in self.values:
-                    group = np.zeros(shape[axis])
-                    group[categories.index(value)] = 1.0
+                for value in (*self.values, ALL)[:2]:
+                    group = np.ones(shape[axis])
+                    if value in self.values:
+                        group = np.arange(shape[axis]) == categories.index(value)
                     along = group.reshape([-1 if j == axis else 1 for j in range(len(shape))])
                     below = member if inside else counted * along * member
-                    sides.append((inference, weights * along * member * included, below * included))
+                    above = weights * along * member * included
+                    sides.append([(1.0, inference, above, below * included)])
                 group_of = (*counts.group, *subgroup)
                 differences.append(self._difference(of, sides, counts.n_records, group_of))
         return differences
@@ -209,23 +228,31 @@ class Comparison(Query[Difference]):
             value = groups.pop(self.column)
             gathered.setdefault(tuple(groups.items()), {})[value] = counts
         for group, by_value in gathered.items():
-            pair = []
+            tables = []
             for value in self.values:
                 if (label := value_among(value, [*by_value])) is None:
                     raise InputError(f"no row has the value '{value}' in '{self.column}'")
-                pair.append(by_value[label])
-            names = (*self.of, *self.subgroups(pair[0].schema))
-            inferences = [Inference(counts, names, self.target) for counts in pair]
-            rows = sum(counts.n_records for counts in pair)
-            # The two groups have the same attributes, and so the same weights.
+                tables.append(by_value.pop(label))
+            if len(tables) == 1:  # compared with all, that is itself and the others
+                if not by_value:
+                    raise InputError(f"all rows have the value '{label}' in '{self.column}'")
+                others = tuple(part for counts in by_value.values() for part in counts.parts)
+                tables.append(Counts(others, tables[0].group, tables[0].column))
+            names = (*self.of, *self.subgroups(tables[0].schema))
+            inferences = [Inference(counts, names, self.target) for counts in tables]
+            rows = sum(counts.n_records for counts in tables)
+            weight = sum(counts.total for counts in tables)
+            fractions = [counts.total / weight for counts in tables]
+            # The groups have the same attributes, and so the same weights.
             included = inferences[0].answered if self.answered else np.ones(())
             for subgroup, member in inferences[0].subgroups(len(self.of)):
                 if not (included * member).any():
                     continue
                 for of, weights, below in self._functionals(inferences[0], skip=None):
-                    member_of = member * included
-                    sides = [(i, weights * member_of, below * member_of) for i in inferences]
-                    yield self._difference(of, sides, rows, (*group, *subgroup))
+                    both = weights * member * included, below * member * included
+                    parts = [(f, i, *both) for f, i in zip(fractions, inferences, strict=True)]
+                    second = parts if len(self.values) == 1 else parts[1:]
+                    yield self._difference(of, [parts[:1], second], rows, (*group, *subgroup))
 
     def _functionals(
         self, inference: Inference, skip: int | None
@@ -276,26 +303,25 @@ class Comparison(Query[Difference]):
     ) -> Difference:
         source, leaves_out = None, False
         if self.mean:
-            attribute = sides[0][0].channel.variables[0].attribute
+            attribute = sides[0][0][1].channel.variables[0].attribute
             scored = scores_of(attribute, self.scores)
             source, leaves_out = scored.source, not scored.counted.all()
-        (first, first_weights), (second, second_weights) = (
-            inference.linearized(above, below) for inference, above, below in sides
-        )
+        (first, of_first), (second, of_second) = map(_linearized, sides)
 
         def error(scale_first: float, scale_second: float) -> float:
-            one, two = scale_first * first_weights, scale_second * second_weights
-            mine, theirs = sides[0][0], sides[1][0]
-            if mine is theirs:
-                return mine.error_of(one - two)
-            return hypot(mine.error_of(one), theirs.error_of(two))
+            moved: dict[int, tuple[Inference, Floats]] = {}
+            for scale, parts in ((scale_first, of_first), (-scale_second, of_second)):
+                for inference, weights in parts:
+                    _, before = moved.get(id(inference), (inference, np.zeros(())))
+                    moved[id(inference)] = inference, before + scale * weights
+            return hypot(*(inference.error_of(along) for inference, along in moved.values()))
 
         both = first > 0 and second > 0
         return Difference(
             statistic="mean" if self.mean else "share",
             of=of,
             column=self.column,
-            values=(self.values[0], self.values[1]),
+            values=(self.values[0], (*self.values, ALL)[1]),
             estimates=(first, second),
             difference=first - second,
             standard_error=error(1.0, 1.0),
@@ -320,3 +346,18 @@ class Comparison(Query[Difference]):
             "level": self.level,
             "differences": [row for answer in answers for row in answer.table(self.level)],
         }
+
+
+def _linearized(side: _Side) -> tuple[float, list[tuple[Inference, Floats]]]:
+    """Return a side's ratio and, by table, the weights of its error; NaN if the denominator is not
+    positive."""
+    above = sum(f * float((over * i.values).sum()) for f, i, over, _ in side)
+    below = sum(f * float((under * i.values).sum()) for f, i, _, under in side)
+    value = above / below if below > 0 else float("nan")
+    return value, [
+        (
+            inference,
+            np.broadcast_to(fraction * (over - value * under) / below, inference.values.shape),
+        )
+        for fraction, inference, over, under in side
+    ]

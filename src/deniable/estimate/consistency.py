@@ -20,9 +20,10 @@ A table that is a possible release is never refused, such as one with equal shar
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import combinations, islice
 from typing import Any
 
@@ -37,7 +38,9 @@ from deniable.laws.form import Form
 from deniable.laws.forms import PublishedForms
 from deniable.laws.law import Law, PatternLaw
 from deniable.laws.matrix import MatrixChannel
+from deniable.laws.score import ScoreTable
 from deniable.laws.set_answers import SetAnswers
+from deniable.laws.votes.vote_law import VoteLaw
 from deniable.mechanism.mechanism import Mechanism
 from deniable.numerals import p_text
 
@@ -64,6 +67,10 @@ _MOST_CELLS = 1 << 22
 _MOST_PAIRS = 3_000
 _WORK = 100_000_000
 """Most pairs, and rows times pairs, that are tested: bounds on the time."""
+
+_FEW = 8
+"""Attributes of a law up to which φ is computed pair by pair: all of a law of hundreds of votes
+take as long as about 30 pairs."""
 
 _LEAST_PHI = 1e-6
 """Tables with smaller eigenvalues are not tested."""
@@ -251,8 +258,23 @@ class _Part:
                 return None
             law = law.given(places)
         assert isinstance(law, PatternLaw)
-        values = law.eigenvalues(places)
+        if len(places) == 2 and (pairs := self._pairs.get(id(law))) is not None:
+            single = pairs.diagonal()
+            values = np.array([[1.0, single[places[1]]], [single[places[0]], pairs[places]]])
+        else:
+            values = law.eigenvalues(places)
         return values if np.abs(values).min() >= _LEAST_PHI else None
+
+    @cached_property
+    def _pairs(self) -> dict[int, Floats]:
+        """φ of all pairs of laws of which many attributes are tested, by the law's id."""
+        laws = [self._law(name)[0] for name in self.rows.names]
+        times = Counter(map(id, laws))
+        return {
+            number: law.pair_eigenvalues()
+            for number, law in {id(law): law for law in laws}.items()
+            if times[number] > _FEW and isinstance(law, VoteLaw | ScoreTable)
+        }
 
     def table(self, names: tuple[str, ...]) -> Floats:
         """Return counts by the answers to some attributes, one axis for each; by categories in the

@@ -1,6 +1,6 @@
 """Read and count the rows of a released table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.survey import NO_SAMPLE, SampleColumns, Survey
 from deniable.estimate.tabulate import Counts, Floats, Tabulation, Tabulator, refuse_randomized
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
@@ -28,14 +29,24 @@ MAX_GROUPS = 10_000
 """Most groups of rows; each has a table and a result of its own."""
 
 
-def released_attributes(strata: Strata, names: Sequence[str]) -> list[Attribute]:
+def released_attributes(
+    strata: Strata, names: Sequence[str], gaps: Collection[int] = ()
+) -> list[Attribute]:
     """Return attributes whose categories are the texts of released values. Attributes released
     unchanged are read like the original; the merged attribute in place of its parts; under forms
-    its columns one by one, with a category for "not asked"."""
+    its columns one by one, with a category for "not asked". ``gaps``: positions of attributes that
+    get a category for empty cells."""
     schema = strata.schema
     places = dict.fromkeys(variable.position for variable in schema.variables(names))
     positions = _under_forms(strata)
-    return [a for place in places for a in _released(strata, place, under_forms=place in positions)]
+    released = {p: _released(strata, p, under_forms=p in positions) for p in places}
+    for place in released.keys() & {*gaps}:
+        (own,) = released[place]
+        empty = _text_beside(own.categories)
+        released[place] = [
+            Attribute(own.name, (*own.categories, empty), missing=empty, labels=own.labels)
+        ]
+    return [attribute for own in released.values() for attribute in own]
 
 
 def _under_forms(strata: Strata) -> set[int]:
@@ -73,17 +84,28 @@ class Cells:
     """Codes of the released cells of some attributes.
 
     Under forms an empty cell means "not asked"; its code is the number of the attribute's released
-    values.
+    values. ``complete_cases``: read empty cells of randomized attributes without a missing
+    category, too, by the same code.
     """
 
-    def __init__(self, strata: Strata, names: Sequence[str]) -> None:
+    def __init__(
+        self, strata: Strata, names: Sequence[str], *, complete_cases: bool = False
+    ) -> None:
         mechanism = next(iter(strata.mechanisms.values()))
         self.form_column = mechanism.form_column
         self._n_forms = 0 if mechanism.forms is None else len(mechanism.forms.forms)
         self._schema = strata.schema
         self._places = list(dict.fromkeys(v.position for v in strata.schema.variables(names)))
         self._under_forms = _under_forms(strata)
-        self.attributes = released_attributes(strata, names)
+        schema = strata.schema
+        self._empty = {
+            place: strata.n_outputs[place]
+            for place in self._places
+            for attribute in [schema.attributes[place]]
+            if complete_cases and place in schema.protected and place not in self._under_forms
+            if not (attribute.parts or attribute.range or attribute.missing)
+        }
+        self.attributes = released_attributes(strata, names, self._empty)
 
     def codes(self, batch: Batch, table: str) -> dict[int, NDArray[Any]]:
         """Return the codes of a batch by the attributes' positions, and the forms of its rows, from
@@ -113,6 +135,11 @@ class Cells:
         if self.form_column is not None:
             codes[len(self._schema.attributes)] = self._forms(batch, table)
         return codes
+
+    def gaps(self, codes: Mapping[int, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+        """Return the empty cells of incomplete cases by attribute, shape (n,)."""
+        found = {self._schema.names[p]: codes[p] == empty for p, empty in self._empty.items()}
+        return {name: gaps for name, gaps in found.items() if gaps.any()}
 
     def _forms(self, batch: Batch, table: str) -> NDArray[np.int64]:
         numbers = {str(number + 1): number for number in range(self._n_forms)}
@@ -146,11 +173,17 @@ def count_tables(
     show_values: bool = False,
     counted: bool = False,
     by_form: bool = False,
+    sample: SampleColumns = NO_SAMPLE,
+    complete_cases: bool = False,
 ) -> list[list[Counts]]:
     """Count a released table by several sets of attributes in one pass, streaming.
 
-    ``tables``: of each the attributes to count by, in the order of its axes.
+    ``tables``: of each the attributes to count by, in the order of its axes. ``complete_cases``:
+    leave out rows with an empty randomized cell, which is an error otherwise.
     """
+    clusters = sample.reader
+    if counted and clusters is not None:
+        raise InputError("errors of a survey need the released rows, not counts of them")
     schema = strata.schema
     conditions = conditions_of(where, schema.keep)
     refuse_randomized(schema, [condition.column for condition in conditions])
@@ -159,7 +192,10 @@ def count_tables(
         conditions,
         missing=_missing(strata),
         numbers=[*([weights] if weights else []), *numbers],
-        texts=[name for name in by if name not in numbers and name != strata.column],
+        texts=[
+            *(name for name in by if name not in numbers and name != strata.column),
+            *sample.names,
+        ],
         decimal=schema.file.decimal or ".",
         show_values=show_values,
     )
@@ -170,7 +206,8 @@ def count_tables(
         _Tally(strata, names, grouping, weighted=weights is not None, by_form=by_form)
         for names in tables
     ]
-    cells = Cells(strata, list(dict.fromkeys(name for names in tables for name in names)))
+    every = list(dict.fromkeys(name for names in tables for name in names))
+    cells = Cells(strata, every, complete_cases=complete_cases)
     with open_table(
         source,
         cells.attributes,
@@ -185,20 +222,24 @@ def count_tables(
                 else None
                 for name in ("count", f"{weights}_squared")
             )
-            chosen, found = selector.choose(batch, reader.table, records)
-            weight = found[weights] if weights else None
             codes = cells.codes(batch, reader.table)
+            chosen, found = selector.choose(batch, reader.table, records, cells.gaps(codes))
+            weight = found[weights] if weights else None
+            cluster = None if clusters is None else clusters.clusters(batch, weights)
             try:
                 for values, rows in _groups(batch, grouping, chosen):
                     for tally in tallies:
-                        tally.add(values, codes, rows, weight, records, squares, reader.table)
+                        tally.add(
+                            *(values, codes, rows, weight, records, squares, cluster, reader.table)
+                        )
             except WrongFormError as error:
                 raise _wrong_form(error, rows, batch, reader.table) from None
         selection = selector.selection()
         if not tallies[0].tabulators:
             left = f" ({selection.text()})" if selection.text() else ""
             raise InputError(f"{reader.table}: there is no row to estimate from{left}")
-    return [tally.counts(by, selection) for tally in tallies]
+    stratum = None if clusters is None else clusters.stratum
+    return [tally.counts(by, selection, stratum) for tally in tallies]
 
 
 def _missing(strata: Strata) -> dict[str, str]:
@@ -243,6 +284,7 @@ class _Tally:
         weight: Floats | None,
         records: Floats | None,
         squares: Floats | None,
+        cluster: NDArray[np.int64] | None,
         table: str,
     ) -> None:
         """Count some rows of a batch, all of one group."""
@@ -260,9 +302,12 @@ class _Tally:
             None if weight is None else weight[rows],
             records=None if records is None else records[rows],
             squares=None if squares is None else squares[rows],
+            clusters=None if cluster is None else cluster[rows],
         )
 
-    def counts(self, by: Sequence[str], selection: Selection) -> list[Counts]:
+    def counts(
+        self, by: Sequence[str], selection: Selection, stratum: NDArray[np.int64] | None
+    ) -> list[Counts]:
         """Return the counts by group, the strata of a group together."""
         groups: dict[tuple[tuple[str, str], ...], list[tuple[Mechanism, Tabulation]]] = {}
         for values in sorted(self.tabulators):
@@ -271,7 +316,9 @@ class _Tally:
             mechanism = self._strata.mechanism_of(self._stratum(values))
             groups.setdefault(group, []).append((mechanism, self.tabulators[values].tabulation()))
         column = self._strata.column
-        return [Counts(tuple(of), group, column, selection) for group, of in groups.items()]
+        return [
+            Counts(tuple(of), group, column, selection, stratum) for group, of in groups.items()
+        ]
 
     def _stratum(self, values: tuple[str, ...]) -> str:
         column = self._strata.column
@@ -342,7 +389,13 @@ class Rows:
 
 
 def first_rows(
-    source: Any, strata: Strata, names: Sequence[str], most: int, count: str | None = None
+    source: Any,
+    strata: Strata,
+    names: Sequence[str],
+    most: int,
+    count: str | None = None,
+    *,
+    complete_cases: bool = False,
 ) -> dict[str, Rows]:
     """Read the first rows of a released table."""
     with as_it_was(source):
@@ -354,7 +407,7 @@ def first_rows(
     kept = [name for name in (strata.column, count, form_column) if name is not None]
     if not present_names or not present.issuperset(kept):
         return {}
-    cells = Cells(strata, present_names)
+    cells = Cells(strata, present_names, complete_cases=complete_cases)
     pieces: dict[str, list[list[NDArray[Any]]]] = {}
     n_rows = 0
     with (
@@ -362,7 +415,11 @@ def first_rows(
         open_table(source, cells.attributes, kept, other_columns="drop") as reader,
     ):
         for batch in reader:
-            columns = [*cells.codes(batch, reader.table).values()]
+            codes = cells.codes(batch, reader.table)
+            complete = np.ones(batch.n_rows, dtype=bool)
+            for gaps in cells.gaps(codes).values():
+                complete &= ~gaps
+            columns = [*codes.values()]
             if count is not None:
                 values = numbers_of(batch.kept[count], count, reader.table, batch.first_row)
                 columns.append(values)
@@ -371,7 +428,7 @@ def first_rows(
             if strata.column is not None:
                 stratum, labels = groups_of(batch.kept[strata.column])
             for place, label in enumerate(labels):
-                chosen = [column[stratum == place] for column in columns]
+                chosen = [column[complete & (stratum == place)] for column in columns]
                 pieces.setdefault(label, []).append(chosen)
             n_rows += batch.n_rows
             if n_rows >= most and count is None:
@@ -392,7 +449,7 @@ class KeptRows:
     ``codes``: released codes by the attributes' positions, shape (n,) each; under forms also the
     forms, under the number of all attributes. ``texts``: kept columns as codes, shape (n,), and
     labels. ``numbers``: kept columns as numbers, shape (n,). ``chosen``: the places of these rows
-    among those that were read, shape (rows read,), if known.
+    among those that were read, shape (rows read,), if known. ``survey``: clusters and strata.
     """
 
     codes: dict[int, NDArray[Any]]
@@ -400,6 +457,7 @@ class KeptRows:
     numbers: dict[str, Floats]
     chosen: NDArray[np.bool_] | None = None
     selection: Selection = field(default=Selection())
+    survey: Survey | None = None
 
     @property
     def n_rows(self) -> int:
@@ -418,6 +476,7 @@ class KeptRows:
             {name: (codes[chosen], labels) for name, (codes, labels) in self.texts.items()},
             {name: values[chosen] for name, values in self.numbers.items()},
             selection=self.selection,
+            survey=None if self.survey is None else self.survey.where(chosen),
         )
 
 
@@ -429,37 +488,47 @@ def read_rows(
     texts: Sequence[str] = (),
     numbers: Sequence[str] = (),
     where: Where = None,
+    weights: str | None = None,
+    sample: SampleColumns = NO_SAMPLE,
+    complete_cases: bool = False,
     show_values: bool = False,
 ) -> KeptRows:
     """Read attributes' released codes and kept columns of rows, in memory. Rows without a value in
-    one of the kept columns are left out."""
+    one of the kept columns are left out; ``complete_cases``: of the randomized ones, too.
+
+    ``weights``: the one of the numbers that is a weight.
+    """
+    numbers = [*numbers, *([] if weights is None else [weights])]
     conditions = conditions_of(where, strata.schema.keep)
     refuse_randomized(strata.schema, [condition.column for condition in conditions])
     selector = Selector(
         conditions,
         missing=_missing(strata),
         numbers=numbers,
-        texts=[name for name in texts if name != strata.column],
+        texts=[*(name for name in texts if name != strata.column), *sample.names],
         decimal=strata.schema.file.decimal or ".",
         show_values=show_values,
     )
     kept = list(dict.fromkeys([*texts, *selector.columns]))
     _refuse_unkept(strata, kept)
-    cells = Cells(strata, names)
+    cells = Cells(strata, names, complete_cases=complete_cases)
     columns = [*kept, *([] if cells.form_column is None else [cells.form_column])]
     codes: dict[int, list[NDArray[Any]]] = {}
     chosen: list[NDArray[np.bool_]] = []
     found: dict[str, list[NDArray[np.int64]]] = {name: [] for name in texts}
     labels: dict[str, dict[str, int]] = {name: {} for name in texts}
     values: dict[str, list[Floats]] = {name: [] for name in numbers}
+    sampled = sample.reader
+    cluster: list[NDArray[np.int64]] = []
     with open_table(
         source, cells.attributes, columns, other_columns="drop", show_values=show_values
     ) as reader:
         for batch in reader:
-            some, read = selector.choose(batch, reader.table)
+            of_batch = cells.codes(batch, reader.table)
+            some, read = selector.choose(batch, reader.table, None, cells.gaps(of_batch))
             rows = np.ones(batch.n_rows, dtype=bool) if some is None else some
             chosen.append(rows)
-            for place, column in cells.codes(batch, reader.table).items():
+            for place, column in of_batch.items():
                 codes.setdefault(place, []).append(column[rows])
             for name in texts:
                 own, shown = groups_of(batch.kept[name], reader.table, name)
@@ -467,6 +536,8 @@ def read_rows(
                 found[name].append(np.array(places, dtype=np.int64)[own[rows]])
             for name in numbers:
                 values[name].append(read[name][rows])
+            if sampled is not None:
+                cluster.append(sampled.clusters(batch, weights)[rows])
         selection = selector.selection()
         if not any(rows.any() for rows in chosen):
             left = f" ({selection.text()})" if selection.text() else ""
@@ -477,6 +548,7 @@ def read_rows(
         {name: np.concatenate(pieces) for name, pieces in values.items()},
         np.concatenate(chosen),
         selection,
+        None if sampled is None else Survey(np.concatenate(cluster), sampled.stratum),
     )
 
 

@@ -6,26 +6,31 @@ The test is that of :mod:`deniable.estimate.chi_square`, the strength that of
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.association import Association, association
 from deniable.estimate.chi_square import (
     ChiSquare,
     Chosen,
+    CovarianceOf,
     chi_square,
-    less_mean,
+    independent_covariance,
     randomized_together,
     released_chi_square,
+    survey_chi_square,
 )
 from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.inference import UNCERTAIN_ERRORS, normal_quantile
-from deniable.estimate.query import Query, refuse_randomized_groups
+from deniable.estimate.query import SampleQuery, refuse_randomized_groups
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts, Floats, Tabulation
+from deniable.estimate.survey import ClusterCells, SampleColumns, cell_variance
+from deniable.estimate.tabulate import Counts, Floats, Tabulation, less_mean
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel, channel_of
@@ -72,7 +77,9 @@ class IndependenceTest(Presented):
         """Return one row of plain values."""
         plain = self.to_plain(level)
         names = [
-            *("statistic", "degrees_of_freedom", "p_value"),
+            *("statistic", "degrees_of_freedom"),
+            *([] if self.test.denominator is None else ["denominator_degrees_of_freedom"]),
+            "p_value",
             *("cramers_v", "cramers_v_low", "cramers_v_high", "detectable_v"),
         ]
         return [
@@ -101,6 +108,7 @@ class IndependenceTest(Presented):
             "target": "population",
             "statistic": self.test.statistic,
             "degrees_of_freedom": self.test.degrees_of_freedom,
+            "denominator_degrees_of_freedom": self.test.denominator,
             "p_value": self.test.p_value,
             "least_expected": self.test.least_expected,
             "level": self._level(level),
@@ -132,8 +140,6 @@ def independence(
     """Test whether two attributes are independent, from counts of released pairs."""
     _refuse_but_two(of)
     mechanism, tabulation = one_stratum(counts)
-    if tabulation.squares is not None:
-        raise InputError("the test of independence takes no weights; count every row once")
     first, second = of
     if kept_values:
         channel = channel_of(mechanism, (first,), tabulation.counts.sum(axis=-1))
@@ -158,6 +164,7 @@ def independence(
         )
     forward: TableMap | StackedMap | None
     inverse: TableMap | StackedMap = channel.inverse
+    clusters = tabulation.clusters
     if isinstance(channel, PublishedChannel):
         forward, released = channel.forward, None
     else:
@@ -165,6 +172,10 @@ def independence(
         for axis in range(2):
             if _as_it_is(channel.inverse, axis):
                 seen = np.flatnonzero(table.sum(axis=1 - axis))
+                if clusters is not None:
+                    cells = np.arange(table.size).reshape(table.shape).take(seen, axis=axis)
+                    cell = np.searchsorted(cells.ravel(), clusters.cell)
+                    clusters = replace(clusters, cell=cell)
                 table = table.take(seen, axis=axis)
                 labels[axis] = tuple(labels[axis][i] for i in seen)
         sizes = tuple(map(len, labels))
@@ -186,11 +197,24 @@ def independence(
                     f"all respondents with a value have the same value of '{name}', so no test is "
                     "possible"
                 )
-    strength, reason = _association(table, inverse, (first, second), labels, chosen)
+    n, frequencies = tabulation.n_records, table / table.sum()
+    if clusters is None or counts.cluster_strata is None:
+        covariance_of = independent_covariance(frequencies, inverse, n)
+        test = chi_square(table, forward, inverse, chosen)
+    else:
+        of_totals = partial(_in_survey, clusters, counts.cluster_strata, table, inverse)
+        covariance_of, released = of_totals, None
+        test = survey_chi_square(
+            *(frequencies, forward, inverse, n, covariance_of, counts.survey_degrees_of_freedom),
+            chosen,
+        )
+    strength, reason = _association(
+        frequencies, inverse, n, covariance_of, (first, second), labels, chosen
+    )
     return IndependenceTest(
         attributes=(first, second),
         n_records=tabulation.n_records,
-        test=chi_square(table, forward, inverse, chosen),
+        test=test,
         released=released,
         together=not isinstance(forward, TableMap) or randomized_together(forward),
         cramers_v=strength,
@@ -200,24 +224,29 @@ def independence(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Independence(Query[IndependenceTest]):
+class Independence(SampleQuery[IndependenceTest]):
     """A test of independence of two attributes in the population that the rows were drawn from.
 
     Of the two one may be a kept column that the schema does not declare. Groups of rows are formed
-    by kept columns only, and rows have no weights.
+    by kept columns only. With weights, clusters or strata it is the F test of Rao and Scott (second
+    order).
 
     Raises:
-        InputError: if it is not of two attributes, weights are given, both of the two are
+        InputError: if it is not of two attributes, both of the two are
             undeclared kept columns, a group is formed by a randomized attribute, rows tested
             together were randomized by different mechanisms, or as :func:`independence`.
     """
 
     takes_answered: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _refuse_but_two(self.of)
+
+    @property
+    def sample(self) -> SampleColumns:
+        """The columns that describe the sample; rows with weights are one."""
+        return replace(super().sample, rows=self.weights is not None)
 
     def run(self, release: Release) -> Answers[IndependenceTest]:
         """Return the test of every group of rows, in the order of the groups' values."""
@@ -235,7 +264,13 @@ class Independence(Query[IndependenceTest]):
                 f"'{self.of[0]}' and '{self.of[1]}' are both released unchanged; test them in any "
                 "statistics package"
             )
-        groups = release.count(declared, by=[*self.by, *undeclared], where=self.where)
+        groups = release.count(
+            declared,
+            by=[*self.by, *undeclared],
+            where=self.where,
+            weights=self.weights,
+            sample=self.sample,
+        )
         if not undeclared:
             tests = (test for counts in groups for test in self.answer(counts))
             return Answers(tests, self.selection(groups[0]))
@@ -283,7 +318,22 @@ def _side_by_side(of: Sequence[str], parts: Sequence[Counts], answered: bool) ->
             "which one test cannot cover"
         )
     table = np.stack([tabulation.counts for _, tabulation in singles], axis=1)
-    counts = Counts.of(mechanism, Tabulation.from_counts(table), parts[0].group[:-1])
+    own = [tabulation.clusters for _, tabulation in singles]
+    moved = [
+        replace(each, cell=each.cell * len(own) + i)
+        for i, each in enumerate(own)
+        if each is not None
+    ]
+    tabulation = Tabulation(
+        table,
+        None,
+        sum(part.n_records for part in parts),
+        ClusterCells.of(moved) if moved else None,
+    )
+    counts = replace(
+        Counts.of(mechanism, tabulation, parts[0].group[:-1]),
+        cluster_strata=parts[0].cluster_strata,
+    )
     values = [part.group[-1][1] for part in parts]
     return independence(counts, of, kept_values=values, answered=answered)
 
@@ -304,15 +354,28 @@ def _refuse_one_value(counts: Floats, names: Sequence[str]) -> None:
             )
 
 
-def _association(
+def _in_survey(
+    clusters: ClusterCells,
+    cluster_strata: NDArray[np.int64],
     counts: Floats,
     inverse: TableMap | StackedMap,
+    columns: Floats,
+) -> Floats:
+    """Return the covariance in a survey of estimates with some contributions, (m, outputs)."""
+    total = counts.sum()
+    centred = less_mean(columns, counts.ravel() / total, inverse) / total
+    return cell_variance([(clusters, centred)], cluster_strata)
+
+
+def _association(
+    frequencies: Floats,
+    inverse: TableMap | StackedMap,
+    n_records: int,
+    covariance_of: CovarianceOf,
     names: Sequence[str],
     labels: Sequence[Sequence[str]],
     chosen: Chosen | None,
 ) -> tuple[Association | None, str]:
-    n = float(counts.sum())
-    frequencies = counts / n
     table = inverse.apply(frequencies)
     counted = np.ones(table.shape) if chosen is None else np.multiply.outer(*chosen)
     for axis, name in enumerate(names):
@@ -324,11 +387,10 @@ def _association(
             weights *= counted
             frequency = float((weights * table).sum())
             influence = inverse.transposed().apply(weights).reshape(1, -1)
-            off = less_mean(influence, frequencies.ravel(), inverse)
-            error = sqrt(float((frequencies.ravel() * off**2).sum()) / n)
+            error = sqrt(covariance_of(influence)[0, 0])
             if frequency <= UNCERTAIN_ERRORS * error:
                 return None, (
                     f"the share of '{labels[axis][category]}' in '{name}' is not clearly above "
                     "zero, and V divides by it"
                 )
-    return association(frequencies, inverse, n, chosen), ""
+    return association(frequencies, inverse, n_records, chosen, covariance_of), ""

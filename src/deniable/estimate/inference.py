@@ -17,6 +17,10 @@ are drawn, also given the table: the known part (Lθ₂)·c² is less by the var
 (docs/proofs/numbers.md, section 3). A stratum has an L of its own,
 and its sums the factor W_h, its fraction of the weight, or W_h² with squared weights (Theorem 5).
 
+In a survey a row's contribution (w_r/W)(ℓ(y_r) − c·π̂), under forms less its form's mean, is added
+up by cluster, and the variance for the population is that of the clusters' sums within strata
+(:mod:`deniable.estimate.survey`).
+
 Under published forms the released value is the form and the answers. The number of rows of each
 form is known, so from every variance the spread between forms is taken off, Σ_f q_f E_f² − q E²,
 with q_f and q the squared weights of the form's rows and of all, over W², and E_f and E the mean
@@ -32,9 +36,11 @@ from statistics import NormalDist
 from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.tabulate import Counts, Floats, Tabulation
+from deniable.estimate.survey import cell_variance
+from deniable.estimate.tabulate import Counts, Floats, Tabulation, less_mean
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.prediction import Target, cell_variance_range
 from deniable.mechanism.published import PublishedChannel, channel_of
@@ -43,6 +49,12 @@ from deniable.readable import LARGEST_READABLE, READABLE_ERRORS
 UNCERTAIN_ERRORS = READABLE_ERRORS
 """An estimated frequency that is not this many of its standard errors above zero (a relative
 standard error above 50 %, or a negative estimate) is marked as uncertain."""
+
+MOST_SURVEYED = 10_000
+"""Cells up to which errors of a survey are computed, cell by cell."""
+
+_AT_ONCE = 200
+"""Cells whose errors of a survey are computed together."""
 
 Linear = Callable[[Floats], Floats]
 """A linear function of tables."""
@@ -257,6 +269,8 @@ class Inference:
         the population that plus the sampling variance Lθ₂ − 2π̂∘Lθ₂ + π̂²·Σw²/W², or zero where
         noise makes that negative.
         """
+        if self.counts.cluster_strata is not None:
+            return self._survey_variances(lambda cell: cell)
         variance = self._over_strata(2, (part.variance for _, part in self.parts))
         if self.target == "table":
             for _, around in self._rounding:
@@ -304,7 +318,7 @@ class Inference:
             bounds.append((axis, edges * np.minimum(1.0, quarter / largest)))
         return tuple(bounds)
 
-    def _known(self, weights: Floats) -> Floats:
+    def known(self, weights: Floats) -> Floats:
         """Return Σ (w_r/W)² c(x_r) d(x_r) for the known values of rows under pairs of linear
         functions, shape (m, m); ``weights`` has shape (m, *table)."""
         flat = weights.reshape(len(weights), -1)
@@ -360,11 +374,13 @@ class Inference:
         """Return the standard error of Σ weights·π̂ where that is 0, as of :meth:`linearized`."""
         if not np.all(np.isfinite(weights)):
             return float("nan")
+        if self.counts.cluster_strata is not None:
+            return math.sqrt(self.covariance(weights[None])[0, 0])
         variance = np.asarray(
             sum(fraction**2 * part.mean_square(weights) for fraction, part in self.parts)
         )
         if self.target == "table":
-            variance = less_known(variance, self._known(weights[None])[0, 0])
+            variance = less_known(variance, self.known(weights[None])[0, 0])
         return math.sqrt(variance)
 
     def covariance(self, weights: Floats) -> Floats:
@@ -373,6 +389,15 @@ class Inference:
         ``weights``: one table of weights per function, shape (m, *table).
         """
         flat = weights.reshape(len(weights), -1)
+        if self.counts.cluster_strata is not None:
+            return cell_variance(
+                [
+                    (part.tabulation.clusters, self._contributions(part, weights))
+                    for _, part in self.parts
+                    if part.tabulation.clusters is not None
+                ],
+                self.counts.cluster_strata,
+            )
         centres = flat @ self.values.ravel() if self.target == "population" else np.zeros(len(flat))
         total = np.zeros((len(flat), len(flat)))
         for fraction, part in self.parts:
@@ -384,18 +409,53 @@ class Inference:
                 lambda table: (flat @ table.ravel())[:, None], lambda table: flat @ table.ravel()
             )
         if self.target == "table":
-            total -= self._known(weights)
+            total -= self.known(weights)
         return total
 
-    def within(self, n_by: int) -> tuple[Floats, Floats, "Inference"]:
-        """Return each cell's fraction of its subgroup, with standard errors.
+    def _contributions(self, part: Part, weights: Floats) -> Floats:
+        """Return (ℓ(y) − c·π̂)/W of released values in a survey, shape (m, outputs)."""
+        influence = np.array([part.influence(one).ravel() for one in weights])
+        frequencies = part.tabulation.frequencies.ravel()
+        own = less_mean(influence, frequencies, part.channel.inverse)
+        away = weights.reshape(len(weights), -1) @ (part.values - self.values).ravel()
+        return np.asarray((own + away[:, None]) / self.counts.total)
+
+    def _survey_variances(self, change: Callable[[Floats], Floats]) -> Floats:
+        """Return the variance of a linear function of every cell in a survey, given from the cells'
+        indicators, (m, *table)."""
+        shape = self.values.shape
+        if self.values.size > MOST_SURVEYED:
+            raise InputError(
+                f"a table of {self.values.size:,} cells has no errors of a survey, at most "
+                f"{MOST_SURVEYED:,} cells have; name fewer attributes, or leave out `cluster` and "
+                "`strata`"
+            )
+        variances = np.zeros(self.values.size)
+        for start in range(0, self.values.size, _AT_ONCE):
+            cells = np.arange(start, min(start + _AT_ONCE, self.values.size))
+            members = np.zeros((len(cells), self.values.size))
+            members[np.arange(len(cells)), cells] = 1.0
+            weights = change(members.reshape(-1, *shape))
+            some = np.isfinite(weights.reshape(len(cells), -1)).all(axis=1)
+            variances[cells] = np.nan
+            if some.any():
+                variances[cells[some]] = np.diag(self.covariance(weights[some]))
+        return variances.reshape(shape)
+
+    def within(self, n_by: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Return each cell's fraction of its subgroup, with standard errors, and which subgroups
+        are too uncertain to divide by.
 
         ``n_by``: the last ``n_by`` axes are those of the subgroups.
 
         Π̂(a, b)/π̂(b) and its delta-method standard error, the shape of the table, NaN where π̂(b)
-        is not positive; and the inference about the subgroups, for π̂(b).
+        is not positive; π̂(b) less than two of its standard errors above 0, the shape of the
+        subgroups.
         """
+        if self.counts.cluster_strata is not None:
+            return self._within_survey(n_by)
         margin = self.margin(n_by)
+        few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
         below = np.where(margin.values > 0, margin.values, np.nan)
         within = self.values / below
         parts = [(part, part.margin(n_by)) for _, part in self.parts]
@@ -413,7 +473,25 @@ class Inference:
                     known = known - (1 - 2 * within) * around
                     known = known - within**2 * around.sum(axis=inside)
             variance = less_known(variance, known)
-        return within, np.sqrt(variance) / below, margin
+        return within, np.sqrt(variance) / below, few
+
+    def _within_survey(self, n_by: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Return the same as :meth:`within` in a survey."""
+        inside = tuple(range(self.values.ndim - n_by))
+        sizes = self.values.sum(axis=inside)
+        within = self.values / np.where(sizes > 0, sizes, np.nan)
+
+        def of_fraction(cells: Floats) -> Floats:
+            axes = tuple(1 + axis for axis in inside)
+            groups = np.broadcast_to(cells.sum(axis=axes, keepdims=True), cells.shape)
+            pairs = zip(cells, groups, strict=True)
+            return np.array([self.linearized(cell, group)[1] for cell, group in pairs])
+
+        members = np.eye(sizes.size).reshape(sizes.size, *[1] * len(inside), *sizes.shape)
+        members = np.broadcast_to(members, (sizes.size, *self.values.shape))
+        errors = np.sqrt(np.diag(self.covariance(members))).reshape(sizes.shape)
+        errors_within = np.sqrt(self._survey_variances(of_fraction))
+        return within, errors_within, sizes < UNCERTAIN_ERRORS * errors
 
     def subgroups(self, first: int) -> Iterator[tuple[tuple[tuple[str, str], ...], Floats]]:
         """Yield each combination of categories of the attributes from the ``first`` axis on, by

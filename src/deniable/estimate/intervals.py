@@ -17,9 +17,9 @@ cut to [0, 1]. The share nearest to the estimate is always held. Where errors co
 second interval is taken, of the level ``level``^1.2, for an estimate moved outwards by a part
 κ = max(½, 1 − z'√(−ln level^1.2)) of a step δ/n; each end is the outer one of the two.
 
-It is not used with weights, where V depends on the weights in the cell; over strata, where it
-depends on how c divides among them; for some of the parts of an attribute with a response matrix,
-where it depends on the others; nor for shares of subgroups, which are ratios.
+It is not used in a survey or with weights, where V depends on the weights in the cell; over strata,
+where it depends on how c divides among them; for some of the parts of an attribute with a response
+matrix, where it depends on the others; nor for shares of subgroups, which are ratios.
 
 Derivations: docs/proofs/estimation.md, Theorem 7 and after; for users: docs/intervals.md.
 """
@@ -115,7 +115,8 @@ class ShareVariance:
 
 def has_score_intervals(inference: Inference) -> bool:
     """Whether V is a function of the cell's share, given the rest of the estimated table."""
-    if len(inference.parts) > 1 or inference.counts.column is not None:
+    counts = inference.counts
+    if len(inference.parts) > 1 or counts.column is not None or counts.cluster_strata is not None:
         return False
     ((_, part),) = inference.parts
     if part.tabulation.squares is not None or not part.channel.complete:

@@ -1,4 +1,4 @@
-"""Means and quantiles of ordered attributes, for all records or per subgroup."""
+"""Means, totals, deviations and quantiles of attributes, for all records or per subgroup."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,24 +18,32 @@ from deniable.estimate.inference import (
     check_between,
     normal_quantile,
 )
-from deniable.estimate.query import Query
-from deniable.estimate.scores import SOURCE_TEXT, Scores, ScoreSource, scores_of
+from deniable.estimate.query import SampleQuery
+from deniable.estimate.scores import (
+    SOURCE_TEXT,
+    Scores,
+    ScoreSource,
+    rounding_variance,
+    scores_of,
+)
 from deniable.estimate.tabulate import Counts, Floats
 from deniable.mechanism.prediction import Target
 from deniable.numerals import count_text
 from deniable.schema import Attribute
 
+Statistic = Literal["mean", "total", "deviation", "quantile"]
+
 
 @dataclass(frozen=True)
 class Summary(Presented):
-    """One mean or quantile of one attribute.
+    """One mean, total, standard deviation or quantile of one attribute.
 
     ``estimate``: a number; for a quantile the category or bin that contains it. None if the
     subgroup's estimated size is not positive, and for a mean of which only edges of bins are known:
     that is between ``low`` and ``high``.
     """
 
-    statistic: Literal["mean", "quantile"]
+    statistic: Statistic
     attribute: str
     group: tuple[tuple[str, str], ...]
     n_records: int
@@ -79,12 +87,11 @@ class Summary(Presented):
         """Return a caption."""
         self._check_level(level)
         made = _FROM[self.scores]
+        if self.statistic == "deviation" and self.scores == "grid":
+            made = "by numbers spread evenly between points, with intervals for any numbers"
         if self.scores == "schema" and self.least is not None:
             made += " and their margins"
-        if self.statistic == "mean":
-            name = "Mean"
-        else:
-            name = "Median" if self.probability == 0.5 else f"Quantile {self.probability:g}"
+        name = _NAMES[self.statistic]
         return (
             f"{name} of {self.attribute}: {count_text(self.n_records, 'row')}, of "
             f"{target_text(self.target)}; {made}; {100 * self.level:g} % intervals"
@@ -125,6 +132,12 @@ class Summary(Presented):
         return plain
 
 
+_NAMES: dict[Statistic, str] = {
+    "mean": "Mean",
+    "total": "Total",
+    "deviation": "Standard deviation",
+    "quantile": "Quantiles",
+}
 _FROM = SOURCE_TEXT | {
     "interpolated": "INTERPOLATED, as if values were spread evenly within bins",
     None: "the category that contains it, and with which probability",
@@ -133,7 +146,7 @@ _FROM = SOURCE_TEXT | {
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfOneAttribute(Query[Summary]):
+class _OfOneAttribute(SampleQuery[Summary]):
     takes_answered: ClassVar[bool] = True
 
     target: Target = "table"
@@ -141,7 +154,7 @@ class _OfOneAttribute(Query[Summary]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.of) != 1:
-            raise InputError("a mean or a quantile is of one attribute; use by for subgroups")
+            raise InputError("this query is of one attribute; use by for subgroups")
 
     def to_plain(self, answers: Sequence[Summary]) -> dict[str, Any]:
         """Return the summaries of all groups and subgroups under ``summaries``."""
@@ -153,7 +166,7 @@ class _OfOneAttribute(Query[Summary]):
 
     def _summary(
         self,
-        statistic: Literal["mean", "quantile"],
+        statistic: Statistic,
         counts: Counts,
         group: tuple[tuple[str, str], ...],
         **found: Any,
@@ -174,7 +187,7 @@ class _OfOneAttribute(Query[Summary]):
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(_OfOneAttribute):
-    """Mean score of an attribute, of all rows or per subgroup.
+    """Mean score of an attribute, or the total of its scores, of all rows or per subgroup.
 
     A mean is a linear function of the table, a subgroup's a ratio of two; see
     :mod:`deniable.estimate.inference` for the errors. Of bins without scores, the mean of the
@@ -183,7 +196,8 @@ class Mean(_OfOneAttribute):
     scores plus them. The interval goes from the first less its sampling error to the second plus
     its own. Each limit fails with probability (1 − level)/2 at most for any numbers, so the
     interval covers with probability ``level`` at least. Scores without margins are
-    taken to be the means of their bins.
+    taken to be the means of their bins. A total is the mean over all rows, 0 for those outside
+    the subgroup or without a value, times the number of rows or the sum of weights.
 
     Args:
         target: truth that errors are for: of these rows (``table``), or of the ``population`` that
@@ -192,6 +206,7 @@ class Mean(_OfOneAttribute):
             that of the numbers that were binned; by default the schema's. Without any, the mean of
             bins is given by its least and its largest possible value. Missing values without a
             score do not count.
+        total: the total instead of the mean.
 
     Raises:
         InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
@@ -199,22 +214,27 @@ class Mean(_OfOneAttribute):
     """
 
     scores: Scores = None
+    total: bool = False
 
     def answer(self, counts: Counts) -> list[Summary]:
-        """Return the mean of one group of rows, or of each subgroup in it, the last of ``by``
-        fastest."""
+        """Return the mean or total of one group of rows, or of each subgroup in it, the last of
+        ``by`` fastest."""
         inference, attribute = self._inference(counts)
         scored = scores_of(attribute, self.scores)
         included = inference.answered if self.answered else np.ones(inference.values.shape)
         known = scored.counted * included.reshape(len(included), -1).max(axis=1) > 0
         bottom, top = float(scored.least[known].min()), float(scored.most[known].max())
+        scale = counts.total if self.total else 1.0
+        if self.total:
+            bottom, top = scale * min(bottom, 0.0), scale * max(top, 0.0)
         z = normal_quantile(self.level)
         summaries = []
         for group, member, few in _subgroups(inference, included):
             below = np.multiply.outer(scored.counted, member) * included
             left_out = _left_out(inference, scored.counted, member, included)
+            over = np.ones(()) if self.total else below
             least, most, *exact = (
-                inference.ratio(np.multiply.outer(scores, member) * below, below)
+                _scaled(inference.ratio(np.multiply.outer(scores, member) * below, over), scale)
                 for scores in (scored.least, scored.most, scored.values)
                 if scores is not None
             )
@@ -235,43 +255,110 @@ class Mean(_OfOneAttribute):
                     found |= exact[0]._asdict()
                 found |= {"low": low, "high": high, "uncertain": bool(few or whole)}
                 found |= {"lowest": bottom, "highest": top}
-            summaries.append(self._summary("mean", counts, group, scores=scored.source, **found))
+            name: Statistic = "total" if self.total else "mean"
+            summaries.append(self._summary(name, counts, group, scores=scored.source, **found))
+        return summaries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deviation(_OfOneAttribute):
+    """Standard deviation of a number, or of scores of categories, of all rows or per subgroup.
+
+    The rounding of a number adds to its variance between 0 and h²/4 for a distance h of the points.
+    The estimate takes numbers as spread evenly between points (h²/6). The interval extends from
+    all of h²/4 less the sampling error to none of it plus its own, so it covers with probability
+    ``level`` at least, for any numbers. Missing values without a score do not count.
+
+    Args:
+        target: truth that errors are for: of these rows (``table``), or of the ``population`` that
+            they were drawn from.
+        scores: one number per category; by default the schema's.
+
+    Raises:
+        InputError: if it is of several attributes; from :meth:`answer`, if the attribute has bins,
+            whose inner variance is unknown, or as :class:`Mean`.
+    """
+
+    scores: Scores = None
+
+    def answer(self, counts: Counts) -> list[Summary]:
+        """Return the deviation in one group of rows, or in each subgroup of it."""
+        inference, attribute = self._inference(counts)
+        if attribute.bins is not None:
+            raise InputError(
+                f"'{attribute.name}' has bins, and the variance within a bin is unknown; declare a "
+                "range"
+            )
+        scored = scores_of(attribute, self.scores)
+        values = scored.least
+        included = inference.answered if self.answered else np.ones(inference.values.shape)
+        z = normal_quantile(self.level)
+        widest = float(np.ptp(values[scored.counted > 0])) / 2
+        summaries = []
+        for group, member, few in _subgroups(inference, included):
+            below = np.multiply.outer(scored.counted, member) * included
+            (mean, of_mean), (square, of_square) = (
+                inference.linearized(np.multiply.outer(each, member) * below, below)
+                for each in (values, values**2)
+            )
+            left_out = _left_out(inference, scored.counted, member, included)
+            found: dict[str, Any] = {"left_out": left_out}
+            if isfinite(mean):
+                # The square of the estimated mean is too large by its variance.
+                variance = square - mean**2 + inference.error_of(of_mean) ** 2
+                error = inference.error_of(of_square - 2 * mean * of_mean)
+                none, evenly, most = (variance - part for part in rounding_variance(attribute))
+                low, estimate, high = (
+                    max(each, 0.0) ** 0.5 for each in (most - z * error, evenly, none + z * error)
+                )
+                high = min(high, widest)
+                found |= {
+                    "estimate": estimate,
+                    "standard_error": error / (2 * estimate) if estimate else None,
+                    "low": low,
+                    "high": high,
+                    "uncertain": bool(few or low == 0.0),
+                }
+            summaries.append(
+                self._summary("deviation", counts, group, scores=scored.source, **found)
+            )
         return summaries
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(_OfOneAttribute):
-    """Quantile of an ordered attribute, of all rows or per subgroup.
+    """Quantiles of an ordered attribute, of all rows or per subgroup.
 
     The cumulative frequencies are estimated without bias, made non-decreasing (isotonic
-    regression), and inverted: the result is the first category or bin at which they reach
-    ``probability``. The interval (Woodruff 1952) holds the values whose cumulative frequency is not
-    significantly different from ``probability``. Records with a missing value are left out.
+    regression), and inverted: the result is the first category or bin at which they reach ``q``.
+    The interval (Woodruff 1952) holds the values whose cumulative frequency is not significantly
+    different from ``q``. Records with a missing value are left out.
 
     Args:
         target: truth that errors are for: of these rows (``table``), or of the ``population`` that
             they were drawn from.
-        probability: 0.5 for the median; between 0 and 1.
+        q: probabilities between 0 and 1, one or several: 0.25,0.5,0.75; 0.5 is the median.
         interpolate: of bins, take the cumulative frequencies as linear within each and answer by a
             number. This assumes values spread evenly within a bin, an error that the interval
             leaves out.
 
     Raises:
         InputError: if it is of several attributes; from :meth:`answer`, if the attribute has no
-            order, the probability is not between 0 and 1, there are no bins to interpolate in, or
-            as :class:`~deniable.estimate.shares.Shares`.
+            order, a probability is not between 0 and 1, there are no bins to interpolate in, or as
+            :class:`~deniable.estimate.shares.Shares`.
     """
 
-    probability: float = 0.5
+    q: float | Sequence[float] = 0.5
     interpolate: bool = False
 
     def answer(self, counts: Counts) -> list[Summary]:
-        """Return the quantile of one group of rows, or of each subgroup in it, the last of ``by``
+        """Return the quantiles of one group of rows, or of each subgroup in it, the last of ``by``
         fastest."""
         from scipy.optimize import isotonic_regression  # only here: loading it takes half a second
 
-        probability = self.probability
-        check_between(probability, "a quantile's probability is")
+        probabilities = self.q if isinstance(self.q, Sequence) else (self.q,)
+        for probability in probabilities:
+            check_between(probability, "a quantile's probability is")
         inference, attribute = self._inference(counts)
         if not attribute.ordered:
             raise InputError(
@@ -293,32 +380,47 @@ class Quantile(_OfOneAttribute):
             # All of the group is at or below the last category: no error there.
             estimates = np.array([step.estimate for step in steps] + [1.0])
             errors = np.array([step.standard_error for step in steps] + [0.0])
-            found: dict[str, Any] = {}
+            lower = estimates - z * errors
+            curves: tuple[Floats, ...] = ()
             if np.all(np.isfinite(estimates)):
-                lower = estimates - z * errors
                 curves = (
                     np.maximum.accumulate(estimates + z * errors),
                     np.clip(isotonic_regression(estimates).x, 0.0, 1.0),
                     np.minimum.accumulate(lower[::-1])[::-1],
                 )
-                crossing = scale.interpolated if self.interpolate else scale.place
-                low, middle, high = (crossing(curve, probability) for curve in curves)
-                low, high = min(low, middle), max(high, middle)
-                whole = (low, high) == scale.ends(self.interpolate)
-                found = {"estimate": middle, "low": low, "high": high}
-                if self.interpolate:
-                    found["standard_error"] = (high - low) / (2 * z)
-                else:
-                    found = {name: scale.names[int(place)] for name, place in found.items()}
-                    likely = _confidence(curves[1], errors, probability)
-                    found["confidence"] = likely[int(middle)]
-                    found["bounds"] = scale.bounds(int(low), int(high))
-                found["uncertain"] = bool(few or whole)
-            found["left_out"] = _left_out(inference, scale.counted, member, included)
-            found["scores"] = "interpolated" if self.interpolate else None
-            found["probability"] = probability
-            summaries.append(self._summary("quantile", counts, group, **found))
+            left_out = _left_out(inference, scale.counted, member, included)
+            for probability in probabilities:
+                found = self._crossings(scale, curves, errors, probability, few=few)
+                found |= {"left_out": left_out, "probability": probability}
+                found["scores"] = "interpolated" if self.interpolate else None
+                summaries.append(self._summary("quantile", counts, group, **found))
         return summaries
+
+    def _crossings(
+        self,
+        scale: "_Scale",
+        curves: Sequence[Floats],
+        errors: Floats,
+        probability: float,
+        *,
+        few: bool,
+    ) -> dict[str, Any]:
+        """Return where the upper band, the curve and the lower band reach a probability."""
+        if not curves:
+            return {}
+        crossing = scale.interpolated if self.interpolate else scale.place
+        low, middle, high = (crossing(curve, probability) for curve in curves)
+        low, high = min(low, middle), max(high, middle)
+        whole = (low, high) == scale.ends(self.interpolate)
+        found: dict[str, Any] = {"estimate": middle, "low": low, "high": high}
+        if self.interpolate:
+            found["standard_error"] = (high - low) / (2 * normal_quantile(self.level))
+        else:
+            found = {name: scale.names[int(place)] for name, place in found.items()}
+            likely = _confidence(curves[1], errors, probability)
+            found["confidence"] = likely[int(middle)]
+            found["bounds"] = scale.bounds(int(low), int(high))
+        return found | {"uncertain": bool(few or whole)}
 
 
 def _left_out(
@@ -331,6 +433,10 @@ def _left_out(
         return None
     share = inference.ratio(without, np.broadcast_to(member * included, without.shape)).estimate
     return min(max(share, 0.0), 1.0) if isfinite(share) else None
+
+
+def _scaled(value: Value, scale: float) -> Value:
+    return Value(scale * value.estimate, scale * value.standard_error)
 
 
 def _is_far_outside(mean: Value, bottom: float, top: float) -> bool:

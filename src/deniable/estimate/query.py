@@ -17,6 +17,7 @@ from deniable._checks import check_fields
 from deniable.errors import InputError
 from deniable.estimate.columns import Answers, Tabular
 from deniable.estimate.source import Release
+from deniable.estimate.survey import NO_SAMPLE, SampleColumns
 from deniable.estimate.tabulate import Counts
 from deniable.schema import Schema
 from deniable.schema.names import names_of
@@ -78,6 +79,11 @@ class Query(ABC, Generic[Answer]):
         if not (self.of or self.of_all):
             raise InputError("no attribute is named; name one or more in `of`")
 
+    @property
+    def sample(self) -> SampleColumns:
+        """The columns that describe a sample."""
+        return NO_SAMPLE
+
     @abstractmethod
     def answer(self, counts: Counts) -> Sequence[Answer]:
         """Return the results for one group of rows."""
@@ -107,6 +113,33 @@ class Query(ABC, Generic[Answer]):
     def subgroups(self, schema: Schema) -> list[str]:
         """Return those names of ``by`` that are attributes, or parts of merged ones."""
         return [name for name in self.by if name in schema.names or name in schema.columns]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleQuery(Query[Answer]):
+    """A query whose errors may be those of a survey sample.
+
+    Args:
+        cluster: kept column with the cluster of each row (primary sampling unit), for the errors of
+            a survey, of the population.
+        strata: kept column with the stratum of each row, within which clusters were drawn.
+    """
+
+    cluster: str | None = None
+    strata: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sample.names and getattr(self, "target", "population") == "table":
+            raise InputError(
+                "`cluster` and `strata` are for errors of the population that a sample was drawn "
+                "from; set `target` to population"
+            )
+
+    @property
+    def sample(self) -> SampleColumns:
+        """The columns that describe the sample."""
+        return SampleColumns(self.cluster, self.strata)
 
 
 def refuse_randomized_groups(schema: Schema, by: Sequence[str], subject: str) -> None:
@@ -143,6 +176,7 @@ def run_together(queries: Sequence[Query[Answer]], release: Release) -> list[Ans
         by=[name for name in first.by if name not in subgroups],
         where=first.where,
         weights=first.weights,
+        sample=first.sample,
     )
     return [
         Answers(

@@ -16,6 +16,9 @@ _CHAINS, _SWEEPS, _USED = 500, 20, 10
 """Chains of the sampler, their sweeps, and the last of these that count: 5,000 draws, so that
 probabilities have errors of 0.01 at most."""
 
+_BLOCK = 64
+"""Associations whose conditional means are computed by one product of matrices."""
+
 
 def in_largest(estimates: Floats, covariance: Floats, k: int) -> tuple[Floats, float]:
     """Return, for every association, the probability that it is one of the k largest in absolute
@@ -47,7 +50,10 @@ def _posterior(
     kept = []
     for sweep in range(_SWEEPS):
         for j, own in enumerate(np.diag(precision)):
-            mean = estimates[j] + away[:, j] - away @ precision[j] / own
+            block = slice(j - j % _BLOCK, j - j % _BLOCK + _BLOCK)
+            if j % _BLOCK == 0:
+                pulls = away @ precision[:, block]
+            mean = estimates[j] + away[:, j] - pulls[:, j % _BLOCK] / own
             variance = 1.0 / own + spreads**2
             chances = weights / np.sqrt(variance) * np.exp(-0.5 * mean[:, None] ** 2 / variance)
             chances = np.cumsum(chances, axis=1)
@@ -55,7 +61,9 @@ def _posterior(
             component = np.minimum((chances < drawn).sum(axis=1), len(spreads) - 1)
             shrunk = spreads[component] ** 2 / variance[component]
             noise = generator.standard_normal(_CHAINS)
-            away[:, j] = shrunk * mean + np.sqrt(shrunk / own) * noise - estimates[j]
+            new = shrunk * mean + np.sqrt(shrunk / own) * noise - estimates[j]
+            pulls += np.outer(new - away[:, j], precision[j, block])
+            away[:, j] = new
         if sweep >= _SWEEPS - _USED:
             kept.append(away + estimates)
     return kept

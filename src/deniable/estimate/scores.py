@@ -89,6 +89,23 @@ def scores_of(attribute: Attribute, wanted: Scores = None) -> CategoryScores:
     return CategoryScores("edges", None, least, most, _counted(bounds))
 
 
+EVENLY = 1
+"""Place in :func:`rounding_variance` of numbers spread evenly between points."""
+
+
+def rounding_variance(attribute: Attribute) -> tuple[float, float, float]:
+    """Return what the rounding adds to the variance of a number: the least, that of numbers spread
+    evenly between points, and the largest; zeros of other attributes.
+
+    E r(x) with r(x) = (x − t_j)(t_{j+1} − x) for a distance h of the points: 0, h²/6 and h²/4
+    (docs/proofs/numbers.md, section 2).
+    """
+    if attribute.number_grid is None:
+        return 0.0, 0.0, 0.0
+    low, high, *_ = attribute.number_grid.points
+    return 0.0, (high - low) ** 2 / 6, (high - low) ** 2 / 4
+
+
 def single_scores(
     attribute: Attribute, wanted: Scores = None, *, answered: bool = False
 ) -> tuple[ScoreSource, Floats]:

@@ -19,7 +19,7 @@ from deniable.estimate.inference import (
 )
 from deniable.estimate.intervals import ShareVariance, has_score_intervals, share_variance
 from deniable.estimate.known import Known, Margins, imposed, margin_members, margins_of
-from deniable.estimate.query import Query
+from deniable.estimate.query import SampleQuery
 from deniable.estimate.simplex import maximum_likelihood, project_to_simplex
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.prediction import Target
@@ -257,7 +257,7 @@ class Estimate(CellTable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shares(Query[Estimate]):
+class Shares(SampleQuery[Estimate]):
     """Shares of combinations of categories, of all rows or within subgroups.
 
     Within subgroups every cell is P(of | by), the ratio of two estimates. Randomized attributes may
@@ -302,10 +302,9 @@ class Shares(Query[Estimate]):
         unbiased, standard_error = inference.values, inference.standard_error
         marked = ~is_readable(unbiased, standard_error)
         if by:
-            unbiased, standard_error, margin = inference.within(len(by))
+            unbiased, standard_error, few = inference.within(len(by))
             size = values.sum(axis=tuple(range(len(self.of))))
             values = values / np.where(size > 0, size, np.nan)
-            few = margin.values < UNCERTAIN_ERRORS * margin.standard_error
             # Comparisons with NaN are False: where a share is undefined its size is uncertain too.
             marked = ~is_readable(unbiased, standard_error) | few
             marked |= ~np.isfinite(values) | ~np.isfinite(unbiased)

@@ -17,6 +17,7 @@ from deniable.estimate.counting import (
     kept_columns,
     read_rows,
 )
+from deniable.estimate.survey import NO_SAMPLE, SampleColumns
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.strata import Strata
 from deniable.statement.record import released_rows
@@ -33,7 +34,11 @@ from deniable.tables.selection import Where
 
 @dataclass(frozen=True)
 class Release:
-    """Released rows, or counts of them, with the mechanisms of their strata."""
+    """Released rows, or counts of them, with the mechanisms of their strata.
+
+    ``identified``: whether the mechanism is known to have released the rows; of others an empty
+    answer is left out, which is an error in a release.
+    """
 
     strata: Strata
     rows: Any = None
@@ -50,10 +55,11 @@ class Release:
         where: Where = None,
         weights: str | None = None,
         numbers: Sequence[str] = (),
+        sample: SampleColumns = NO_SAMPLE,
     ) -> list[Counts]:
         """Return the rows counted by some attributes, one for each group of rows."""
         (counted,) = self.count_tables(
-            [names], by=by, where=where, weights=weights, numbers=numbers
+            [names], by=by, where=where, weights=weights, numbers=numbers, sample=sample
         )
         return counted
 
@@ -66,6 +72,7 @@ class Release:
         weights: str | None = None,
         numbers: Sequence[str] = (),
         by_form: bool = False,
+        sample: SampleColumns = NO_SAMPLE,
     ) -> list[list[Counts]]:
         """Return the rows counted by several sets of attributes, in one pass."""
         counted = count_tables(
@@ -79,6 +86,8 @@ class Release:
             show_values=self.show_values,
             counted=self.counts is not None,
             by_form=by_form,
+            sample=sample,
+            complete_cases=not self.identified,
         )
         if not where:
             left_out = sum(count for _, count in counted[0][0].selection.left_out)
@@ -104,6 +113,8 @@ class Release:
         texts: Sequence[str] = (),
         numbers: Sequence[str] = (),
         where: Where = None,
+        weights: str | None = None,
+        sample: SampleColumns = NO_SAMPLE,
     ) -> KeptRows:
         """Return attributes' codes and kept columns of rows, see
         :func:`~deniable.estimate.counting.read_rows`."""
@@ -116,14 +127,17 @@ class Release:
             texts=texts,
             numbers=numbers,
             where=where,
+            weights=weights,
+            sample=sample,
+            complete_cases=not self.identified,
             show_values=self.show_values,
         )
 
     def first_rows(self, names: Sequence[str], most: int) -> dict[str, Rows]:
         """Return the first rows' released codes of those attributes that have columns."""
-        if self.counts is not None:
-            return first_rows(self.counts, self.strata, names, most, count="count")
-        return first_rows(self.rows, self.strata, names, most)
+        source, count = (self.rows, None) if self.counts is None else (self.counts, "count")
+        cases = not self.identified
+        return first_rows(source, self.strata, names, most, count, complete_cases=cases)
 
     def _warn_of_selection(self, n_records: int) -> None:
         if self.n_released is None or n_records >= self.n_released:

@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
+from deniable.estimate.survey import ClusterCells
 from deniable.mechanism.mechanism import Mechanism
+from deniable.mechanism.stacked_map import StackedMap
+from deniable.mechanism.table_map import TableMap
 from deniable.schema import Schema
 from deniable.tables.selection import Selection
 
@@ -32,11 +35,13 @@ class Tabulation:
 
     ``counts``: sum of the records' weights per cell (their number if unweighted), any shape.
     ``squares``: sum of the squared weights per cell, the same shape; None if unweighted.
+    ``clusters``: the same by cluster of a survey.
     """
 
     counts: Floats
     squares: Floats | None
     n_records: int
+    clusters: ClusterCells | None = None
 
     def __post_init__(self) -> None:
         arrays = [self.counts] if self.squares is None else [self.counts, self.squares]
@@ -78,7 +83,8 @@ class Tabulation:
         return float(self.total**2 / self.squares.sum())
 
     def mapped(self, change: Callable[[Floats], Floats]) -> "Tabulation":
-        """Return the same records with their counts, and the squares, put into another table."""
+        """Return the same records with their counts, and the squares, put into another table,
+        without clusters."""
         squares = None if self.squares is None else change(self.squares)
         return Tabulation(change(self.counts), squares, self.n_records)
 
@@ -94,12 +100,14 @@ class Counts:
     """Released records counted by the values of some attributes, stratum by stratum.
 
     ``parts``: the mechanism and the counts of every stratum that has rows; counts have one shape.
+    ``cluster_strata``: of a survey, the stratum of every cluster.
     """
 
     parts: tuple[tuple[Mechanism, Tabulation], ...]
     group: tuple[tuple[str, str], ...] = ()
     column: str | None = None
     selection: Selection = field(default=Selection(), compare=False)
+    cluster_strata: NDArray[np.int64] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -122,6 +130,12 @@ class Counts:
     def schema(self) -> Schema:
         """The schema of all strata."""
         return self.parts[0][0].schema
+
+    @property
+    def survey_degrees_of_freedom(self) -> int:
+        """Clusters less strata of a survey."""
+        assert self.cluster_strata is not None
+        return len(self.cluster_strata) - len(np.unique(self.cluster_strata))
 
     @property
     def n_records(self) -> int:
@@ -181,6 +195,7 @@ class Tabulator:
         self._counts = np.zeros(self._cells)
         self._squares = np.zeros(self._cells) if weighted else None
         self._n_records = 0
+        self._clusters: list[ClusterCells] = []
 
     def add(
         self,
@@ -189,6 +204,7 @@ class Tabulator:
         *,
         records: Floats | None = None,
         squares: Floats | None = None,
+        clusters: NDArray[np.int64] | None = None,
     ) -> None:
         """Count one batch.
 
@@ -196,7 +212,8 @@ class Tabulator:
         ``weights``: one weight per row, not negative, shape (n,); given if and only if the
         tabulator was made for weights. ``records``: number of records per row, shape (n,), if
         they were counted before; its weight is then the sum of theirs. ``squares``: the
-        sums of the squares of their weights, shape (n,), if so.
+        sums of the squares of their weights, shape (n,), if so. ``clusters``: of a survey, shape
+        (n,).
         """
         cells = np.zeros(len(columns[0]), dtype=np.int64)
         for codes, n in zip(columns, self.n_outputs, strict=True):
@@ -209,6 +226,9 @@ class Tabulator:
             if not np.all(np.isfinite(records) & (records >= 0) & (records == np.floor(records))):
                 raise InputError("counts must be whole numbers of records, and not negative")
             self._n_records += int(records.sum())
+        if clusters is not None:
+            each = np.ones(len(cells)) if weights is None else weights
+            self._clusters.append(ClusterCells(clusters, cells, each).merged())
         if self._squares is None:
             self._accumulate(self._counts, cells, records)
             return
@@ -234,4 +254,29 @@ class Tabulator:
     def tabulation(self) -> Tabulation:
         """Return the counts of all batches so far."""
         squares = None if self._squares is None else self._squares.reshape(self.n_outputs).copy()
-        return Tabulation(self._counts.reshape(self.n_outputs).copy(), squares, self._n_records)
+        clusters = ClusterCells.of(self._clusters) if self._clusters else None
+        counts = self._counts.reshape(self.n_outputs).copy()
+        return Tabulation(counts, squares, self._n_records, clusters)
+
+
+def less_mean(influence: Floats, frequencies: Floats, inverse: TableMap | StackedMap) -> Floats:
+    """Return centred contributions of released values to linear functions.
+
+    Under forms they are centred within each form, whose number of rows is known
+    (docs/proofs/forms.md, section 1).
+
+    ``influence``: shape (functions, outputs); a kept column that is carried along is the last axis
+    of the outputs. ``frequencies``: θ, shape (outputs,).
+    """
+    ends = [frequencies.size]
+    if isinstance(inverse, StackedMap):
+        stacked = np.cumsum([prod(shape) for shape in inverse.shapes])
+        ends = (stacked * (frequencies.size // int(stacked[-1]))).tolist()
+    centred = np.empty_like(influence)
+    start = 0
+    for end in ends:
+        own = frequencies[start:end]
+        mean = influence[:, start:end] @ own / (float(own.sum()) or 1.0)  # 0 of a form without rows
+        centred[:, start:end] = influence[:, start:end] - mean[:, None]
+        start = end
+    return centred

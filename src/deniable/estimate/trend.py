@@ -40,7 +40,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import InputError
-from deniable.estimate.chi_square import less_mean
 from deniable.estimate.columns import Answers, Presented, target_text, where_text
 from deniable.estimate.counting import KeptRows
 from deniable.estimate.independence import one_stratum
@@ -49,7 +48,7 @@ from deniable.estimate.query import Query, refuse_randomized_groups
 from deniable.estimate.ranking import in_largest
 from deniable.estimate.scores import scores_of
 from deniable.estimate.source import Release
-from deniable.estimate.tabulate import Counts, Floats
+from deniable.estimate.tabulate import Counts, Floats, less_mean
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.prediction import Target

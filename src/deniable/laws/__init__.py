@@ -12,7 +12,7 @@ from deniable.errors import InputError
 from deniable.laws.designed import DesignedChannel
 from deniable.laws.forms import PublishedForms
 from deniable.laws.invariant import InvariantChannel
-from deniable.laws.joint import JointLaw
+from deniable.laws.joint import joint_of_attenuation, joint_of_epsilon
 from deniable.laws.law import BoundedLaw, Law, PatternLaw, Ratio, checked_arithmetic
 from deniable.laws.matrix import Identity, MatrixChannel, ResponseLaw
 from deniable.laws.pattern_table import PatternTable
@@ -29,7 +29,6 @@ FAMILIES: dict[str, type[Law]] = {
         PatternTable,
         ScoreTable,
         SingleChangeMixture,
-        JointLaw,
         MatrixChannel,
         DesignedChannel,
         Identity,
@@ -70,7 +69,6 @@ __all__ = [
     "GatedSum",
     "Identity",
     "InvariantChannel",
-    "JointLaw",
     "Law",
     "MatrixChannel",
     "PatternLaw",
@@ -82,5 +80,7 @@ __all__ = [
     "ScoreTable",
     "SingleChangeMixture",
     "VoteBlend",
+    "joint_of_attenuation",
+    "joint_of_epsilon",
     "law_from_plain",
 ]

@@ -1,25 +1,15 @@
 """One attribute under k-ary randomized response, and its parameters.
 
-P = λI + (1 − λ)P* (Ruiz, "λ-randomization", equation (6)) is k-ary randomized response at
-ε = ln(1 + aλ/(1 − λ)). Its strength in bits, its keep probability and its λ are all functions of
-ε, the stored parameter: it alone loses no digits where λ, strength or keep probability come within
-rounding of 0 or 1. There, use their complements.
-
-With t = e^−ε and the common denominator D = 1 + (a − 1)t:
-
-    p = 1/D      1 − p = (a − 1)t/D      λ = (1 − t)/D      1 − λ = at/D
-
-These are floating-point numbers, right to a few units in the last place. The law made from them has
-integers rounded the safe way (:mod:`deniable.design.strength`).
-
-The proofs are in docs/proofs/lambda.md, Theorem 1.
+ε is the stored parameter: it alone loses no digits where λ, strength or keep probability come
+within rounding of 0 or 1. There, use their complements. All are floating-point numbers, right to a
+few units in the last place; the law made from them has integers rounded the safe way
+(:mod:`deniable.design.strength`). Source: docs/proofs/lambda.md, Theorem 1.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import TypeVar
 
 from deniable.errors import InputError
@@ -200,14 +190,6 @@ def _largest(keeps: Callable[[float], bool], name: str) -> float:
             low = middle
         else:
             high = middle
-
-
-def _log1p_quotient(numerator: Fraction, denominator: Fraction) -> float:
-    """Return ln(1 + numerator/denominator) for positive rationals of any size."""
-    quotient = numerator / denominator
-    if quotient < 1 << 1000:
-        return math.log1p(float(quotient))
-    return math.log(quotient.numerator) - math.log(quotient.denominator)
 
 
 def _check_categories(n_categories: int) -> None:

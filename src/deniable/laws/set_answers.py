@@ -1,14 +1,10 @@
 """Broad answers: an answer that names a set of categories instead of one.
 
-With many categories and a small ε an answer that names one category has little information: it
-rarely hits. A set of s of the a categories hits by chance with probability s/a. Here a set is a
-*list* of steps and a first category u: it contains the categories at these steps after u in the
-schema's cyclic order. The list is drawn by public weights, independently of the record; the first
-category by whether the set must contain the true one.
-
-The lists are balanced: averaged over lists and first categories, all pairs of categories are
-together in a set equally often. So the set depends on the true category as an answer under a
-pattern law does (docs/proofs/forms.md, section 4).
+A set is a *list* of steps and a first category u: it contains the categories at these steps after u
+in the schema's cyclic order. The list is drawn by public weights, independently of the record; the
+first category by whether the set must contain the true one. Averaged over lists and first
+categories, all pairs of categories are together in a set equally often (docs/proofs/forms.md,
+section 4).
 """
 
 from collections.abc import Mapping

@@ -1,16 +1,8 @@
 """The interaction transform: every pattern law, its inverse and its squares, without a matrix.
 
-A channel whose entry M[y, x] depends only on the set of attributes that differ between x and y, a
-*pattern kernel* g(S), multiplies each interaction component of a table by one number: the component
-T is the rest after subtracting the average over an axis for every axis in T and averaging over
-every other axis. The eigenvalue on T is
-
-    ψ(T) = Σ_S g(S) t_S ∏_{i∈T} h_i(S),   h_i = 1 if i ∉ S, −1/(a_i − 1) if i ∈ S.
-
-Products, inverses and entrywise products take the 2^m numbers of a kernel or of its
-eigenvalues, and 2m passes over a table of any size.
-
-The proofs are in docs/proofs/interactions.md, Theorem 1 and Corollary 2.
+A *pattern kernel* g(S) is a channel whose entry depends only on the set of attributes that differ.
+It multiplies the interaction component T of a table by its eigenvalue ψ(T)
+(docs/proofs/interactions.md, Theorem 1 and Corollary 2).
 """
 
 from collections.abc import Sequence

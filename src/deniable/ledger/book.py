@@ -237,8 +237,6 @@ class Ledger:
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                if not any("secret" in event.content for event in self._events(connection)):
-                    self._append_secret(connection)  # the ledger is of an earlier version
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -358,11 +356,10 @@ class Ledger:
 class Entry:
     """A release in the making; see :meth:`Ledger.release`.
 
-    Attributes: ledger: its ledger. population: name of its population. spending: the levels of a
-    row, as begun. number: number of its first event. token: random text that identifies it besides
-    its number. rows_of_person: the largest number of rows per person, as begun. counted: whether a
-    row may have been visible; then it counts for good. standing: number of releases of the
-    population, and ε of all of them together in nats, this one included; known once it is counted.
+    ``number``: of its first event; ``token``: random text that identifies it, too. ``spending``,
+    ``rows_of_person``: as begun. ``counted``: whether a row may have been visible; then it counts
+    for good. ``standing``, once it is counted: number of releases of the population, and ε of all
+    of them together in nats.
     """
 
     ledger: Ledger

@@ -114,8 +114,8 @@ def record_epsilon(law: Law, subset: Sequence[int] | None = None) -> float:
 def attribute_epsilon(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against an observer of that column alone, shape (k,), in nats.
 
-    >>> from deniable.laws import JointLaw
-    >>> [round(level, 4) for level in attribute_epsilon(JointLaw.from_epsilon((2, 3), 1.0))]
+    >>> from deniable.laws import joint_of_epsilon
+    >>> [round(level, 4) for level in attribute_epsilon(joint_of_epsilon((2, 3), 1.0))]
     [0.4528, 0.6201]
     """
     return tuple(map(epsilon_of, law.attribute_levels()))
@@ -144,8 +144,8 @@ def epsilon_given_rest(law: Law) -> tuple[float, ...]:
     """Return ε per attribute against an observer of the whole released record with knowledge of all
     other true values, shape (k,), in nats.
 
-    >>> from deniable.laws import JointLaw
-    >>> epsilon_given_rest(JointLaw.from_epsilon((2, 3), 1.0))
+    >>> from deniable.laws import joint_of_epsilon
+    >>> epsilon_given_rest(joint_of_epsilon((2, 3), 1.0))
     (1.0, 1.0)
     """
     return tuple(map(epsilon_of, law.given_rest_levels()))
@@ -161,8 +161,8 @@ def given_rest_at_most(law: Law) -> tuple[bool, ...]:
     """Return per attribute whether :func:`epsilon_given_rest` may exceed the true level by more
     than one per cent, shape (k,).
 
-    >>> from deniable.laws import JointLaw
-    >>> given_rest_at_most(JointLaw.from_epsilon((2, 3), 1.0))
+    >>> from deniable.laws import joint_of_epsilon
+    >>> given_rest_at_most(joint_of_epsilon((2, 3), 1.0))
     (False, False)
     """
     floors = law.given_rest_floors()

@@ -1,4 +1,11 @@
-"""Regressions of categories fitted row by row: from rows and a formula to coefficients."""
+"""Regressions of categories fitted row by row: from rows and a formula to coefficients.
+
+A randomized number x among the covariates was rounded to the points of its grid, with the hat
+functions h_j(x) as probabilities. Its effect is that of x, so the sum over randomized covariates
+runs over values between the points, not over the points: Pr[o | x] = Σ_j h_j(x) V[j, o]. The
+logarithm of its density given the clean covariates is taken as linear between points,
+Σ_j h_j(x) θ_j, with as many parameters as points.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +35,6 @@ from deniable.models.formula import (
 from deniable.models.least_squares import strata_of
 from deniable.models.likelihood import Derivatives, climbed, inverse_of
 from deniable.models.row_likelihood import RowLikelihood, RowTerm, columns_in
-from deniable.models.survey import Survey
 from deniable.models.syntax import placeholder
 
 Floats = NDArray[np.float64]
@@ -42,6 +48,9 @@ MOST_SHOWN = 4_000_000
 
 MOST_SAMPLED = 10_000
 """Values of a number from which splines and scales of a formula are made."""
+
+BETWEEN_POINTS = 4
+"""Values between two points of the grid of a randomized number."""
 
 MOST_MERGED = 100_000
 """Rows up to which equal ones are merged in any case."""
@@ -176,7 +185,6 @@ def fit_by_row(
     ordered: bool,
     prior: bool,
     weights: Floats | None,
-    survey: Survey | None,
     errors: Errors,
     most_listed: int,
 ) -> RowFit:
@@ -185,25 +193,35 @@ def fit_by_row(
     ``weights``: of the rows, shape (n,). ``most_listed``: of the fit's ``listed``.
     """
     shown, channel = shown_values(rows, strata, variables, formula)
+    survey = rows.survey
+    z = len(channel)
+    numbers = [_between_points(axis) for axis in variables.hidden]
+    hats: Floats = np.ones((1, 1))
+    for _, each in numbers:
+        hats = np.kron(hats, each).astype(np.float64)
+    channel = np.tensordot(hats, channel, 1)
+    by_point, variables = variables, replace(variables, hidden=tuple(a for a, _ in numbers))
     w = np.ones(len(shown)) if weights is None else weights
     if w.min() < 0 or w.sum() <= 0:
         raise InputError("a weight is negative, or all are 0")
     scale = w.sum() / (w**2).sum()
     codes = {name: _codes(variables.clean[name]) for name in variables.clean}
+    first: slice | NDArray[np.intp]
     if any(each is None for each in codes.values()):
-        first = of_row = np.arange(len(shown))
+        first, of_row, n = slice(None), np.arange(len(shown)), len(shown)
     else:
         sample = [] if survey is None else [survey.cluster]
         place = _combined([*(c for c in codes.values() if c is not None), shown, *sample])
         _, first, of_row = np.unique(place, return_index=True, return_inverse=True)
+        n = len(first)
     if survey is not None:
-        survey = replace(survey, cluster=survey.cluster[first])
+        survey = survey.where(first)
     made = _Evaluated(
         formula,
         variables,
         {name: values[first] for name, values in variables.clean.items()},
         {name: None if c is None else c[first] for name, c in codes.items()},
-        len(first),
+        n,
     )
     names_of_terms = map(formula.named, formula.right.terms)
     both = zip(names_of_terms, made.terms(formula), strict=True)
@@ -212,13 +230,12 @@ def fit_by_row(
         terms = [each for each in terms if each[0] != INTERCEPT]
         terms.insert(0, (INTERCEPT, RowTerm(("",), np.ones((1, 1, 1)), made.nowhere)))
     clean = made.of_clean() if variables.hidden else ()
-    z = len(channel)
     whole = RowLikelihood(
         tuple(term for _, term in terms),
         clean,
         shown[first].astype(np.int32),
         channel,
-        contrasts(z) if z > 1 else np.zeros((z, 0)),
+        hats @ contrasts(z) if z > 1 else np.zeros((z, 0)),
         np.bincount(of_row, w * scale).astype(np.float64),
         None if weights is None else np.bincount(of_row, (w * scale) ** 2).astype(np.float64),
         ordered,
@@ -276,8 +293,20 @@ def fit_by_row(
         likelihood.height(found),
         float(w.sum() * scale),
         likelihood,
-        made.listed(most_listed),
+        replace(made, variables=by_point).listed(most_listed),
     )
+
+
+def _between_points(axis: Axis) -> tuple[Axis, Floats]:
+    """Return a randomized number on values between its points, and the hat functions of the points
+    there, shape (values, points); another axis and the identity."""
+    if axis.numbers is None:
+        return axis, np.eye(len(axis.categories))
+    n = len(axis.numbers)
+    places = (np.arange((n - 1) * BETWEEN_POINTS) + 0.5) / BETWEEN_POINTS
+    values = tuple(np.interp(places, np.arange(n), axis.numbers).tolist())
+    hats = np.maximum(0.0, 1 - np.abs(places[:, None] - np.arange(n)))
+    return Axis(axis.name, tuple(map(repr, values)), numbers=values), hats
 
 
 def _fitted(

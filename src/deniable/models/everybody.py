@@ -78,7 +78,10 @@ def on_rows(
     _, first = np.unique(place, return_index=True)
     labels = [str(i) for i in range(len(first))]
     variables = strata.schema.variables(axis.name for axis in cells.axes[:n])
-    whole = tuple(Axis(v.attribute.name, v.attribute.categories) for v in variables)
+    whole = tuple(
+        Axis(v.attribute.name, v.attribute.categories, numbers=axis.numbers)
+        for v, axis in zip(variables, cells.axes[:n], strict=True)
+    )
     everybody = Cells((*whole, *([Axis(_TOGETHER, tuple(labels))] if kept else [])), n)
 
     def spread(axes: Sequence[int], values: NDArray[np.float64]) -> NDArray[np.float64]:

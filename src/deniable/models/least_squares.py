@@ -1,4 +1,4 @@
-"""Least squares of a number that is released unchanged, on attributes that are randomized.
+"""Least squares of a number, released unchanged or randomized, on randomized attributes.
 
 β = A⁻¹b, A the mean of xxᵀ and b that of xy. Entry by entry these are means of functions of a few
 attributes, and every released row has an unbiased estimate of each: the transposed inverse of the
@@ -6,10 +6,16 @@ channel on these attributes, applied to the function, at the row's released valu
 the attributes of two terms are needed. With A_r and b_r the contributions of row r and w_r its
 weight (1 without), β̂ moves by ψ_r = Â⁻¹(b_r − A_r β̂) times w_r/Σw; the covariance is the sum of the
 squares, within forms.
+
+A number that is rounded and randomized is a function of the points of its grid, unbiased for every
+function that is linear between points (docs/proofs/numbers.md): a response adds its axis to every
+table of b. In A a number occurs twice, in products of two functions f and g of it, which the points
+make too large by Σ Δf Δg s(1 − s), s the place between two points; of numbers spread evenly between
+points s(1 − s) has the mean 1/6, which is taken off (section 6 there).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -17,6 +23,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.estimate.counting import KeptRows
+from deniable.estimate.survey import total_variance
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.published import PublishedChannel, channel_of
 from deniable.mechanism.stacked_map import StackedMap
@@ -24,7 +31,6 @@ from deniable.mechanism.strata import Strata
 from deniable.mechanism.table_map import TableMap
 from deniable.models.cells import Cells
 from deniable.models.formula import Term
-from deniable.models.survey import Survey
 
 MOST_AT_ONCE = 4_000_000
 """Numbers of a table or of rows' influence that are held at a time, if columns and rows are few."""
@@ -39,13 +45,12 @@ FEWEST_ERRORS = 3.0
 def fit_least_squares(
     rows: KeptRows,
     strata: Strata,
-    response: str,
+    response: str | Term,
     weights: str | None,
     terms: Sequence[Term],
     cells: Cells,
-    survey: Survey | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
-    """Fit a linear model of a number released unchanged.
+    """Fit a linear model of a number: of a column, or of the points of a randomized one as a term.
 
     Where the least eigenvalue of A is 0, or within two standard errors of it, a column is dropped
     of those that make up its eigenvector: one whose own moment is as small, such as that of a
@@ -65,16 +70,17 @@ def fit_least_squares(
             rows.where(chosen),
             w[chosen] / w.sum(),
             cells,
-            None if survey is None else survey.cluster[chosen],
         )
         for mechanism, chosen in strata_of(rows, strata)
     ]
     moments, with_response = np.zeros((p, p)), np.zeros(p)
     for part in parts:
-        y = part.rows.numbers[response]
         for i, one in enumerate(terms):
-            seen = part.reading(one.axes).truth(part.weights * y)
-            with_response[spans[i]] += seen @ one.values.reshape(len(seen), -1)
+            if isinstance(response, Term):
+                with_response[spans[i]] += part.product(one, response)[:, 0]
+            else:
+                seen = part.reading(one.axes).truth(part.weights * part.rows.numbers[response])
+                with_response[spans[i]] += seen @ one.values.reshape(len(seen), -1)
             for j, other in enumerate(terms[: i + 1]):
                 moments[spans[i], spans[j]] += part.product(one, other)
     moments = np.tril(moments) + np.tril(moments, -1).T
@@ -112,14 +118,19 @@ def fit_least_squares(
     parameters = np.zeros(p)
     parameters[kept] = inverse @ with_response[kept]
     squares = np.zeros((p, p))
+    survey = rows.survey
     sums = np.zeros((0 if survey is None else len(survey.stratum), p))
     for part in parts:
         squares += part.squares(terms, [parameters[span] for span in spans], response, sums)
     if survey is not None:
-        squares = survey.squares(sums)
+        squares = total_variance(sums, survey.stratum)
     covariance = inverse @ squares[kept][:, kept] @ inverse
     # The residual of a column on the others has the mean square 1/(A⁻¹)_jj.
-    y = np.concatenate([part.rows.numbers[response] for part in parts])
+    y = (
+        response.values
+        if isinstance(response, Term)
+        else np.concatenate([part.rows.numbers[response] for part in parts])
+    )
     wide = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * largest[kept] / max(y.std(), 1e-300)
     unread, places = [], np.flatnonzero(kept)
     for i in np.argsort(-wide)[:MOST_LOOKED_AT]:
@@ -156,14 +167,13 @@ def _weakest(
 class _Part:
     """Rows that one mechanism randomized.
 
-    ``cells``: whose axes terms are about. ``cluster``: of every row in a survey.
+    ``cells``: whose axes terms are about.
     """
 
     mechanism: Mechanism
     rows: KeptRows
     weights: NDArray[np.float64]
     cells: Cells
-    cluster: NDArray[np.int64] | None = None
     _readings: dict[tuple[int, ...], "_Reading"] = field(default_factory=dict)
 
     def reading(self, axes: Sequence[int]) -> "_Reading":
@@ -175,6 +185,10 @@ class _Part:
 
     def product(self, one: Term, other: Term) -> NDArray[np.float64]:
         """Return the estimated means of the products of two terms' columns."""
+        pairs = _of_numbers(one, other, self.cells)
+        return np.asarray(sum(factor * self._of_points(*pair) for factor, *pair in pairs))
+
+    def _of_points(self, one: Term, other: Term) -> NDArray[np.float64]:
         reading = self.reading((*one.axes, *other.axes))
         shared = [axis for axis in one.axes if axis in other.axes]
         rest = [[axis for axis in term.axes if axis not in shared] for term in (one, other)]
@@ -200,8 +214,14 @@ class _Part:
                 if not (direction[i].any() and direction[j].any()):
                     continue
                 reading = self.reading((*one.axes, *other.axes))
-                value = reading.spread(one, one.values @ direction[i][:, None])
-                value = value * reading.spread(other, other.values @ direction[j][:, None])
+                value = np.zeros((prod(reading.sizes), 1))
+                for factor, first, second in _of_numbers(one, other, self.cells):
+                    along = reading.spread(first, first.values @ direction[i][:, None])
+                    value += (
+                        factor
+                        * along
+                        * reading.spread(second, second.values @ direction[j][:, None])
+                    )
                 each += (1 if i == j else 2) * reading.back(value)[reading.places]
         square = float(self._summed([(slice(None), each)], 1)[0, 0])
         return square - (mean**2 * (self.weights**2).sum() if self.mechanism.forms is None else 0)
@@ -210,14 +230,17 @@ class _Part:
         self,
         terms: Sequence[Term],
         parameters: Sequence[NDArray[np.float64]],
-        response: str,
+        response: str | Term,
         sums: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return Σ w²ψψ′ of b_r − A_r β by row, shape (p, p), within forms; add Σ wψ to the sums of
         clusters, shape (clusters, p)."""
-        y = self.rows.numbers[response]
         ends = np.cumsum([len(term.names) for term in terms])
-        p, n = int(ends[-1]), len(y)
+        p, n = int(ends[-1]), self.rows.n_rows
+        minus = -np.ones((1, 1))
+        of_each = [*zip(terms, parameters, strict=True)]
+        if isinstance(response, Term):
+            of_each.append((response, minus[0]))
         largest = max(prod(reading.sizes) for reading in self._readings.values())
         step = max(1, MOST_AT_ONCE // p, largest // 8)
 
@@ -226,15 +249,17 @@ class _Part:
                 influence = np.zeros((chosen.stop - chosen.start, p))
                 for i, one in enumerate(terms):
                     mine = influence[:, ends[i] - len(one.names) : ends[i]]
-                    reading = self.reading(one.axes)
-                    _add(mine, reading, one, np.ones((1, 1)), chosen, y[chosen, None])
-                    for other, of_other in zip(terms, parameters, strict=True):
+                    if not isinstance(response, Term):
+                        y = self.rows.numbers[response][chosen, None]
+                        _add(mine, self.reading(one.axes), one, -minus, chosen, y)
+                    for other, of_other in of_each:
                         reading = self.reading((*one.axes, *other.axes))
-                        fitted = reading.spread(other, other.values @ of_other[:, None])
-                        _add(mine, reading, one, fitted, chosen, -np.ones((1, 1)))
-                if self.cluster is not None:
+                        for factor, first, second in _of_numbers(one, other, self.cells):
+                            fitted = reading.spread(second, second.values @ of_other[:, None])
+                            _add(mine, reading, first, factor * fitted, chosen, minus)
+                if self.rows.survey is not None:
                     weighted = influence * self.weights[chosen, None]
-                    np.add.at(sums, self.cluster[chosen], weighted)
+                    np.add.at(sums, self.rows.survey.cluster[chosen], weighted)
                 yield chosen, influence
 
         return self._summed(chunks(), p)
@@ -263,6 +288,33 @@ class _Part:
         crossed = first.T @ (scale[:, None] * second)
         squares = np.bincount(forms, w**2)
         return total - crossed - crossed.T + first.T @ ((scale * squares)[:, None] * first)
+
+
+def _of_numbers(one: Term, other: Term, cells: Cells) -> Iterator[tuple[float, Term, Term]]:
+    """Yield factors and pairs of terms: with the sum of the products of these at the points, the
+    product of two terms' columns is that at the numbers."""
+    # An interval between points has half of the people at either, all of them at an end. So Δf Δg/6
+    # of an interval is taken off as 1/12 at its points, and as 1/6 at an end.
+    pairs = [(1.0, one, other)]
+    for axis in {*one.axes} & {*other.axes}:
+        if cells.axes[axis].numbers is None or axis >= cells.n_attributes:
+            continue
+        n = len(cells.axes[axis].numbers or ())
+        for factor, *both in pairs[:]:
+            for ends in ((1, 0), (0, 1)):
+                first, second = (_steps(term, axis, n, ends) for term in both)
+                pairs.append((-factor / 12, first, second))
+    yield from pairs
+
+
+def _steps(term: Term, axis: int, n: int, ends: tuple[int, int]) -> Term:
+    """Return a term with the steps of its columns between an axis's n points: to each from the
+    point before, or to the next, the outermost step at two points."""
+    place = term.axes.index(axis)
+    values = np.moveaxis(term.values, place, 0)
+    steps = np.zeros(values.shape)
+    steps[:n] = np.pad(np.diff(values[:n], axis=0), [ends, *[(0, 0)] * (values.ndim - 1)], "edge")
+    return replace(term, values=np.moveaxis(steps, 0, place))
 
 
 def _add(

@@ -18,6 +18,7 @@ from deniable.estimate.inference import normal_quantile
 from deniable.estimate.known import Known, margins_of
 from deniable.estimate.query import Where, one_or_groups
 from deniable.estimate.source import Release
+from deniable.estimate.survey import SampleColumns
 from deniable.estimate.tabulate import Counts
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
@@ -28,6 +29,7 @@ from deniable.models.formula import (
     MOST_CELLS,
     MOST_PARAMETERS,
     Formula,
+    Term,
     check_size,
     columns_of,
     design_of,
@@ -50,7 +52,7 @@ from deniable.models.merging import (
     of_levels,
 )
 from deniable.models.model import NOTHING, RIDGE, Kind, Model, spread_out
-from deniable.models.survey import Survey
+from deniable.models.numbers import points_of
 from deniable.models.syntax import printable, shown_name
 from deniable.schema import Attribute
 from deniable.schema.names import names_of
@@ -194,6 +196,14 @@ class ModelQuery:
             self._axis(name, [c for c in variable.attribute.categories if c != missing.get(name)])
             for name, variable in zip(attributes, variables, strict=True)
         ]
+        points = {}
+        for name, variable in zip(attributes, variables, strict=True):
+            if variable.position in schema.protected and name not in self.collapse:
+                points[name] = points_of(
+                    variable.attribute, formulas, ordered=self.ordered, answered=self.answered
+                )
+        axes = [replace(axis, numbers=points.get(axis.name)) for axis in axes]
+        rounded = [name for name, found in points.items() if found is not None]
         hidden = [
             name
             for name, variable in zip(attributes, variables, strict=True)
@@ -209,7 +219,7 @@ class ModelQuery:
                     f"as categories; at most {MOST_CATEGORIES} are. Leave it out, or select rows "
                     "with `where`"
                 )
-        if response in numbers:
+        if response in numbers or response in rounded:
             if release.counts is not None:
                 raise InputError(
                     f"'{response}' is a column of numbers, and a linear model needs the released "
@@ -221,7 +231,7 @@ class ModelQuery:
                     f"'{response}' is a column of numbers"
                 )
             models = self._linear(release, formulas, axes, columns, numbers)
-        elif self._is_by_row(release, axes, hidden, numbers, kinds, missing):
+        elif self._is_by_row(release, axes, hidden, [*numbers, *rounded], kinds, missing):
             models = self._by_row(release, formulas, axes, hidden, columns, numbers)
         else:
             models = self._log_linear(release, axes, columns, numbers, kinds)
@@ -499,12 +509,14 @@ class ModelQuery:
         numbers: Sequence[str],
     ) -> Answers[Model]:
         texts = [name for name in columns if name not in numbers]
-        named = (release.strata.column, self.cluster, self.strata)
+        named = [] if release.strata.column is None else [release.strata.column]
         rows = release.read_rows(
             [axis.name for axis in axes],
-            texts=list(dict.fromkeys([*texts, *self.by, *(name for name in named if name)])),
-            numbers=[*numbers, *([] if self.weights is None else [self.weights])],
+            texts=list(dict.fromkeys([*texts, *self.by, *named])),
+            numbers=numbers,
             where=self.where,
+            weights=self.weights,
+            sample=SampleColumns(self.cluster, self.strata),
         )
         if self.answered:
             response = next(axis for axis in axes if axis.name == formulas[0].response)
@@ -520,12 +532,6 @@ class ModelQuery:
             ]
             models.append(_compared(fits))
         return Answers(models, rows.selection)
-
-    def _survey(self, rows: KeptRows) -> Survey | None:
-        cluster, stratum = (
-            None if name is None else rows.texts[name][0] for name in (self.cluster, self.strata)
-        )
-        return Survey.of(cluster, stratum, rows.n_rows)
 
     def _groups(self, rows: KeptRows) -> Iterator[tuple[Group, KeptRows]]:
         """Yield the groups of rows, in the order of their values."""
@@ -607,7 +613,6 @@ class ModelQuery:
             prior=self.prior is True,
             weights=None if self.weights is None else rows.numbers[self.weights],
             errors=self.errors,
-            survey=self._survey(rows),
             most_listed=MOST_LISTED,
         )
         variances = np.diag(fit.covariance)
@@ -647,7 +652,7 @@ class ModelQuery:
             by_row=fit,
         )
 
-    # Kept columns of numbers
+    # Numbers
 
     def _linear(
         self,
@@ -661,13 +666,15 @@ class ModelQuery:
             raise InputError("known margins are for models of categories, not of a number")
         strata, response = release.strata, str(formulas[0].response)
         kept = [name for name in columns if name != response]
-        of_strata = [name for name in (strata.column, self.cluster, self.strata) if name]
+        of_strata = [] if strata.column is None else [strata.column]
         texts = [name for name in kept if name not in numbers]
         rows = release.read_rows(
             [axis.name for axis in axes],
             texts=list(dict.fromkeys([*texts, *self.by, *of_strata])),
-            numbers=[*numbers, *([] if self.weights is None else [self.weights])],
+            numbers=numbers,
             where=self.where,
+            weights=self.weights,
+            sample=SampleColumns(self.cluster, self.strata),
         )
         models = []
         for group, part in self._groups(rows):
@@ -707,10 +714,18 @@ class ModelQuery:
                     f"of values, and a term at most {MOST_COMBINATIONS:,}; round a number"
                 )
         formula = formula.on(table)
-        terms = terms_of(formula, table)
-        on_all, changed, everybody = on_rows(rows, strata, terms, table)
+        n, of_response = table.n_attributes, [a for a in cells.axes if a.name == response]
+        fitted = Cells((*table.axes[:n], *of_response, *table.axes[n:]), n + len(of_response))
+        terms = terms_of(formula, fitted)
+        rounded = [Term("", ("",), (n,), np.array(axis.numbers)[:, None]) for axis in of_response]
+        on_all, changed, everybody = on_rows(rows, strata, [*terms, *rounded], fitted)
         kept, parameters, covariance, unread = fit_least_squares(
-            on_all, strata, response, self.weights, changed, everybody, self._survey(rows)
+            on_all,
+            strata,
+            changed.pop() if rounded else response,
+            self.weights,
+            changed,
+            everybody,
         )
         parameters, covariance, share = spread_out(
             kept, parameters, covariance, np.ones(len(parameters))

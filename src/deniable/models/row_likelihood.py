@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.estimate.survey import Survey, total_variance
 from deniable.models.likelihood import Derivatives
-from deniable.models.survey import Survey
 
 Floats = NDArray[np.float64]
 
@@ -235,7 +235,7 @@ class RowLikelihood:
                 np.add.at(sums, self.survey.cluster[rows], scores * self.weights[rows, None])
             elif self.squares is not None:
                 total += scores.T @ (scores * self.squares[rows, None])
-        return total if self.survey is None else self.survey.squares(sums)
+        return total if self.survey is None else total_variance(sums, self.survey.stratum)
 
     def _of_batch(
         self, rows: slice, parameters: Floats, weights: Floats | None = None

@@ -100,7 +100,6 @@ def plan(
         assume: the true tables, as in ``expected_tables``.
         target: ``table`` without sampling error, if the rows are the whole population, or
             ``population`` for a survey of a larger one.
-            survey of a larger ``population``.
         method: as in :func:`deniable.design.design.design`.
         progress: called after every design.
         make: returns the design for a total in nats; by default by ``method``.
@@ -109,8 +108,8 @@ def plan(
         The design, and the readability: ``.design.epsilon``, ``.rows``, ``.tables``.
 
     Raises:
-        InputError: unless two are given and possible, if sampling alone is less accurate, or no
-            total is found.
+        InputError: unless two are given and possible, if sampling alone is less accurate, no
+            total is found, or no cell of one of the ``tables`` is readable at it.
 
     Examples:
         >>> import deniable
@@ -134,7 +133,10 @@ def plan(
     if epsilon is None:
         assert rows is not None
         assert within is not None
-        return _smallest(schema, named, rows, within, make, assume, target, progress)
+        found = _smallest(schema, named, rows, within, make, assume, target, progress)
+        if tables:
+            _refuse_unreadable(found)
+        return found
     made = make(epsilon)
     if rows is None:
         assert within is not None
@@ -155,58 +157,7 @@ def _wished(error: float | None, within: float | None) -> float | None:
     return within if error is None else HALF_WIDTH_ERRORS * error
 
 
-@typed
-def smallest_epsilon(
-    schema: Schema | str | Path,
-    tables: Sequence[str | Sequence[str]],
-    n_records: int,
-    within: float,
-    *,
-    make: Make | None = None,
-    assume: Assumed = "uniform",
-    target: Target = "table",
-    progress: Progress = lambda _fraction: None,
-) -> Plan:
-    """Return the smallest ε of the record at which every table meets ``within``; see :func:`plan`.
-
-    Args:
-        schema: the attributes, or the file that declares them; levels must not be written in it.
-        tables: as in :func:`deniable.statement.expected_tables.expected_tables`, at least one.
-        n_records: number of rows.
-        within: largest half-width of an interval of 95 %, as a fraction of 1: 0.02 is two points.
-        make: returns the design for a total in nats; by default by the default method.
-        assume: the true tables, as in ``expected_tables``.
-        target: whether sampling error counts, as in ``expected_tables``.
-        progress: called after every design.
-
-    Raises:
-        InputError: if a table cannot be estimated, no total is enough for it, or no cell of it is
-            readable then.
-
-    Examples:
-        >>> import deniable
-        >>> schema = deniable.Schema.anonymous((2, 3))
-        >>> found = deniable.smallest_epsilon(schema, ["a1", "a2"], 1000, 0.05)
-        >>> found.deciding.attributes, round(found.deciding.half_width, 3), len(found.tables)
-        (('a1',), 0.05, 2)
-    """
-    if not tables:
-        raise InputError("name at least one table that must meet the half-width")
-    planned = plan(
-        schema,
-        rows=n_records,
-        within=within,
-        tables=tables,
-        assume=assume,
-        target=target,
-        progress=progress,
-        make=make,
-    )
-    refuse_unreadable(planned)
-    return planned
-
-
-def refuse_unreadable(planned: Plan) -> None:
+def _refuse_unreadable(planned: Plan) -> None:
     """Raise if some table of a plan has no readable cell."""
     for table in planned.tables:
         if not table.readable and table.half_width is not None:

@@ -1,20 +1,8 @@
 """Limits on the privacy of one attribute's answers, and lower bounds on the error under them.
 
-The bounds are proofs: no solver is imported here, and the search for a certificate need not be
-trusted. The theorems are in docs/proofs/frontier.md.
-
-An answer y is a row q_y(x) = Pr[y | x] p(x) ≥ 0, and rows with Σ_y q_y = p are a mechanism. Limits
-are linear in rows scaled to cost 1:
-
-* average privacy: the cost is max_x q(x), and Σ_y cost ≤ A = 1 − privacy; with a worst posterior δ
-  a row is allowed if max q ≤ δ Σ q;
-* ε-LDP: the cost is Σ_x q(x), with total 1; a row is allowed if q(x)/p(x) varies by at most e^ε.
-
-A certificate is an n x n matrix Z and a vector λ. With b the limit on the total cost and
-
-    m = max(0, max over extreme rows of cost 1 of ‖Zᵀq‖²/(1·q) − λ·q),
-
-n·N·MSE ≥ tr(ZᵀG)²/(λ·p + m b − ‖Zᵀp‖²), G = diag(p) − ppᵀ.
+The bounds are proofs: no solver is imported here. An answer y is a row q_y(x) = Pr[y | x] p(x) ≥ 0,
+and rows with Σ_y q_y = p are a mechanism. Limits are linear in rows scaled to cost 1; a certificate
+is an n x n matrix Z and a vector λ (docs/proofs/frontier.md, Theorems 3 and 5).
 """
 
 import math

@@ -61,14 +61,10 @@ MAX_STRATA = 10_000
 class Treatment:
     """Treatment of a table by a curator.
 
-    Args: schema: the attributes, and the columns released unchanged. request: how strongly to
-    randomize the protected attributes. by: an unchanged column whose values form strata, or None.
-    strata: requests of single strata, instead of ``request``. invariant: preserve the frequencies
-    in expectation (of each stratum, if there are strata) by matrices made from the table. alpha: α
-    of invariant PRAM: a value is unchanged with probability 1 − α. numeric: λ by column of numbers,
+    ``by``: a kept column whose values form strata; ``strata``: their requests, instead of
+    ``request``. ``invariant``: preserve the frequencies (of each stratum) in expectation;
+    ``alpha``: α, a value is unchanged with probability 1 − α. ``numeric``: λ by column of numbers,
     which is contracted to its mean (of its stratum).
-
-    Raises: InputError: if the parts contradict each other, or a λ is not between 0 and 1.
     """
 
     schema: Schema

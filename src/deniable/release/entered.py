@@ -6,11 +6,9 @@ are read and before the job can be worked on, and as *counted* before the first 
 removed before that is withdrawn; afterwards it counts even if unfinished, since workers could read
 its parts. The ledger alone decides.
 
-Files in the job's folder::
-
-entry.json            number and token of the entry, and the ledger made/drawing          written
-before it is counted: a counted job without it is a copy made/spent            written when it is
-counted: a worker need not reach the ledger
+``entry.json`` in the job's folder holds number and token of the entry, and the ledger;
+``made/drawing`` is written before it is counted (a counted job without it is a copy), and
+``made/spent`` when it is counted, so that a worker need not reach the ledger.
 """
 
 from contextlib import suppress

@@ -5,17 +5,12 @@ an uncommitted one was never visible. So any number of workers may work on a job
 after a crash the next continues with the remaining parts
 (docs/decisions/0019-parts-without-a-key.md).
 
-A job is a private folder next to the output::
-
-job.json              the request: never changed mechanism.json        the mechanism
-looked/00000.json     rows of a unit that was compared with the schema drawn/00000           with
---shuffle: randomized rows of a unit, by buckets release/data/         the parts notes/
-rows of every attempt, by the digest of its file persons/              with --person: rows of every
-person in a unit made/                 a mark for everything committed entry.json            with
---ledger: its entry (deniable.release.entered) claims/               locks: one per unit of work and
-per worker, and the door attempts/             unfinished files source/               the true rows,
-if written for this release only lock                  held by the process that starts, makes or
-finishes it
+A job is a private folder next to the output: ``job.json``, its request, never changed, and
+``mechanism.json``; by unit the rows compared (``looked/``), those drawn, by buckets (``drawn/``),
+and the rows of every person (``persons/``); the parts (``release/data/``), the rows of every
+attempt by its digest (``notes/``), a mark for everything committed (``made/``), unfinished files
+(``attempts/``), locks (``claims/``, ``lock``), and ``source/``, true rows that were written for
+this release only.
 """
 
 import hashlib

@@ -376,7 +376,6 @@ def open_rows(
 
 def refuse_drafted(schema: Schema, options: Options) -> None:
     """Raise before a release with a domain that was read off the data."""
-    schema.refuse_outer_blanks()
     if schema.drafted and not options.accept_drafted:
         names = ", ".join(f"'{name}'" for name in schema.drafted[:8])
         more = f" and {len(schema.drafted) - 8} more" if len(schema.drafted) > 8 else ""

@@ -6,10 +6,21 @@ A figure is a function of an answer's plain rows and its caption, as the page is
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import InputError
-from deniable.report.method_styles import BLACK, BLUE, LIGHT_GREY, SETTINGS
+from deniable.report.method_styles import (
+    BLACK,
+    BLUE,
+    GREEN,
+    LIGHT_GREY,
+    ORANGE,
+    PURPLE,
+    SETTINGS,
+    SKY,
+    VERMILION,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +28,9 @@ if TYPE_CHECKING:
 
 DRAWN = 60
 """Most bars, and most categories of either attribute, in a legible plot."""
+
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+"""Of the distributions in one plot."""
 
 _WIDTH = 7.0
 """Inches: the text width of a page."""
@@ -86,6 +100,46 @@ def draw_intervals(
 def _crosses_zero(rows: Sequence[Mapping[str, Any]]) -> bool:
     known = [row for row in rows if row["low"] is not None]
     return any(row["low"] < 0 for row in known) and any(row["high"] > 0 for row in known)
+
+
+def draw_distributions(
+    groups: Mapping[str, Sequence[Mapping[str, Any]]], *, caption: str, axis: str
+) -> "Figure":
+    """Draw distribution functions with their bands; dotted the limits for every distribution.
+
+    ``groups``: rows by the name of the group; values are numbers or dates as text.
+    """
+    if len(groups) > len(COLOURS):
+        raise InputError(
+            f"a plot shows at most {len(COLOURS)} distributions, and these are {len(groups)}"
+        )
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(SETTINGS):
+        figure = Figure(figsize=(_WIDTH, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        for (name, rows), colour in zip(groups.items(), COLOURS, strict=False):
+            values: list[Any] = [
+                date.fromisoformat(row["value"]) if isinstance(row["value"], str) else row["value"]
+                for row in rows
+            ]
+            low, high, lowest, highest, share = (
+                [math.nan if row[key] is None else 100 * row[key] for row in rows]
+                for key in ("low", "high", "lowest", "highest", "estimate")
+            )
+            axes.fill_between(values, low, high, color=colour, alpha=0.3, linewidth=0)
+            axes.plot(values, share, color=colour, linewidth=1.2, label=name or None)
+            for limit in (lowest, highest):
+                axes.plot(values, limit, color=colour, linewidth=0.8, linestyle=":")
+        if any(groups):
+            axes.legend(frameon=False, fontsize=8)
+        axes.set_ylim(0, 100)
+        axes.grid(visible=True, color="#DDDDDD", linewidth=0.5)
+        axes.set_xlabel(axis)
+        axes.set_ylabel("share up to it, %")
+        _title(axes, caption)
+    return figure
 
 
 def draw_heat_map(

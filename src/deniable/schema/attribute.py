@@ -211,6 +211,11 @@ class Attribute:
                 f"{where}: a category is the empty text, which is a missing value; "
                 'write `missing="NA"` instead'
             )
+        for text in (*categories, *self.missing_codes):
+            if text != text.strip(BLANKS):
+                raise InputError(
+                    f"{where}: '{text}' has blanks at an end, which tables ignore; remove them"
+                )
         if (twice := first_duplicate(categories)) is not None:
             raise InputError(f"{where}: category '{twice}' is declared twice")
         if unknown := [c for c in self.labels if c not in categories]:

@@ -13,7 +13,7 @@ import msgspec
 from deniable._checks import check_fields, first_duplicate, typed
 from deniable.errors import InputError, Notice
 from deniable.notebook import html_table
-from deniable.schema.attribute import BLANKS, MAX_CATEGORIES, Attribute, category_text
+from deniable.schema.attribute import MAX_CATEGORIES, Attribute, category_text
 from deniable.schema.declarations import Document, attribute_to_plain, with_meant_field
 from deniable.schema.file_format import FileFormat
 
@@ -302,9 +302,7 @@ class Schema:
         except UnicodeDecodeError:
             raise InputError(f"{path}: the schema is not UTF-8 text") from None
         try:
-            schema = cls.from_plain(tomllib.loads(text))
-            schema.refuse_outer_blanks()
-            return schema
+            return cls.from_plain(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{path}: not valid TOML: {error}") from None
         except InputError as error:
@@ -370,19 +368,6 @@ class Schema:
             plain["one_row_per_person"] = True
         plain["attribute"] = [attribute_to_plain(a) for a in self.attributes]
         return plain
-
-    def refuse_outer_blanks(self) -> None:
-        """Raise InputError if a category has blanks at an end, possible only in old records.
-
-        >>> Schema((Attribute("blood", ("A", "B")),)).refuse_outer_blanks()
-        """
-        for column in (column for a in self.attributes for column in a.columns):
-            for text in (*column.categories, *column.missing_codes):
-                if text != text.strip(BLANKS):
-                    raise InputError(
-                        f"attribute '{column.name}': '{text}' has blanks at an end, which tables "
-                        "ignore; remove them"
-                    )
 
     def _repr_html_(self) -> str:
         rows = [

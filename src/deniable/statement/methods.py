@@ -11,7 +11,6 @@ from deniable.errors import InputError
 from deniable.laws import (
     GatedSum,
     InvariantChannel,
-    JointLaw,
     PatternTable,
     ProductLaw,
     PublishedForms,
@@ -33,7 +32,7 @@ Input = Literal[
     "strength",
     "forms",
 ]
-Division = Literal["importance", "ratio", "grid", "sum"]
+Division = Literal["importance", "ratio", "sum"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,9 @@ class Method:
     """Name, limits and texts of a method.
 
     ``largest_level``: of an attribute, in nats. ``division``: of a total: by ``importance`` (or by
-    the schema's ratios); by ``ratio`` with the largest common scale that keeps the total; by ratio
-    over a ``grid`` of scales, where the total is not monotone in the scale; or into levels that
-    add up to the total, a ``sum``. ``offered``: whether a design can be requested by this name;
-    other names occur in records only.
+    the schema's ratios); by ``ratio`` with the largest common scale that keeps the total; or into
+    levels that add up to the total, a ``sum``. ``offered``: whether a design can be requested by
+    this name; other names occur in records only.
     """
 
     name: str
@@ -180,7 +178,6 @@ METHODS: dict[str, Method] = {
             "Algorithm 3)",
             families=frozenset({SingleChangeMixture.family}),
             takes=_inputs(),
-            division="grid",
             together=True,
             style=("#0072B2", "^", "--"),
         ),
@@ -203,7 +200,7 @@ METHODS: dict[str, Method] = {
             label="joint λ-randomization",
             description="one randomized response on whole records, the product of all categories "
             "(Ruiz, section 3)",
-            families=frozenset({JointLaw.family}),
+            families=frozenset({ScoreTable.family}),
             takes=frozenset({"total", "strength"}),
             instead_of_levels="its one parameter decides them all: give epsilon, one λ or one "
             "strength",

@@ -6,7 +6,7 @@ from typing import Any
 from deniable.design.design import design
 from deniable.design.matrices import with_matrix_from_file
 from deniable.design.statements import design_statements
-from deniable.planning.sample_size import plan, refuse_unreadable
+from deniable.planning.sample_size import plan
 from deniable.schema import Schema
 from deniable.statement.account import Design
 from deniable.statement.record import mechanism_to_plain, to_json
@@ -70,7 +70,5 @@ def solve(request: DraftRequest) -> tuple[float, list[str]]:
         target=request.target,
         make=make,
     )
-    if request.tables:
-        refuse_unreadable(found)
     total = next(total for design, total in tried if design is found.design)
     return total, list(found.deciding.attributes)

@@ -19,7 +19,7 @@ _context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" e
 if sys.platform != "win32":
     # Imports are preloaded once for all processes: they are two thirds of the CPU time of a design
     # of twelve attributes.
-    names = ("balanced_lists", "forms", "importance", "least_error", "least_variance", "optimal")
+    names = ("balanced_lists", "forms", "least_error", "least_variance", "optimal")
     _context.set_forkserver_preload(
         [
             *("deniable.studio.answers", "scipy.sparse", "clarabel", "importlib.metadata"),

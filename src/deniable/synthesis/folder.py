@@ -27,11 +27,12 @@ from deniable.schema.names import names_of
 from deniable.statement.record import to_json
 from deniable.statement.stored import read_json
 from deniable.synthesis.combining import FEWEST_COPIES, KINDS, Kind
+from deniable.synthesis.numbers import drawn_numbers
 from deniable.synthesis.pairs import MOST_CELLS, PairsModel
 from deniable.synthesis.rows import ReleasedRows
 from deniable.synthesis.tree import WIDTH, TreeModel
 from deniable.tables import open_table
-from deniable.tables.columns import Column, released_columns, text_columns
+from deniable.tables.columns import Column, number_column, released_columns, text_columns
 from deniable.tables.selection import Where
 from deniable.tables.writing import FORMATS, TableWriter, table_format
 
@@ -207,6 +208,8 @@ def write_copies(
     kept = tuple(release.strata.schema.keep) if request.rows == "imputed" else ()
     kind, text, columns, batches = _layout(release, names, kept, rows.chosen, request.file_format)
     places = [release.strata.schema.position(name) for name in names]
+    attributes = [release.strata.schema.attributes[place] for place in places]
+    kinds = {column.name: column.kind for column in columns}
     width = len(str(request.copies))
     about: dict[str, Any] = {
         "format": FORMAT,
@@ -234,6 +237,10 @@ def write_copies(
         for copy, name in enumerate(about["files"]):
             said = (f"{request.rows} copy {copy + 1}",)
             first = Column(MARK, text, len(release.strata.schema.names), said)
+            numbers = {
+                attribute.name: number_column(values, attribute, kinds[attribute.name])
+                for attribute, values in drawn_numbers(codes[copy], attributes, bits)
+            }
             with TableWriter(folder / name, (first, *columns)) as writer:
                 start = 0
                 for batch in batches or [{}]:
@@ -241,7 +248,8 @@ def write_copies(
                     arrays: list[Any] = [None] * len(release.strata.schema.names)
                     for place, column in zip(places, codes[copy], strict=True):
                         arrays[place] = column[start : start + n]
-                    writer.write([*arrays, np.zeros(n, dtype=np.uint8)], batch)
+                    own = {name: whole.slice(start, n) for name, whole in numbers.items()}
+                    writer.write([*arrays, np.zeros(n, dtype=np.uint8)], batch | own)
                     start += n
             advance(0.7 + 0.3 * (copy + 1) / request.copies)
         (folder / ABOUT).write_bytes(to_json(about))
@@ -289,6 +297,8 @@ def _layout(
     columns = released_columns(
         [*wanted, *((name, types[name]) for name in kept)], schema.attributes, [*kept, *left_out]
     )
+    of_numbers = {attribute.name for attribute in attributes if attribute.range is not None}
+    columns = tuple(c.of_values if c.name in of_numbers else c for c in columns)
     source = release.rows if not isinstance(release.rows, list) else release.rows[0]
     if file_format is None:
         try:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.schema import Attribute
+from deniable.schema.attribute import edge_text
 from deniable.tables.arrays import Value, from_numpy, from_values, numpy_type
 from deniable.tables.encode import NUMBER, integer_fits, is_fractional, truth_values
 
@@ -32,6 +34,12 @@ class Column:
     def replaces(self) -> str:
         """The input column in whose place it is released."""
         return self.source or self.name
+
+    @property
+    def of_values(self) -> "Column":
+        """The column of values, not of codes."""
+        categorical = pa.types.is_dictionary(self.kind)
+        return Column(self.name, pa.string() if categorical else self.kind)
 
     def codes(self, arrays: Sequence[NDArray[Any]] | Mapping[int, NDArray[Any]]) -> NDArray[Any]:
         """Return the codes shown in a randomized column, shape (n,); an empty cell has the number
@@ -172,6 +180,30 @@ def _date(label: str) -> date | None:
 
 def _holds_numbers(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or is_fractional(kind))
+
+
+def number_column(values: NDArray[np.float64], attribute: Attribute, kind: Any) -> Any:
+    """Return numbers, or days, as a column of a pyarrow type: whole in one of whole numbers, else
+    with two digits of a step of the grid."""
+    grid, missing = attribute.number_grid, np.isnan(values)
+    assert grid is not None
+    whole = attribute.dates or pa.types.is_integer(kind)
+    decimals = 0 if whole else max(0, 1 - floor(log10(grid.points[1] - grid.points[0])))
+    values = np.where(missing, grid.low, values).round(decimals)
+    if pa.types.is_integer(kind) or pa.types.is_date(kind):
+        numbers = pa.array(values.astype(np.int64), mask=missing)
+        return numbers.cast(pa.int32()).cast(kind) if attribute.dates else numbers.cast(kind)
+    if pa.types.is_floating(kind):
+        return pa.array(values, mask=missing).cast(kind)
+    texts = [
+        attribute.missing
+        if gone
+        else edge_text(value, dates=True)
+        if attribute.dates
+        else f"{value:.{decimals}f}"
+        for value, gone in zip(values.tolist(), missing.tolist(), strict=True)
+    ]
+    return pa.array(texts, pa.string())
 
 
 def label_values(labels: Sequence[str], kind: Any) -> list[Value]:

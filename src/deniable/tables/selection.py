@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -206,11 +207,16 @@ class Selector:
         return tuple(dict.fromkeys([*conditions, *self._numbers, *self._texts]))
 
     def choose(
-        self, batch: Batch, table: str, records: NDArray[np.float64] | None = None
+        self,
+        batch: Batch,
+        table: str,
+        records: NDArray[np.float64] | None = None,
+        gaps_of: Mapping[str, NDArray[np.bool_]] = MappingProxyType({}),
     ) -> tuple[NDArray[np.bool_] | None, dict[str, NDArray[np.float64]]]:
         """Return which rows of a batch are selected, shape (n,), None for all; and the columns of
-        numbers, valid in the selected rows."""
-        if not self.columns:
+        numbers, valid in the selected rows. ``gaps_of``: empty cells of other columns, whose rows
+        are left out."""
+        if not self.columns and not gaps_of:
             return None, {}
         chosen = np.ones(batch.n_rows, dtype=bool)
 
@@ -250,6 +256,8 @@ class Selector:
             refuse(name, ~np.isfinite(found[name]), "a finite number")
         for name in self._texts:
             leave_out(name, gaps_in(batch.kept[name]))
+        for name, gaps in gaps_of.items():
+            leave_out(name, gaps)
         return chosen, found
 
     def _equal(self, condition: Condition, column: Any) -> NDArray[np.bool_]:

@@ -20,7 +20,6 @@ def test_a_folder_holds_the_study_a_store_and_a_secret_of_its_own(tmp_path: Path
     assert stat.S_IMODE((folder.path / "steward.secret").stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
     assert StudyFolder(folder.path).study.content == folder.study.content
-    folder.upgrade()
     with pytest.raises(InputError, match="exists already"):
         StudyFolder.make(folder.path, folder.study)
 

@@ -99,7 +99,7 @@ DEFECTS = {
         "(BigInt(half(0)) << 32n) | BigInt(half(4))",
         "single change",
     ),
-    "a short word is": ("bytes[0] + 256 * bytes[1]", "bytes[1] + 256 * bytes[0]", "joint"),
+    "a short word is": ("bytes[0] + 256 * bytes[1]", "bytes[1] + 256 * bytes[0]", "scores"),
     "below is taken for below or equal": (
         "values[middle] <= limit",
         "values[middle] < limit",

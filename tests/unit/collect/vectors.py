@@ -17,7 +17,6 @@ from deniable.laws import (
     DesignedChannel,
     GatedSum,
     Identity,
-    JointLaw,
     Law,
     MatrixChannel,
     PatternTable,
@@ -63,8 +62,6 @@ def laws() -> dict[str, Law]:
         ),
         "single change": SingleChangeMixture(n, 4, 5, 6, (2, 0, 3)),
         "single change, zero weights": SingleChangeMixture(n, 70, (1 << 70) - 1, 0, (0, 0, 1)),
-        "joint": JointLaw(n, 3, 5),
-        "joint, wide": JointLaw.from_epsilon((2, 2, 2), 3.0),
         "matrix": MatrixChannel((3,), 3, ((5, 0, 1), (3, 8, 0), (0, 0, 7))),
         "matrix, tall": MatrixChannel((2,), 70, ((1, 1 << 70), (5, 0), ((1 << 70) - 6, 0))),
         "designed matrix": DesignedChannel.for_prior(

@@ -26,7 +26,7 @@ def plan_of(schema: Schema, method: str = "balanced") -> LevelDesigns:
 
 def test_the_division_by_importance_is_not_beaten_by_other_ratios() -> None:
     schema = Schema.anonymous((2, 3, 6))
-    made = within_budget(plan_of(schema, "optimal"), 2.0, {}, {}, allow_changed_levels=False)
+    made = within_budget(plan_of(schema, "optimal"), 2.0, {}, {})
 
     def cost(found) -> float:
         sizes = np.array(schema.n_categories)

@@ -23,7 +23,7 @@ from deniable.design.strength import (
 from deniable.errors import InputError
 from deniable.estimate.shares import Shares
 from deniable.estimate.tabulate import Counts
-from deniable.laws import JointLaw, MatrixChannel, ProductLaw
+from deniable.laws import MatrixChannel, ProductLaw, ScoreTable
 from deniable.laws.response import Response
 from deniable.mechanism import privacy
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -121,7 +121,7 @@ def test_a_large_joint_table_under_the_joint_law_is_inverted_cell_by_cell() -> N
 
 def test_a_joint_design_repeats_from_its_record() -> None:
     made = design(SCHEMA, method="joint", epsilon=2.5)
-    assert isinstance(made.mechanism.blocks[0].law, JointLaw)
+    assert isinstance(made.mechanism.blocks[0].law, ScoreTable)
     assert mechanism_from_plain(mechanism_to_plain(made)) == made
 
 

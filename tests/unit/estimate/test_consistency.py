@@ -77,6 +77,22 @@ def test_another_mechanisms_output_does_not_pass_where_it_changed_less():
     assert origin.p_value < 1e-6
 
 
+@pytest.mark.parametrize("method", ["optimal", "balanced"])
+def test_pairs_of_many_attributes_are_looked_at_together(method, monkeypatch):
+    n_categories = (2, 3, 2, 4, 2, 2, 3, 2, 2, 2, 3)
+    mechanism = design(Schema.anonymous(n_categories), method=method, epsilon=3).mechanism
+    random = np.random.default_rng(1)
+    codes = [random.integers(0, a, 3000) for a in n_categories]
+    codes[7] = codes[4]
+    rows = Rows(tuple(f"a{i + 1}" for i in range(len(codes))), codes)
+    together = origin_of(mechanism, rows)
+    monkeypatch.setattr("deniable.estimate.consistency._FEW", 100)
+    apart = origin_of(mechanism, rows)
+    assert together.where == apart.where
+    assert together.p_value == pytest.approx(apart.p_value, rel=1e-9)
+    assert together.p_value < 1e-6
+
+
 def test_a_share_above_one_gives_a_table_away():
     # No share is far below 0 where they are many.
     mechanism = design(Schema.anonymous((40,)), epsilon=3).mechanism

@@ -9,7 +9,12 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.estimate import counting
-from deniable.estimate.counting import count_tables, released_attributes
+from deniable.estimate.counting import (
+    count_tables,
+    first_rows,
+    read_rows,
+    released_attributes,
+)
 from deniable.estimate.tabulate import Counts
 from deniable.laws import Identity, MatrixChannel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -199,3 +204,25 @@ def test_rows_without_a_group_or_a_weight_are_left_out_and_counted() -> None:
     assert older.n_records == len(expected)
     with pytest.raises(InputError, match=r"to estimate from \(Only rows where weight > 1 and"):
         count_rows(table(), ONE, ["smokes"], where=["weight>1", "weight<1"])
+
+
+def test_an_empty_randomized_cell_is_an_error_in_a_release_and_an_incomplete_case_elsewhere() -> (
+    None
+):
+    columns = rows(6) | {"smokes": ["no", None, "yes", "", "no", "yes"]}
+    columns["age"][4] = ""
+    with pytest.raises(InputError, match="data row 2, column 'smokes'"):
+        count_tables(pa.table(columns), by_town(), [["smokes"]])
+    with pytest.raises(InputError, match="data row 2, column 'smokes'"):
+        read_rows(pa.table(columns), by_town(), ["smokes"])
+    counted = count_tables(
+        pa.table(columns), by_town(), [["smokes"], ["age", "smokes"]], complete_cases=True
+    )
+    for groups in counted:
+        assert sum(counts.n_records for counts in groups) == 3
+        assert groups[0].selection.left_out == (("smokes", 2), ("age", 1))
+    read = read_rows(pa.table(columns), by_town(), ["smokes"], texts=["sex"], complete_cases=True)
+    assert read.codes[0].tolist() == [0, 1, 0, 1]
+    assert len(read.texts["sex"][0]) == 4
+    first = first_rows(pa.table(columns), by_town(), ["smokes"], 10, complete_cases=True)
+    assert sum(len(own.codes[0]) for own in first.values()) == 4

@@ -119,7 +119,9 @@ def test_shares_of_subgroups_have_the_delta_method_error_of_the_dense_covariance
     covariance = dense_covariance(mechanism, counted, target)
     shape = inference.values.shape
     for n_by in range(1, len(names)):
-        share, error, margin = inference.within(n_by)
+        share, error, few = inference.within(n_by)
+        margin = inference.margin(n_by)
+        np.testing.assert_array_equal(few, margin.values < 2 * margin.standard_error)
         inner = tuple(range(len(names) - n_by))
         np.testing.assert_allclose(margin.values, inference.values.sum(axis=inner), atol=1e-12)
         positive = margin.values > 0

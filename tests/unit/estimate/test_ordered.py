@@ -152,7 +152,7 @@ def test_a_mean_of_an_interval_without_an_end_needs_a_score() -> None:
     assert Mean(("hours",), scores=(5, 15, 30)).answer(counts)[0].estimate is not None
     with pytest.raises(InputError, match="in which values cannot be interpolated"):
         Quantile(("hours",), interpolate=True).answer(counts)
-    (found,) = Quantile(("hours",), probability=0.9).answer(counts)
+    (found,) = Quantile(("hours",), q=0.9).answer(counts)
     assert found.estimate == "[20,inf)"
     assert found.to_plain()["bounds"] == [20, None]
 
@@ -179,7 +179,7 @@ def test_quantiles_of_bins_are_linear_within_a_bin() -> None:
     mechanism = mechanism_of(HOURS)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 10**6)
     for probability, value in [(0.05, 5), (0.1, 10), (0.2, 15), (0.5, 30), (0.85, 60)]:
-        (found,) = Quantile(("hours",), probability=probability, interpolate=True).answer(counted)
+        (found,) = Quantile(("hours",), q=probability, interpolate=True).answer(counted)
         assert found.scores == "interpolated"
         assert found.estimate == pytest.approx(value)
         assert found.standard_error == pytest.approx((found.high - found.low) / (2 * 1.959964))
@@ -187,10 +187,17 @@ def test_quantiles_of_bins_are_linear_within_a_bin() -> None:
         assert not found.uncertain
 
 
+def test_several_quantiles_are_those_of_each() -> None:
+    counted = exact(mechanism_of(HOURS), np.array([0.1, 0.2, 0.4, 0.3]), 2000)
+    each = [Quantile("hours", q=q).answer(counted)[0] for q in (0.25, 0.9)]
+    assert Quantile("hours", q=[0.25, 0.9]).answer(counted) == each
+    assert [one.probability for one in each] == [0.25, 0.9]
+
+
 def test_a_quantile_of_bins_is_the_bin_that_contains_it_with_its_probability() -> None:
     mechanism = mechanism_of(HOURS, epsilon=1.0)
     counted = exact(mechanism, np.array([0.1, 0.2, 0.4, 0.3]), 2000)
-    (found,) = Quantile(("hours",), probability=0.35).answer(counted)
+    (found,) = Quantile(("hours",), q=0.35).answer(counted)
     assert (found.estimate, found.low, found.high) == ("[20,40)", "[10,20)", "[20,40)")
     assert found.bounds == (10, 40)
     assert found.scores is found.standard_error is None
@@ -253,7 +260,7 @@ def test_cumulative_frequencies_that_fall_are_pooled() -> None:
     curve = np.clip(isotonic_regression(np.cumsum(pi)).x, 0, 1)
     edges = np.array([0, 10, 20, 40, 80])
     for probability in (0.1, 0.4, 0.7):
-        (found,) = Quantile(("hours",), probability=probability, interpolate=True).answer(counted)
+        (found,) = Quantile(("hours",), q=probability, interpolate=True).answer(counted)
         assert np.interp(found.estimate, edges, [0, *curve]) == pytest.approx(probability)
         assert found.low <= found.estimate <= found.high
 
@@ -293,9 +300,9 @@ def test_attributes_without_scores_or_order_and_bad_requests_are_refused() -> No
         Quantile(("sex",)).answer(sex)
     for probability in (0.0, 1.0, 50.0):
         with pytest.raises(InputError, match="between 0 and 1"):
-            Quantile(("degree",), probability=probability).answer(degree)
-    with pytest.raises(InputError, match="probability is a number, not str"):
-        Quantile(("degree",), probability="0.5")  # type: ignore[arg-type]
+            Quantile(("degree",), q=probability).answer(degree)
+    with pytest.raises(InputError, match="q is"):
+        Quantile(("degree",), q="0.5")  # type: ignore[arg-type]
 
 
 def test_people_without_a_value_are_counted_and_named_where_they_are_left_out() -> None:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from deniable.errors import InputError
 from deniable.laws import (
-    JointLaw,
     PatternLaw,
     PatternTable,
     ProductLaw,
     SingleChangeMixture,
+    joint_of_attenuation,
 )
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.laws.entropy import NotComputedError, entropy_rate, response_entropy
@@ -101,7 +101,7 @@ def test_the_strength_of_a_law_and_of_a_conversion_agree_at_both_ends(
 def test_joint_laws_far_beyond_doubles_have_an_entropy() -> None:
     sizes = (5,) * 1000
     most = 1000 * math.log2(5)
-    law = JointLaw.from_attenuation(sizes, 0.25)
+    law = joint_of_attenuation(sizes, 0.25)
     # A quarter of the mass on one record, the rest uniform: H = h(1/4) + (3/4) log₂ N.
     coin = -0.25 * math.log2(0.25) - 0.75 * math.log2(0.75)
     assert law.record_entropy() == pytest.approx(coin + 0.75 * most, rel=1e-14)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from deniable.laws import (
     Identity,
     InvariantChannel,
-    JointLaw,
     Law,
     MatrixChannel,
     PatternTable,
@@ -166,7 +165,6 @@ NEIGHBOURS: list[tuple[Law, Law]] = [
         SingleChangeMixture((2, 3), 4, 5, 5, (3, 3)),
         SingleChangeMixture((2, 3), 4, 5, 5, (4, 2)),
     ),
-    (JointLaw((2, 3), 4, 9), JointLaw((2, 3), 4, 10)),
     (MatrixChannel((2,), 2, ((3, 1), (1, 3))), MatrixChannel((2,), 2, ((2, 1), (2, 3)))),
     (INVARIANT, replace(INVARIANT, alpha=0.25)),
     (INVARIANT, replace(INVARIANT, counts=(31, 10))),

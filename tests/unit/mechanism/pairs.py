@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deniable.laws import Identity, JointLaw, ProductLaw
+from deniable.laws import Identity, ProductLaw, joint_of_epsilon
 from deniable.laws.bistochastic import bistochastic_channel
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -20,7 +20,7 @@ def product() -> Mechanism:
 
 
 def joint() -> Mechanism:
-    return anonymous((3, 4), Block((1, 0), JointLaw.from_epsilon((4, 3), 3.5)))
+    return anonymous((3, 4), Block((1, 0), joint_of_epsilon((4, 3), 3.5)))
 
 
 def table_law() -> Mechanism:

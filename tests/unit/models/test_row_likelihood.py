@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from deniable.estimate.survey import Survey
 from deniable.models.cells import contrasts
 from deniable.models.row_likelihood import (
     RowLikelihood,
@@ -14,7 +15,6 @@ from deniable.models.row_likelihood import (
     cumulative_shares,
     multinomial_shares,
 )
-from deniable.models.survey import Survey
 
 ROWS, Q = 60, 3
 

@@ -9,7 +9,7 @@ from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.readability import Readability
 from deniable.planning import sample_size
-from deniable.planning.sample_size import plan, smallest_epsilon
+from deniable.planning.sample_size import plan
 from deniable.schema import Schema
 from deniable.statement.account import Design
 from deniable.statement.expected_tables import expected_tables
@@ -108,8 +108,8 @@ def test_tables_of_which_nothing_could_be_read_are_no_success() -> None:
     with pytest.raises(
         InputError, match=r"none of the 120 cells.*half-width to 0\.81 points or less"
     ):
-        smallest_epsilon(schema, ["a1", "a1,a2"], 5000, 0.05)
-    assert smallest_epsilon(schema, ["a1,a2"], 50_000, 0.008).tables[0].readable == 120
+        plan(schema, tables=["a1", "a1,a2"], rows=5000, within=0.05)
+    assert plan(schema, tables=["a1,a2"], rows=50_000, within=0.008).tables[0].readable == 120
 
 
 def test_totals_of_three_digits_are_found_by_their_places() -> None:
@@ -126,8 +126,14 @@ def test_the_smallest_epsilon_meets_the_wish_and_the_total_below_does_not(assume
     def make(epsilon: float) -> Design:
         return design(schema, epsilon=epsilon, method="kronecker")
 
-    found = smallest_epsilon(
-        schema, tables, 2000, 0.04, make=make, assume=assume, progress=tried.append
+    found = plan(
+        schema,
+        tables=tables,
+        rows=2000,
+        within=0.04,
+        make=make,
+        assume=assume,
+        progress=tried.append,
     )
 
     def widest(epsilon: float) -> float:
@@ -155,11 +161,11 @@ def test_a_step_in_the_errors_is_found_by_halving(monkeypatch: pytest.MonkeyPatc
         return (Readability(("a",), 2, 2, 0.001 if made >= 7 else 0.2, n_records, target),)
 
     monkeypatch.setattr(sample_size, "expected_tables", stepped)
-    found = smallest_epsilon(
+    found = plan(
         Schema.anonymous((2, 3)),
-        ["a"],
-        100,
-        0.05,
+        tables=["a"],
+        rows=100,
+        within=0.05,
         make=lambda epsilon: epsilon,  # type: ignore[arg-type,return-value]
     )
     assert found.design == 7  # type: ignore[comparison-overlap]
@@ -172,10 +178,8 @@ def test_a_table_that_is_never_accurate_is_named() -> None:
         return design(schema, epsilon=min(epsilon, 2.0), method="kronecker")
 
     with pytest.raises(InputError, match="the table of a4 a half-width of 1 points: the last"):
-        smallest_epsilon(schema, ["a1", "a4"], 100, 0.01, make=capped)
-    with pytest.raises(InputError, match="at least one table"):
-        smallest_epsilon(schema, [], 100, 0.01)
+        plan(schema, tables=["a1", "a4"], rows=100, within=0.01, make=capped)
     with pytest.raises(InputError, match="between 0 and 1"):
-        smallest_epsilon(schema, ["a1"], 100, 2.0)
+        plan(schema, tables=["a1"], rows=100, within=2.0)
     with pytest.raises(InputError, match="no attribute 'a9'"):
-        smallest_epsilon(schema, ["a9"], 100, 0.01)
+        plan(schema, tables=["a9"], rows=100, within=0.01)

@@ -53,7 +53,7 @@ def test_an_anonymous_schema_has_the_categories_asked_for_and_at_least_two() -> 
         Schema.anonymous([2, 1])
 
 
-texts = st.text(min_size=1, max_size=6)
+texts = st.text(min_size=1, max_size=6).filter(lambda text: text == text.strip(" \t\r\n"))
 
 
 @st.composite
@@ -108,11 +108,9 @@ def test_the_head_and_questions_come_back_from_a_file_and_a_record(tmp_path: Pat
     assert "responsible" not in Schema.anonymous((2,)).to_plain()
 
 
-def test_blanks_at_the_end_of_a_category_are_refused_in_a_schema_and_read_in_a_record(tmp_path):
-    schema = Schema((Attribute("g", (" A", "B")),))
-    assert Schema.from_plain(schema.to_plain()) == schema
+def test_blanks_at_the_end_of_a_category_are_refused(tmp_path):
     with pytest.raises(InputError, match="'g': ' A' has blanks at an end"):
-        schema.refuse_outer_blanks()
+        Attribute("g", (" A", "B"))
     path = tmp_path / "s.toml"
     path.write_text('[[attribute]]\nname = "g"\ncategories = [" A", "B"]\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"s\.toml: attribute 'g': ' A' has blanks at an end"):

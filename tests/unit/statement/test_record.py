@@ -142,7 +142,7 @@ def test_a_weaker_bound_of_many_attributes_is_read_as_stated():
         ("kronecker", "lp closed-form heuristic joint forms invariant matrix"),
         ("heuristic", "lp closed-form optimal balanced kronecker lambda joint forms invariant"),
         ("lp", "heuristic kronecker lambda joint forms invariant matrix"),
-        ("joint", "lp optimal balanced kronecker lambda forms"),
+        ("joint", "lp optimal kronecker lambda forms"),
         ("forms", "lp optimal balanced kronecker lambda joint invariant"),
     ],
 )

@@ -12,7 +12,7 @@ from deniable.statement import stored
 from deniable.statement.record import mechanism_from_plain, read_design
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-NAMES = ["product", "joint", "gated-sum-ramp", "designed-matrix"]
+NAMES = ["product", "single-change-mixture", "gated-sum-ramp", "designed-matrix"]
 
 
 def plain_of(name: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def test_caps_and_floors_are_believed_only_where_they_are_kept() -> None:
 
 
 def test_a_later_version_is_refused_with_the_version_that_reads_it() -> None:
-    later = plain_of("joint") | {"format_version": 3, "software": "deniable 1.7.0"}
+    later = plain_of("product") | {"format_version": 3, "software": "deniable 1.7.0"}
     with pytest.raises(InputError, match=r"reads version 2; read it with deniable 1\.7\.0 or"):
         mechanism_from_plain(later)
     with pytest.raises(InputError, match=r"version 2; read it with a later version"):

@@ -13,7 +13,7 @@ from deniable.errors import InputError
 from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute
 from deniable.tables import open_table
-from deniable.tables.columns import released_columns
+from deniable.tables.columns import number_column, released_columns
 from deniable.tables.encode import ColumnEncoder
 
 AGE = Attribute("age", range=(17, 90), grid=5, missing="NA", missing_codes=("999",))
@@ -145,3 +145,15 @@ def test_numbers_set_to_an_end_are_counted_by_column() -> None:
     with open_table(table, clipping, rounding=SeededRandomness(1)) as reader:
         assert reader.look() == 4
         assert reader.outside == {"a": 3, "b": 1}
+
+
+def test_a_column_of_values_has_the_type_of_the_release() -> None:
+    x = Attribute("x", range=(0, 80), grid=9)
+    y = Attribute("y", range=(-3, 3), grid=7, missing="?")
+    values = np.array([12.345, np.nan])
+    assert number_column(values, x, pa.int64()).to_pylist() == [12, None]
+    assert number_column(values, y, pa.string()).to_pylist() == ["12.3", "?"]
+    assert number_column(values, y, pa.float64()).to_pylist() == [12.3, None]
+    days = Attribute("born", range=(dt.date(1970, 1, 1), dt.date(1970, 3, 1)), grid=3, missing="?")
+    assert number_column(values, days, pa.date32()).to_pylist() == [dt.date(1970, 1, 13), None]
+    assert number_column(values, days, pa.string()).to_pylist() == ["1970-01-13", "?"]

@@ -113,21 +113,6 @@ function singleChangeAccount(law) {
   };
 }
 
-function jointAccount(law) {
-  const { sizes, keep, all } = law;
-  const records = sizes.reduce((n, a) => n * BigInt(a), 1n);
-  const changed = all - keep;
-  const seen = (alike) => [keep * (records - 1n) + changed * (alike - 1n), changed * alike];
-  const alone = sizes.map((a) => up(seen(records / BigInt(a))));
-  const epsilon = up(seen(1n));
-  return {
-    epsilon,
-    alone,
-    rest: sizes.map(() => epsilon),
-    keep: sizes.map((a) => fraction(seen(records / BigInt(a))[0], all * (records - 1n))),
-  };
-}
-
 function matrixAccount(law) {
   const levels = law.rows
     .filter((row) => row.some((weight) => weight > 0n))
@@ -317,7 +302,6 @@ const ACCOUNTS = {
   patterns: patternAccount,
   scores: scoreAccount,
   "single change": singleChangeAccount,
-  joint: jointAccount,
   matrix: matrixAccount,
   identity: (law) => ({
     epsilon: 0, asItIs: true,

@@ -89,22 +89,6 @@ function singleChange(plain, sizes) {
   };
 }
 
-function joint(plain, sizes) {
-  const all = total(plain);
-  const keep = hexInteger(plain.keep_weight);
-  if (keep <= 0n || keep >= all) throw new Error("a weight of a law is out of range");
-  const changed = new Categorical([keep, all - keep]);
-  return {
-    kind: "joint", sizes, keep, all,
-    draw: shifting(sizes, (source) => {
-      let shifts;
-      do shifts = sizes.map((n) => uniform(n).draw(source));
-      while (shifts.every((shift) => shift === 0));
-      return changed.draw(source) ? shifts : shifts.map(() => 0);
-    }),
-  };
-}
-
 function matrix(plain, sizes) {
   const all = total(plain);
   const rows = plain.weights.map((row) => row.map(hexInteger));
@@ -164,7 +148,6 @@ const LAWS = {
   "pattern-table": patternTable,
   "score-table": scoreTable,
   "single-change-mixture": singleChange,
-  joint,
   matrix,
   "designed matrix": matrix,
   identity: (plain, sizes) => ({ kind: "identity", sizes, draw: (codes) => [...codes] }),

@@ -1,17 +1,10 @@
 """Expected gates: the mean of the gate over the attributes not drawn yet.
 
-With the attributes of a gated sum in some order, let G_k(s) = g(s) e^{−E/2} and
-
-    G_i(s) = (1 − r_i) G_{i+1}(s) + r_i ((1 − θ_i) G_{i+1}(s + n_i) + θ_i G_{i+1}(s + n_i + 1)),
-
-the expected gate under the uniform law μ once the first i attributes have brought the sum to s.
-All numbers are positive and lie in [e^{−E/2}, e^{E/2}], without cancellation, underflow or dropped
-states: this is for computations in which *every* pattern counts, however improbable (drawing, and
-the level of a set of columns), `sums` for expectations with relative precision far out in a tail.
-
+G_i(s), the expected gate under the uniform law μ once the first i attributes have brought the sum
+to s, is defined in docs/proofs/optimal.md, section 6. All numbers are positive and lie in
+[e^{−E/2}, e^{E/2}], without cancellation, underflow or dropped states: this is for computations in
+which *every* pattern counts, `sums` for expectations with relative precision far out in a tail.
 States from which g can only be 1, or only e^E, have one common entry at either end.
-
-The proofs are in docs/proofs/optimal.md, section 6, and docs/proofs/clipped.md, section 5.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -254,15 +247,9 @@ def _split_by_fate(
 
 
 def extremes(law: Gate, subset: Sequence[int], retention: FloatArray) -> tuple[float, float]:
-    """Return the largest and the smallest f_A e^{−E/2} of the law projected to the columns A.
-
-    f_A falls when one more attribute is changed, so the extremes are where all of A is unchanged
-    and where all of A is changed (docs/proofs/clipped.md, section 5):
-
-        f_A = E_μ[f ∏_{i∈A} w_i],   w_i = (λ_i/r_i + 1 − λ_i, 1 − λ_i) on (unchanged, changed) if
-        all unchanged, and (1 − λ_i, λ_i/(1 − r_i) + 1 − λ_i) if all changed.
-
-    The relative error is that of G, at most (STEP_ROUNDINGS k + 8 E + 16) u on either side.
+    """Return the largest and the smallest f_A e^{−E/2} of the law projected to the columns A, with
+    the weights of docs/proofs/clipped.md, section 6, each off by at most (STEP_ROUNDINGS k + 8 E +
+    16) u.
 
     ``retention``: λ of every attribute, shape (k,).
     """

@@ -2,11 +2,8 @@
 
     f(S) ∝ Σ_c α_c e^{−E_c/2} g_c(S),   α_c > 0,  g_c a gate from 1 up to e^{E_c},
 
-then an optional independent k-ary response per attribute (retention). Where a few attributes have
-levels far above the others', many patterns lie on the optimum's threshold, and only a mixture is
-near it (docs/proofs/optimal.md). Under caps and floors a mixture of ramps is below every one of
-them (docs/proofs/clipped.md). Every part falls when one more attribute is changed, and so does f:
-the record's level is that of its two ends, E where all E_c are E.
+then an optional independent k-ary response per attribute (retention). Source:
+docs/proofs/optimal.md, section 5; docs/proofs/clipped.md, section 5.
 """
 
 import math
@@ -197,6 +194,8 @@ class VoteBlend(VoteLaw):
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
         chosen = [int(i) for i in subset]
+        if len(chosen) == 1:
+            return np.array([1.0, self._single[chosen[0]]])
         if len(chosen) == 2 and self.n_attributes <= PAIR_BY_PAIR:
             first, second = self._single[chosen].tolist()
             pair = self._bounded_pairs[0][chosen[0], chosen[1]]

@@ -8,15 +8,7 @@ then, optionally, every output i is replaced by a uniform category with probabil
     "vote":  g = 1 + (e^E − 1) x      (width 1: the uniform law mixed with one weighted vote)
     "ramp":  g = e^{E x}              (no clipping: the Kronecker product; width → 0: the vote)
 
-Its ideal levels (:class:`VoteLaw` has them as drawn):
-
-record      1 <= g <= e^E, and averages over B and post-processing keep the ratio: ε <= E.
-given rest  docs/proofs/clipped.md, Theorem 3.
-
-It contains RS+FD's uniform fakes, λ-randomization, and the Kronecker product (a ramp that is never
-clipped); staircase mechanisms of two steps (Kairouz, Oh and Viswanath 2014) are its votes.
-
-The proofs are in docs/proofs/clipped.md, Theorem 3, and docs/proofs/optimal.md, section 5.
+Source: docs/proofs/clipped.md, Theorem 3; docs/proofs/optimal.md, section 5.
 """
 
 import math
@@ -431,6 +423,8 @@ class GatedSum(VoteLaw):
         return backward.densities(self, subset, self.kept_beside(subset), self.retention)
 
     def eigenvalues(self, subset: Sequence[int]) -> FloatArray:
+        if len(subset) == 1:
+            return np.array([1.0, self._attenuations[subset[0]]])
         if len(subset) == 2 and self.n_attributes <= PAIR_BY_PAIR:
             single = self._attenuations[list(subset)]
             pair = self._bounded_pairs[0][subset[0], subset[1]]

@@ -1,15 +1,9 @@
 """Exact draws of patterns, attribute by attribute, from backward expectations.
 
-With G_i as in `backward`: given the partial sum s before attribute i, change it with probability
-(1 − r_i) G_{i+1}(s)/G_i(s), else leave it; if unchanged, take the dither 1 with probability
-θ_i G_{i+1}(s+n_i+1) / ((1−θ_i) G_{i+1}(s+n_i) + θ_i G_{i+1}(s+n_i+1)).
-
-**The law as drawn** has the *computed* probabilities: doubles, drawn exactly (`choices`). Its
-density is within (1 ± STEP_ROUNDINGS u)^k of the ideal law's up to a constant, so ln max f/min f
-exceeds E by at most twice `path_slack` (docs/proofs/optimal.md, Theorem 10).
-
-No draw depends on a record. The number of bits used is the same for every pattern, but for those
-that follow once in 2^16 where the first sixteen do not settle a choice.
+Source: docs/proofs/optimal.md, section 6. The law as drawn has the *computed* probabilities:
+doubles, drawn exactly (`choices`). No draw depends on a record. The number of bits used is the same
+for every pattern, but for those that follow once in 2^16 where the first sixteen do not settle a
+choice.
 """
 
 import math

@@ -1,25 +1,14 @@
 """Expectations of functions of a dithered integer sum, on non-negative numbers only.
 
-Every law here that is not a table over patterns depends on the pattern through one sum
-
     s = Σ_{i unchanged} (n_i + B_i),     B_i = 1 with probability θ_i, independent,
 
 with integers n_i >= 0 and 0 <= θ_i < 1. The B_i ("dither") represent the real weights
 λ_i = n_i + θ_i on an integer grid exactly on average. `changed_sum` is the same sum over the
-*changed* attributes, up to a ceiling.
+*changed* attributes, up to a ceiling. The law of s is needed under the uniform law μ, far out in
+its tail; it is computed under the exponentially tilted law ν, dν/dμ ∝ e^{ρ s}. States that cannot
+reach `floor` any more, or are above `ceiling`, are left out without loss when h vanishes there.
 
-The law of s is needed under the uniform law μ, far out in its tail. It is computed under the
-exponentially tilted law ν, dν/dμ ∝ e^{ρ s}; then E_μ[h(s)] = exp(L − ρ t) E_ν[h(s) e^{−ρ (s − t)}]
-for any t, with L = Σ_i ln E_μ[e^{ρ (n_i + B_i) Y_i}].
-
-All terms are non-negative, so relative errors do not grow by cancellation: k steps forward and
-back, and a sum of N products of entries, are within (1 ± u)^{k (COEFFICIENT_ROUNDINGS + 3) + N'},
-N' <= N for a library's dot product, N' <= 24 + log2 N with `careful`, which adds products in halves
-(numpy's pairwise sum). States of tiny mass are dropped; their mass is counted, and times the
-largest |h e^{−ρ(s−t)}| it bounds their contribution. States that cannot reach `floor` any more, or
-are above `ceiling`, are left out without loss when h vanishes there.
-
-The error bounds are proved in docs/proofs/optimal.md, section 7.
+Source of the method and its error bounds: docs/proofs/optimal.md, section 7.
 """
 
 import math

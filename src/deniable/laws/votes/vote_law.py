@@ -1,16 +1,9 @@
 """Laws of votes: their interface, and their levels *as drawn*.
 
-A law of votes reweights a uniform record by its unchanged attributes, f(S), and then randomizes
-every attribute once more on its own: its output is replaced by a uniform category with probability
-1 − retention_i. A subclass gives the ideal law, each number with its error bound; the levels of the
-law as drawn are computed here, with every rounding the safe way.
-
-As drawn, the probability of every pattern is within e^{±δ} of the ideal law's up to one normalizing
-constant; δ is `path_slack` plus the error of the law's own density (`density_slack`). Every level
-is the logarithm of a quotient of two sums of such probabilities, and so changes by 2 δ at most. An
-own response is drawn exactly, with probabilities that are doubles, and only averages.
-
-The proofs are in docs/proofs/optimal.md, Theorem 10, and docs/proofs/clipped.md, section 7.
+A law of votes reweights a uniform record by its unchanged attributes, f(S), and then replaces every
+output by a uniform category with probability 1 − retention_i. A subclass gives the ideal law, each
+number with its error bound; the levels of the law as drawn are computed here, with every rounding
+the safe way (docs/proofs/optimal.md, Theorem 10; docs/proofs/clipped.md, section 7).
 """
 
 from abc import abstractmethod
@@ -167,6 +160,12 @@ class VoteLaw(BoundedLaw):
     def bounded_pair_attenuations(self) -> tuple[FloatArray, float]:
         """Return φ({i, j}) for all pairs, (k, k), NaN on the diagonal, and the error of each,
         drawing apart."""
+
+    def pair_eigenvalues(self) -> FloatArray:
+        """Return φ of every two attributes, shape (k, k), and of each by itself on the diagonal."""
+        values = self.bounded_pair_attenuations()[0].copy()
+        np.fill_diagonal(values, self.attenuations())
+        return values
 
     @property
     def n_attributes(self) -> int:

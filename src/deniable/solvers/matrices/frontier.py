@@ -1,21 +1,14 @@
 """The least error of any mechanism within given privacy limits, and a mechanism that attains it.
 
-Over weights w of the extreme rows q_a (`deniable.proofs.rows`) the convex program is: minimise
-tr(G C⁺ G) with C = K − ppᵀ, K = Σ w_a q_a q_aᵀ/(1·q_a), subject to Σ w_a q_a = p, total cost at
-most the budget, w ≥ 0.
-
-With U an orthonormal basis of the complement of √p and H = Uᵀ D^{−1/2} K D^{−1/2} U =
-Σ w_a h_a h_aᵀ it is the semidefinite program
+The program of docs/proofs/frontier.md, section 2, over weights w of the extreme rows
+(`deniable.proofs.rows`). With U an orthonormal basis of the complement of √p and
+H = Uᵀ D^{−1/2} K D^{−1/2} U = Σ w_a h_a h_aᵀ it is the semidefinite program
 
     minimise tr T   subject to   [H E; Eᵀ T] ⪰ 0   and the linear constraints,  E Eᵀ = Uᵀ D U.
 
 The off-diagonal block of its dual is −Z of the certificate. From n = 9 on it is solved over some
-of the 2^n rows; those that violate the dual most are added until the certificate over all rows
-closes the gap. Beyond `MAX_EXACT_CATEGORIES` categories of similar shares form ten groups
-(`deniable.proofs.groups`); the certificate is transformed to the true shares, and the mechanism is
-drawn.
-
-The proofs are in docs/proofs/frontier.md, Theorem 3.
+of the rows; those that violate the dual most are added until the certificate closes the gap. Beyond
+`MAX_EXACT_CATEGORIES` categories of similar shares form groups (`deniable.proofs.groups`).
 """
 
 import math
@@ -60,13 +53,9 @@ _MOST_GAP = 1e-4
 class FrontierPoint:
     """A mechanism near the bound, and the proof of the bound.
 
-    Attributes:
-        limits: the prior and the required privacy.
-        matrix: M[y, x] = Pr[y | x], shape (m, n), with up to n(n + 1)/2 + 1 outputs; beyond
-            `MAX_EXACT_CATEGORIES` with some thousand, or None if the drawn ones make no mechanism.
-        record_mse: N·MSE of its estimate at the prior; infinite if there is no matrix.
-        certificate: the lower bound over all mechanisms.
-        near_rows: the kinds of rows with weight or nearly so, to start the next point from.
+    ``matrix``: M[y, x] = Pr[y | x], shape (m, n); None if the drawn rows make no mechanism.
+    ``record_mse``: N·MSE of its estimate at the prior. ``certificate``: the lower bound over all
+    mechanisms. ``near_rows``: kinds of rows with weight or nearly so, to start the next point from.
     """
 
     limits: Limits
@@ -90,16 +79,9 @@ class FrontierPoint:
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """Weights of some kinds of rows, and the multipliers of the dual (`_Program.solve`).
-
-    Attributes:
-        weights: shape (number of kinds,).
-        between: of H, shape (G − 1, G − 1).
-        apart: of each κ, shape (groups of several,).
-        slope: 1/κ, scaled, same shape.
-        prices: λ of each group, shape (G,).
-        budget_multiplier: m.
-    """
+    """Weights of some kinds of rows, and the multipliers of the dual (`_Program.solve`): of H,
+    shape (G − 1, G − 1), of each κ, shape (groups of several,), 1/κ scaled, λ of each group, shape
+    (G,), m."""
 
     weights: FloatArray
     between: FloatArray

@@ -66,14 +66,10 @@ def worst_posterior(matrix: FloatArray, prior: FloatArray) -> FloatArray:
 def record_mse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
     """Return N·MSE, the mean squared error of estimated shares for one row; inf if M is singular.
 
-    The best linear unbiased estimate at this prior has the covariance (J⁻¹ − ppᵀ)/N with
-    J = Mᵀ diag(1/r) M, r = Mp; the MSE is its trace over n. For a square matrix J⁻¹ is
-    M⁻¹ diag(r) M⁻ᵀ, the inversion estimate of equation (2). Theorem 6 as printed counts each
-    covariance twice (a factor 2, and both orders of i ≠ j); this is the correct sum.
-
-    ``matrix``: shape (..., m, n). ``prior``: shape (n,).
-
-    Source: Huang and Du, equation (10) and Theorem 6, corrected.
+    The best linear unbiased estimate at this prior has the covariance (J⁻¹ − ppᵀ)/N with J = Mᵀ
+    diag(1/r) M, r = Mp; the MSE is its trace over n. Theorem 6 of Huang and Du as printed counts
+    each covariance twice; this is the correct sum. ``matrix``: shape (..., m, n). ``prior``: shape
+    (n,).
 
     >>> half_true = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
     >>> round(record_mse(half_true, np.array([0.5, 0.3, 0.2])).item(), 6)
@@ -128,13 +124,8 @@ def epsilon(matrix: FloatArray) -> FloatArray:
 
 
 def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
-    """L = J⁻¹ Mᵀ diag(1/r), shape (n, m): shares estimated as L times the observed shares.
-
-    L M = 1, so the estimate is unbiased for any truth; its variance is the least possible
-    if the truth is `prior`. For a square matrix it is M⁻¹.
-
-    ``matrix``: shape (m, n). ``prior``: the prior of the design, shape (n,).
-    """
+    """Return L = J⁻¹ Mᵀ diag(1/r), shape (n, m): the unbiased estimate of least variance if the
+    truth is `prior`, shape (n,); M⁻¹ for a square matrix. ``matrix``: shape (m, n)."""
     occurrence = matrix @ prior
     seen = occurrence > 0
     scale = np.sqrt(occurrence[seen])
@@ -150,13 +141,11 @@ def left_inverse(matrix: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def accuracy(matrix: FloatArray, prior: FloatArray, score: FloatArray | None = None) -> FloatArray:
-    """The average score A of the Bayes estimate, shape (...); 1 − `privacy` for the default score.
+    """Return the average score A of the Bayes estimate, shape (...); 1 − `privacy` for the default
+    score.
 
-    ``matrix``: shape (..., m, n). ``prior``: shape (n,) or (..., n). ``score``: G[x̂, x], of the
-    guess x̂ if x is true, shape (n, n); by default 1 if right and 0 if wrong (equation (6)).
-
-    Source: Huang and Du, equation (4) at its largest; by Theorem 4 no estimate, consistent or not,
-    does better.
+    ``score``: G[x̂, x], of the guess x̂ if x is true, shape (n, n); by default 1 if right and 0 if
+    wrong. Source: Huang and Du, equation (4) at its largest, which no estimate exceeds (Theorem 4).
     """
     return np.asarray(_scores(matrix, prior, score).max(axis=-1).sum(axis=-1))
 

@@ -1,11 +1,5 @@
 """The evolutionary search of Huang and Du for square response matrices (OptRR, section V).
 
-One generation: fitness of population Q and archive V, environmental selection into the next V,
-binary tournament, crossover and mutation into the next Q, repair of Q to the worst-case bound δ,
-and an exchange with the optimal set Ω, the best matrix found for each level of privacy. It is a
-heuristic: `frontier` has the distance of its front from the optimum, and `hypervolume` and
-`outer_hypervolume` the covered area of the privacy–error plane and an upper bound of it.
-
 Choices that the paper leaves open: the random matrices at the start lean to the diagonal by a
 random amount, since outputs can be renamed but crossover mixes outputs by name; distances are
 measured as in `spea2`; the columns are repaired from left to right, once, and violations that a
@@ -29,18 +23,9 @@ from deniable.solvers.matrices.spea2 import non_dominated
 
 @dataclass(frozen=True)
 class Options:
-    """Sizes, rates and stop rules of a search.
-
-    Attributes:
-        population_size: N_Q.
-        archive_size: N_V.
-        optimal_set_size: N_Ω, the number of levels of privacy in Ω.
-        crossover_rate: probability that a pair of parents exchanges columns.
-        mutation_rate: probability that a child is mutated.
-        mutation_step: largest amount by which a mutation changes the chosen entry.
-        neighbour: k of the density estimate.
-        max_generations: first stop rule.
-        max_stall: second stop rule: generations in a row that left Ω unchanged; None for never.
+    """Sizes, rates and stop rules of a search: N_Q (`population_size`), N_V (`archive_size`), N_Ω
+    (`optimal_set_size`); `mutation_step`: largest change of the chosen entry; `neighbour`: k of the
+    density estimate; `max_stall`: generations in a row that left Ω unchanged, None for never.
     """
 
     population_size: int = 100
@@ -71,13 +56,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """Some response matrices and their objectives.
-
-    Attributes:
-        matrices: shape (m, n, n).
-        privacy: shape (m,).
-        record_mse: N·MSE, shape (m,).
-    """
+    """Some response matrices, shape (m, n, n), their privacy and their N·MSE, shape (m,)."""
 
     matrices: FloatArray
     privacy: FloatArray
@@ -95,12 +74,8 @@ class Matrices:
 class Generation:
     """The state after a generation, for a progress bar or a check; do not modify it.
 
-    Attributes:
-        number: completed generations.
-        archive: V after environmental selection, before the exchange with Ω.
-        population: Q after the exchange.
-        n_optimal: levels of privacy with a matrix in Ω.
-        stall: generations in a row that left Ω unchanged.
+    ``archive``: V before the exchange with Ω; ``population``: Q after it; ``n_optimal``: levels of
+    privacy with a matrix in Ω; ``stall``: generations in a row that left Ω unchanged.
     """
 
     number: int
@@ -112,13 +87,8 @@ class Generation:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The front of a search.
-
-    Attributes:
-        front: the matrices of Ω that no other of Ω dominates, by rising privacy.
-        n_generations: number of generations.
-        stopped_by: the stop rule that applied.
-    """
+    """The matrices of Ω that no other of Ω dominates, by rising privacy, and the stop rule that
+    applied."""
 
     front: Matrices
     n_generations: int
@@ -321,12 +291,8 @@ def _join(one: Matrices, other: Matrices) -> Matrices:
 
 
 def hypervolume(privacy: FloatArray, error: FloatArray, reference: float) -> float:
-    """The area dominated by some points, over privacy from 0 and ln(error) up to a reference.
-
-    Errors span decades, so the area is taken on their logarithms.
-
-    ``privacy``: shape (m,). ``error``: shape (m,), above 0.
-    """
+    """Return the area dominated by some points, shape (m,), over privacy from 0 and ln(error) up to
+    a reference."""
     _check(reference)
     front = non_dominated(privacy, error)
     front = front[error[front] < reference]
@@ -337,13 +303,9 @@ def hypervolume(privacy: FloatArray, error: FloatArray, reference: float) -> flo
 def outer_hypervolume(
     levels: FloatArray, bounds: FloatArray, most_privacy: float, reference: float
 ) -> float:
-    """Return an upper bound on the `hypervolume` of any mechanisms, from lower bounds on errors.
-
-    The least possible error rises with privacy, so the bound at one level holds up to the next.
-
-    ``levels``: privacy levels, rising, the first at 0, shape (m,). ``bounds``: lower bounds at
-    these levels, shape (m,).
-    """
+    """Return an upper bound on the `hypervolume` of any mechanisms, from lower bounds on errors at
+    rising levels of privacy, the first at 0; both of shape (m,). The bound at one level holds up to
+    the next."""
     _check(reference)
     if not len(levels) or levels[0] != 0.0 or (np.diff(levels) <= 0).any():
         raise InputError("levels: they must rise strictly, from 0")

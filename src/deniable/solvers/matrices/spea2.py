@@ -48,15 +48,9 @@ def scaled(privacy: FloatArray, error: FloatArray) -> FloatArray:
 
 
 def fitness(privacy: FloatArray, error: FloatArray, neighbour: int = 1) -> FloatArray:
-    """Raw fitness plus density, shape (m,); lower is better, and below 1 if not dominated.
+    """Return raw fitness plus density, shape (m,); lower is better, and below 1 if not dominated.
 
-    The strength S of a point is the number that it dominates; its raw fitness is the sum of the
-    strengths of those that dominate it; its density is 1/(σ + 2), σ the distance to the k-th
-    nearest point.
-
-    ``privacy``: shape (m,). ``error``: shape (m,).
-
-    Source: Huang and Du, section V.B and equation (11).
+    ``privacy``, ``error``: shape (m,). Source: Huang and Du, section V.B and equation (11).
     """
     # Raw fitness is at most m², a whole number that single precision holds exactly.
     dominates = dominance(privacy, error).astype(np.float32)
@@ -77,15 +71,11 @@ def fitness(privacy: FloatArray, error: FloatArray, neighbour: int = 1) -> Float
 def select(
     privacy: FloatArray, error: FloatArray, values: FloatArray, size: int
 ) -> npt.NDArray[np.intp]:
-    """Environmental selection: the indices of the next archive, `size` of them or all.
+    """Environmental selection: return the indices of the next archive, `size` of them or all.
 
-    Every non-dominated point enters. Too few are filled up with the best of the others; from too
-    many, the one with the nearest neighbour is dropped, one at a time, ties decided by the second
-    nearest neighbour and so on.
-
-    ``privacy``: shape (m,). ``error``: shape (m,). ``values``: their `fitness`, shape (m,).
-
-    Source: Huang and Du, section V.C and equation (12).
+    Every non-dominated point enters; too few are filled up with the best of the others, too many
+    thinned. ``privacy``, ``error``, ``values`` (their `fitness`): shape (m,). Source: Huang and Du,
+    section V.C.
     """
     front = np.flatnonzero(values < 1.0)
     if len(front) <= size:
@@ -97,14 +87,12 @@ def select(
 
 
 def thin(points: FloatArray, size: int) -> npt.NDArray[np.intp]:
-    """Drop the most crowded of points on a rising curve until `size` are left; their indices.
+    """Drop the most crowded of points on a rising curve until `size` are left; return their
+    indices.
 
-    Along a monotone curve distances grow in both directions, in floating point too. So the nearest
-    neighbours of a point, in order, are found by merging its left and right neighbours, and a drop
-    changes the nearest distance of two places only. Copies (the optimal set makes many) share a
-    place; each further copy is one more distance of 0, so the place with most copies comes first.
-
-    ``points``: shape (m, 2), sorted so that both coordinates rise (weakly).
+    Along a monotone curve distances grow in both directions, so the nearest neighbours of a point
+    are found by merging its left and right neighbours. Copies share a place; each further copy is
+    one more distance of 0. ``points``: shape (m, 2), sorted so that both coordinates rise (weakly).
     """
     new = np.concatenate([[True], (np.diff(points, axis=0) != 0).any(axis=1)])
     starts = np.flatnonzero(new)

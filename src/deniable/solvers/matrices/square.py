@@ -42,14 +42,8 @@ from deniable.solvers.matrices.schemes import EPSILON_MARGIN, frapp, warner, war
 
 @dataclass(frozen=True, eq=False)
 class SquareDesign:
-    """The best square matrix of all starts; not known to be optimal.
-
-    Attributes:
-        limits: the prior and the required privacy.
-        matrix: M[y, x] = Pr[y | x], shape (n, n).
-        record_mse: N·MSE of its estimate at the prior.
-        start_record_mse: N·MSE of each start, shape (number of starts,), Warner's first.
-    """
+    """The best square matrix of all starts, M[y, x] = Pr[y | x], shape (n, n), not known to be
+    optimal, and N·MSE of each start, shape (number of starts,), Warner's first."""
 
     limits: Limits
     matrix: FloatArray

@@ -110,16 +110,11 @@ def solve(
 ) -> BalancedSolution:
     """Find a law of small record level that meets every level and keeps caps and floor.
 
-    What is achieved is never above a requested ε_i and within 1e−9 nats below it; caps and floor
-    hold for the law as drawn. (Which pairs the floor is looked at for:
-    `VoteLaw.least_pair_ratio`.)
-
-    ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, above 0, shape (k,).
-    ``caps``: for each attribute an upper bound in nats on its `epsilon_given_rest`, at least ε_i,
-    or None for no bound; None for no bounds at all. ``pair_floor``: t ≤ 1 such that every pair's
-    φ_ij ≥ t φ_i φ_j; None for no floor.
-
-    Source: docs/proofs/clipped.md.
+    Levels are never above a requested ε_i and within 1e−9 nats below it; caps and floor hold for
+    the law as drawn. ``n_categories``: a_i, shape (k,). ``attribute_epsilon``: ε_i in nats, above
+    0, shape (k,). ``caps``: on ε given the rest in nats, at least ε_i, or None for none.
+    ``pair_floor``: t ≤ 1 such that every pair's φ_ij ≥ t φ_i φ_j; None for none. Source:
+    docs/proofs/clipped.md.
 
     >>> solution = solve([5] * 6, [1.0] * 6, [2.0] * 6, 0.5)
     >>> solution.method, round(solution.epsilon, 4), round(solution.cost, 4)

@@ -68,11 +68,9 @@ def scaled_excess(m: float, n: float, c: float, b: float) -> tuple[float, float,
         (I)   x_0 − 1 = N/(b + n),    x_1 − 1 = 0,    x_2 − 1 = (nc − mb)/(b + n)
         (III) x_0 − 1 = N/D = x_1 − 1,    x_2 − 1 = mc(b + n)/D,    D = m(n−1) − c(1 + b)
 
-    and (II), (IV) are their mirror images. In case III e^{ε₁+ε₂} < (m−1)(n−1) gives D > b + n, so
-    that D never vanishes. The condition between III and IV in the paper,
-    (n−m)e^{ε₁+ε₂} − m(n−1)e^{ε₁} + (m−1)n e^{ε₂} ≥ 0, is (n−m)bc − n(m−1)c + m(n−1)b ≥ 0, which
-    is x_0 ≥ x_2 for the formula (III). Where I meets III, e^{ε₁+ε₂} = (m−1)(n−1), both have the
-    same x_0: a decision reversed by rounding there costs no accuracy.
+    and (II), (IV) are their mirror images. Between III and IV x_0 ≥ x_2 decides, for the formula
+    (III). Where I meets III both have the same x_0: a decision reversed by rounding there costs no
+    accuracy.
     """
     if (1.0 + c) * (1.0 + b) >= (m - 1.0) * (n - 1.0):
         if c / m >= b / n:

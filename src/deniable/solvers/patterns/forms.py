@@ -1,21 +1,14 @@
 """Published forms of record level ε with the least variance of shares and pairs.
 
-A form includes some attributes J and answers by a pattern law on them; rows have form c with
-probability w_c. Over forms and shares the search minimises F = Σ_T κ_T/I_T, I_T = Σ_c w_c φ_c(T)²,
-over single attributes and pairs T. F is convex in w; the columns, one for each form, are generated.
-
-*Shares.* w_c ← w_c (∂_c/F)^½…⁰·⁹ with ∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F.
-
-*Pricing.* For prices C_T = κ_T/I_T² the best form is a vote on a set D of patterns, found by the
-ascent D ← {S : Σ_T C_T w̄_T z_T(S)/t_T > Σ_T C_T w̄_T²/t_T}, w̄_T = E_D[z_T], z_T the products of
-the normalised hits, t_T = ∏ (a_i − 1). It starts from random votes on random sets J and from the
-current forms, as it ends in local maxima. Under caps each step is a linear program over patterns.
+Over forms c and their shares w the search minimises F = Σ_T κ_T/I_T, I_T = Σ_c w_c φ_c(T)², over
+single attributes and pairs T, by column generation: w_c ← w_c (∂_c/F)^½…⁰·⁹ with
+∂_c = Σ κ_T I_T(c)/I_T², whose mean over w is F; and the ascent of docs/proofs/forms.md, Theorem 3,
+at the prices C_T = κ_T/I_T², from random votes and from the current forms, as it ends in local
+maxima. Under caps each step is a linear program over patterns.
 
 Attributes that are alike may form a class, of which a form draws a number for every row. A
 *question* is a class with the number of categories that its answers name. If a form gives an
 attribute more than its largest level, the answer passes an independent response.
-
-The proofs are in docs/proofs/forms.md.
 """
 
 import math

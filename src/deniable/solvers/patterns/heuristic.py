@@ -1,16 +1,8 @@
 """Algorithm 3 of Yamamoto and Shibuya, in a scaled form that takes O(k) and cannot overflow.
 
-As printed the recursion costs O(k²) and its numbers grow like ∏ a_i. With
-u_{i,j} = (x_{i,j} − 1)/∏_{h≤i} a_h, u_j is constant once attribute j is settled, and with
-E = e^{ε_i} and W = u_0 + Σ_{h<i} (a_h − 1) u_h, which never changes after the first pair,
-
-    u_i = (W − g_i)/(E + a_i − 1),        g_i = (e^{ε_i} − 1)/a_i.
-
-So all u_i are known at once, and only line 8 is sequential: u_0 is the rest of W, and attribute i
-falls back if its u_i would be negative, or so large that u_0' < max u_j. Its achieved level is then
-ln(1 + a_i W).
-
-The proofs are in docs/proofs/restricted.md, Theorem 7.
+With u_j = (x_{k,j} − 1)/∏ a_i all u_i are known at once (docs/proofs/restricted.md, Theorem 7), and
+only line 8 is sequential: u_0 is the rest of W, and attribute i falls back if its u_i would be
+negative, or so large that u_0' < max u_j.
 """
 
 import math
@@ -30,15 +22,9 @@ class HeuristicSolution:
     """The law of Algorithm 3: draw one of k + 2 cases, with the weights given in brackets.
 
     A record drawn uniformly [1]; the record unchanged [`keep_excess`]; only attribute j changed
-    [(a_j − 1) `change_excess`_j]. In the paper's variables x_{k,0} = 1 + `keep_excess`·∏ a_i,
-    x_{k,j} = 1 + `change_excess`_j·∏ a_i, and every other x is 1.
-
-    Attributes:
-        keep_excess: u_0 ≥ max u_j.
-        change_excess: u_j ≥ 0, shape (k,).
-        achieved_epsilon: the level that each attribute has, in nats, shape (k,).
-        changed: whether it differs from the request (line 9 of Algorithm 3), shape (k,).
-        epsilon: privacy level of the record, ln x_{k,0}, in nats.
+    [(a_j − 1) `change_excess`_j, shape (k,)]. ``achieved_epsilon``: level of each attribute in
+    nats, shape (k,); ``changed``: whether it differs from the request (line 9 of Algorithm 3);
+    ``epsilon``: of the record, in nats.
     """
 
     keep_excess: float
@@ -49,16 +35,12 @@ class HeuristicSolution:
 
 
 def solve(n_categories: Sequence[int], attribute_epsilon: Sequence[float]) -> HeuristicSolution:
-    """Run Algorithm 3 on the attributes in the order given.
+    """Run Algorithm 3 on the attributes in the order given, on which the result depends.
 
-    The result depends on that order, and the achieved level of an attribute may be smaller *or
-    larger* than the requested one, as `changed` shows; the first two attributes always get their
-    requested level.
-
-    ``n_categories``: a_i, shape (k,), k ≥ 1. ``attribute_epsilon``: requested ε_i in nats, shape
-    (k,).
-
-    Source: Yamamoto and Shibuya, Algorithm 3 and section IV.B.3; k = 1 is k-ary response.
+    The achieved level of an attribute may be smaller *or larger* than the requested one; the first
+    two attributes always get theirs. ``n_categories``: a_i, shape (k,), k ≥ 1.
+    ``attribute_epsilon``: ε_i in nats, shape (k,). Source: Yamamoto and Shibuya, Algorithm 3; k = 1
+    is k-ary response.
 
     >>> solution = solve([5, 5, 3], [1.0, 2.0, 1.5])
     >>> round(solution.epsilon, 6), solution.changed.any().item()

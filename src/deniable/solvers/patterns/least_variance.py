@@ -1,18 +1,8 @@
 """Lower bound on the variance of shares under any mechanism of a record level.
 
-For any mechanism with any outputs, for rows one at a time, and any unbiased estimate. With I_i
-Fisher's information on attribute i per person and per free share at the uniform truth, the variance
-of a cell is at least (a_i − 1)/(a_i² I_i). With M = e^ε the I_i satisfy two inequalities:
-
-*Trace* (docs/proofs/forms.md, Theorem 4): Σ (a_i − 1) I_i ≤ (M − 1)²/(4M).
-
-*Entropy* (Theorem 5): for answers that are M times as likely on a set of measure m as elsewhere,
-and any prices C and multipliers λ, ν ≥ 0,
-
-    Σ C_i I_i ≤ H = Σ_i max_p [(C_i/(a_i − 1) − λ) χ²_i(p) − ν KL_i(p)] + max_m {λ X_m + ν K_m},
-
-so Σ κ_i/I_i ≥ (Σ √(κ_i C_i))²/H for costs κ. With the best prices for given multipliers it is at
-least
+With I_i Fisher's information on attribute i per row and per free share at the uniform truth, the
+variance of a cell is at least (a_i − 1)/(a_i² I_i). The I_i satisfy docs/proofs/forms.md, Theorems
+4 and 5. With the best prices for given multipliers, Σ κ_i/I_i for costs κ is at least
 
     D(λ, ν) = Σ_i min_x {κ_i (a_i − 1)/x + λ x + ν KL_i(x)} − max_m {λ X_m + ν K_m},
 

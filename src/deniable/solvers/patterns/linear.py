@@ -65,24 +65,17 @@ def solve(
 ) -> LinearSolution:
     """Find the pattern law with the smallest record level at exactly the requested levels.
 
-    Every law here is monotone: changing one more attribute never makes an output likelier. Levels
-    are never above a requested ε_i (beyond an ulp or so of p_i) and within 1e−11 below.
+    Levels are never above a requested ε_i (beyond an ulp or so of p_i) and within 1e−11 below.
 
     ``n_categories``: a_i, shape (k,), k at most `MAX_ATTRIBUTES`. ``attribute_epsilon``: ε_i in
-    nats, shape (k,). ``given_rest_cap``: for each attribute an upper bound in nats on its
-    `epsilon_given_rest`, at least ε_i, or None for no bound: X_S ≤ e^cap X_{S∪i} for every S
-    without i. ``pair_floor``: t such that every pair's attenuation satisfies φ_ij ≥ t φ_i φ_j.
-    ``max_gap``: largest distance from the proven bound, as a fraction of ε. The law keeps levels,
-    caps and floor either way; at levels of many nats rounding affects the proof before the law.
-
-    Source: Yamamoto and Shibuya (ISCC 2024), section IV.A; caps and floors:
-    docs/proofs/restricted.md, Theorem 4.
+    nats, shape (k,). ``given_rest_cap``: caps on ε given the rest in nats, at least ε_i, or None
+    for none. ``pair_floor``: t such that φ_ij ≥ t φ_i φ_j. ``max_gap``: largest distance from the
+    proven bound, as a fraction of ε. Source: Yamamoto and Shibuya (ISCC 2024), section IV.A;
+    docs/proofs/restricted.md.
 
     >>> solution = solve([5, 5, 3], [1.0, 2.0, 1.5])
     >>> round(solution.epsilon, 6), solution.epsilon - solution.epsilon_lower_bound < 1e-9
     (3.278141, True)
-    >>> round(solve([5, 5, 3], [1.0, 2.0, 1.5], given_rest_cap=[2.0, None, None]).epsilon, 6)
-    3.546823
     """
     problem = checked_problem(n_categories, attribute_epsilon)
     if problem.n_attributes > MAX_ATTRIBUTES:

@@ -1,21 +1,9 @@
 """Patterns up to exchange of identical attributes, the coordinates in which laws are optimised.
 
-Attributes with the same number of categories, level and cap are interchangeable: averaging an
-optimal law over their exchanges preserves every linear constraint and the objective, so an optimum
-may be sought that depends on a pattern only through the number of changed attributes of each group.
-An
-*orbit* is such a vector of counts (c_1, …, c_m). Twelve identical attributes have 13 orbits instead
-of 4,096 patterns; without repetition an orbit is a pattern.
-
-The unknown is the excess g = f/f_{all} − 1 ≥ 0 of the density f = q/μ over its value where every
-attribute is changed. Its scale is that of e^ε − 1, so that tiny levels lose no digits. The law
-leaves attribute i unchanged with probability p_i if and only if
-
-    Σ_S μ(S) (Y_i(S) − p_i) g(S) = d_i,       Y_i(S) = 1 if i ∉ S else 0,    d_i = p_i − 1/a_i,
-
-because the same sum over the constant 1 is −d_i.
-
-The proofs are in docs/proofs/restricted.md, Theorems 1 and 2.
+An *orbit* is a vector of counts (c_1, …, c_m) of the changed attributes of each group of attributes
+with equal categories, levels and caps: twelve identical attributes have 13 orbits instead of 4,096
+patterns. The unknown is the excess g = f/f_{all} − 1 ≥ 0, of the scale of e^ε − 1, so that tiny
+levels lose no digits. Source: docs/proofs/restricted.md, Theorems 1 and 2.
 """
 
 import math

@@ -2,18 +2,8 @@
 
 Under λ-randomization a covariance of attributes a and b is multiplied by λ_a λ_b (Ruiz,
 "λ-randomization", equation (9)). Subject to λ_a λ_b ≥ c_ab for some pairs, this finds the λ with
-the smallest ε of the whole record, Σ ε_i.
-
-In x_i = −ln λ_i > 0 the constraints are linear, x_a + x_b ≤ −ln c_ab, and
-
-    ε_i = f_i(x_i) = ln(1 + a_i/(y − 1)),   f_i' = −a_i y/((y + a_i − 1)(y − 1)),   y = e^{x_i}.
-
-f_i decreases and is convex, so the optimum is unique, and a primal–dual interior-point method finds
-it. For prices ν ≥ 0 of the constraints, Σ_i min_x (f_i(x) + s_i x) + ν·ln c with s_i the sum of the
-prices at attribute i is a lower bound; its minimum is at a root of
-s y² + (s(a − 2) − a) y − s(a − 1), so that the bound needs no trust in the search.
-
-The proofs are in docs/proofs/lambda.md, Theorem 6.
+the smallest ε of the record, Σ ε_i, by a primal–dual interior-point method in x_i = −ln λ_i, and
+evaluates the bound of docs/proofs/lambda.md, Theorem 6.
 """
 
 import math

@@ -1,21 +1,12 @@
 """The linear program of Algorithms 1 and 2 with all its rows, and with rows for caps and floors.
 
-Over the excess g = f/f_{all} − 1 of each orbit (`orbits`), minimise g_∅ subject to
-
-    g_c ≥ g_{c'}                         whenever c' changes one attribute more (Algorithm 1),
-    Σ_c chance_c drift_c g_c = d         for each group (Algorithm 2),
-    1 + g_c ≤ e^γ (1 + g_{c'})           a cap γ_i on epsilon_given_rest: X_S ≤ e^γ X_{S∪i},
-    Σ_c chance_c (H_c − τ)(1 + g_c) ≥ 0  a floor on a pair: φ_ij ≥ τ = t φ_i φ_j, where H_c is the
-                                         mean of h_i h_j in the orbit (`Orbits.pair_attenuation`).
-
-Rows of floors are added once a solution breaks them, and not before.
+Over the excess g of each orbit (`orbits`), g_∅ is minimised under the rows of
+docs/proofs/restricted.md, Theorems 1 and 4. Rows of floors are added once a solution breaks them.
 
 HiGHS meets rows to 1e−10. So the levels that it is given are `_AIM` too high, and a row of a floor
 is `_ROOM` too strict; then its point is raised where it breaks a cap or falls the wrong way, and
 its levels are brought down to the requested ones (`bring_down`), which breaks nothing. Its
-multipliers prove a bound at the requested levels, whatever their errors.
-
-The proofs are in docs/proofs/restricted.md, Theorems 4 and 5.
+multipliers prove a bound at the requested levels, whatever their errors (Theorem 5 there).
 """
 
 from collections.abc import Sequence
@@ -81,12 +72,9 @@ def solve_restricted(
     caps: FloatArray | None = None,
     pair_floor: float | None = None,
 ) -> Restricted:
-    """Solve the program.
+    """Solve the program, with columns scaled by a guess of the optimal ε in nats to be about one.
 
-    The columns are scaled by a guess to be about one.
-
-    ``orbits``: the problem by orbits; every level above 0. ``guess``: a rough value of the optimal
-    ε in nats; tight caps may raise the optimum far above. ``caps``: γ per group in nats, above the
+    ``orbits``: the problem by orbits; every level above 0. ``caps``: γ per group in nats, above the
     group's level; +∞ for none; shape (m,).
     """
     m = len(orbits.size)
@@ -239,9 +227,8 @@ def _excess_bound(
 ) -> tuple[FloatArray, float]:
     """Return λ and a lower bound on g_∅ from multipliers, whatever their errors.
 
-    For multipliers y of the rows A g ≥ b (y ≥ 0) and A g = b (any y), and any g that obeys them,
-    g_∅ ≥ y·b + Σ_c r_c g_c with the residual r = e_∅ − Aᵀy. A residual below 0 costs at most itself
-    times `_largest`, and a sum of n terms is off by less than 2nu times the sum of their sizes.
+    Source: docs/proofs/restricted.md, Theorem 5; a sum of n terms is off by less than 2nu times the
+    sum of their sizes.
     """
     u, v, group = orbits.edges
     edge_cap = caps[group]
@@ -305,12 +292,8 @@ def met(orbits: Orbits, excess: FloatArray) -> bool:
 
 
 def bring_down(orbits: Orbits, excess: FloatArray) -> FloatArray:
-    """Bring the keep probabilities that are above their request down to it.
-
-    Each attribute passes through an independent k-ary response: with probability θ it is drawn
-    anew from all its categories. That shrinks p_i − 1/a_i by 1 − θ, leaves all other keep
-    probabilities alone, raises no ratio of probabilities, keeps a falling law falling, and
-    multiplies the attenuation of a pair as it does the product of its attributes' attenuations.
+    """Bring the keep probabilities that are above their request down to it, by an independent k-ary
+    response on each attribute, which breaks no cap and no floor.
 
     ``excess``: f/f_{all} − 1 of every orbit, shape (n,).
     """

@@ -64,8 +64,7 @@ def default_resolution(n_attributes: int) -> float:
 
 def linear_gates(softness: float) -> tuple[FloatArray, FloatArray]:
     """Return widths and shares of linear gates whose mixture approximates the logistic gate of this
-    T, with its tails; for T = 0 one of width 0. A single linear gate with the logistic slope ends
-    0.4 % further from the optimum (100 attributes of two categories at 1 to 10 nats).
+    T, with its tails; for T = 0 one of width 0.
 
     The logistic density f is a mixture of uniform densities on [−a, a] with weights −2 a f'(a) da;
     those up to A have a total of 2 (σ(A) − 1/2) − 2 A f(A).

@@ -20,7 +20,7 @@ from scipy.stats import kstest
 from deniable.design.design import design
 from deniable.estimate.association import association
 from deniable.estimate.chi_square import chi_square, released_chi_square
-from deniable.laws import JointLaw
+from deniable.laws import joint_of_epsilon
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.mechanism.table_map import TableMap
@@ -304,10 +304,10 @@ class PValues:
 
 def nothing_to_find(setting: Setting, n_snps: int) -> PValues:
     """Return p-values where allele and status are independent; both are randomized together."""
-    law = JointLaw.from_epsilon((2, 2), NULL_EPSILON)
+    law = joint_of_epsilon((2, 2), NULL_EPSILON)
     schema = Schema.anonymous((2, 2))
     mechanism = Mechanism.of(law, schema)
-    forward, inverse = channel_of(float(law.keep_weight) / 2**law.bits)
+    forward, inverse = channel_of(law.densities[0] / law.total)
     generator = setting.generator(3)
     corrected, naive = [], []
     for start in range(0, n_snps, _SNPS_AT_ONCE):

@@ -84,3 +84,15 @@ def test_states_are_brought_back_where_one_could_lie_beyond_the_ends(
         most = back.n_states(i) - 1 + shift + back.weights[i] + (back.dither[i] > 0)
         inside = shift >= 0 and most < back.n_states(i + 1)
         assert inside or beyond
+
+
+@pytest.mark.parametrize("most", [5, 140])
+def test_all_pairs_at_once_are_those_one_by_one(most: int) -> None:
+    law = oracle.random_sum(2, most)
+    k, pairs = law.n_attributes, law.pair_eigenvalues()
+    for i, j in ((0, 1), (2, 1), (k - 1, 0)):
+        alone = backward.normalized(backward.components(law, (i, j)), law.retention[[i, j]])
+        expected = [[1.0, pairs[j, j]], [pairs[i, i], pairs[i, j]]]
+        np.testing.assert_allclose(alone, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(law.eigenvalues((i, j)), expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(law.eigenvalues((i,)), [1.0, pairs[i, i]], rtol=0, atol=1e-12)

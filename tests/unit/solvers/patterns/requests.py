@@ -4,6 +4,7 @@ import numpy as np
 
 from deniable.proofs.certificate import best_known_bound
 from deniable.proofs.problem import Problem
+from deniable.solvers.patterns import optimal
 from deniable.solvers.patterns.columns import ColumnSolution, solve_columns
 from deniable.solvers.patterns.orbits import orbits
 
@@ -18,3 +19,8 @@ def by_columns(problem: Problem) -> ColumnSolution:
     """The best mixture of votes over all patterns."""
     counts, levels = problem.counts.tolist(), problem.attribute_epsilon.tolist()
     return solve_columns(orbits(problem), best_known_bound(counts, levels))
+
+
+def optimum(problem: Problem) -> float:
+    """Return ε without caps and floor in nats, from which searches of ramps start."""
+    return optimal.solve(problem.counts.tolist(), problem.attribute_epsilon.tolist()).epsilon

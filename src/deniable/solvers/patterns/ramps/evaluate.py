@@ -1,23 +1,13 @@
-"""What a clipped ramp delivers, and how that answers when its slopes, start or height move.
+"""Delivered levels of a clipped ramp, and their derivatives by slopes, start and height.
 
     F(S) = exp(clip(start − t(S), −E, 0)),    t(S) = Σ_{i changed} c_i,
 
-is the density of a pattern S relative to the pattern in which nothing is changed: 1 as long as the
-changes cost at most `start` nats, e^{−E} from start + E on. C_i = 1 if attribute i is changed, and
-all means are under the uniform law μ, under which attribute i is kept with probability r_i = 1/a_i.
-Attributes that are alike make a group, with one slope.
-
-F − e^{−E} vanishes from the bottom on, so that
-
-    E_μ[F] = e^{−E} + E_μ[F − e^{−E}],    E_μ[F C_i] = (1 − r_i) e^{−E} + E_μ[(F − e^{−E}) C_i],
-
-and each mean on the right is a sum of terms in which attributes are independent: over frequencies
-of the cost t (`FourierSums`, for any number of attributes, in which searches are made), or over
-patterns up to exchange of alike attributes (`PatternSums`, exact). Nothing is stated from these
-numbers: the law as drawn is evaluated again with error bounds (`quantize`).
-
-With P = E_μ[F Y_i], N = E_μ[F C_i] (sums of positive numbers), the delivered level is
-ln(P/N) + ln(a_i − 1), and its derivative by anything is dP/P − dN/N.
+is the density of a pattern S relative to the pattern in which nothing is changed. C_i = 1 if
+attribute i is changed, and all means are under the uniform law μ. Attributes that are alike make a
+group, with one slope. E_μ[F] = e^{−E} + E_μ[F − e^{−E}], and E_μ[F C_i] likewise, so that each mean
+is a sum of terms in which attributes are independent: over frequencies of the cost t
+(`FourierSums`, for searches), or over patterns up to exchange of alike attributes (`PatternSums`,
+exact). The law as drawn is evaluated again with error bounds (`quantize`).
 """
 
 import math
@@ -73,16 +63,9 @@ class Response:
 
 
 class Delivered(NamedTuple):
-    """What a ramp brings to a mixture.
-
-    Attributes:
-        log_end: ln F where everything is changed.
-        total: E_μ[F].
-        changed: E_μ[F C_i], shape (m,).
-        pairs: E_μ[F h_i h_j] of attributes of two groups, shape (m, m), where h_i is 1 if i is kept
-            and −1/(a_i − 1) if not; on the diagonal of two attributes of one group, NaN if it has
-            one.
-    """
+    """Contribution of a ramp to a mixture: ln F where everything is changed, E_μ[F], E_μ[F C_i],
+    shape (m,), and E_μ[F h_i h_j] of attributes of two groups, shape (m, m), on the diagonal of two
+    attributes of one group, NaN if it has one."""
 
     log_end: float
     total: float
@@ -97,17 +80,9 @@ class Delivered(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """What a density F is worth to a mixture: the multipliers of the mixture's linear program,
-
-        none F(nothing changed) + all F(all changed)
-            + E_μ[F (total + Σ_i changed_i C_i + Σ_{i<j} pairs_ij h_i h_j)].
-
-    Attributes:
-        none, all, total: as above.
-        changed: of the mean over a group, shape (m,).
-        pairs: of attributes of two groups, shape (m, m), symmetric; on the diagonal of two
-            attributes of one group.
-    """
+    """Multipliers of the mixture's linear program, of E_μ[F] (`total`), F at nothing and at
+    everything changed (`none`, `all`), E_μ[F C_i] (`changed`, shape (m,)) and E_μ[F h_i h_j]
+    (`pairs`, shape (m, m), symmetric; on the diagonal of two attributes of one group)."""
 
     none: float
     all: float
@@ -117,12 +92,8 @@ class Prices(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What a ramp is worth at some prices, and how much of a mixture it takes up.
-
-    Attributes:
-        value, mass: by the prices, and E_μ[F].
-        value_by, mass_by: derivatives by the slopes, the start and the height, shapes (m + 2,).
-    """
+    """Value of a ramp at some prices, E_μ[F], and the derivatives of both by the slopes, the start
+    and the height, shapes (m + 2,)."""
 
     value: float
     value_by: FloatArray
@@ -336,10 +307,7 @@ def _fourier(ramp: Ramp, a: FloatArray, size: FloatArray) -> _Terms:
     """Sum by frequency, over a grid of costs from 0 to the bottom.
 
     A cost between two states is rounded to one of them at random ("dither"), so that e^{−cost} is
-    right on average: what a change is worth on the ramp. With φ_i the transform of what attribute i
-    adds under the tilt β, E_μ[h(t)] is (1/P) Σ_n ĥ(ω_n) ∏ φ_i(ω_n), ω_n = 2π n/P, h times e^{βt}:
-    what lies P or more beyond comes in times e^{−βP}. Of many attributes the cost is all but
-    normal, and the product vanishes after a few dozen frequencies.
+    right on average. Costs that lie P or more beyond are added times e^{−βP}, β the tilt.
     """
     bottom = ramp.start + ramp.height
     states = int(STATES * max(1.0, float(size.sum()) / 60.0))  # every dither adds its noise

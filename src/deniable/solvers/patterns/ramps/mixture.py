@@ -1,21 +1,10 @@
 """Mixtures of ramps that keep levels, caps and a floor on pairs, by one linear program.
 
-A density with f(S) ≤ e^γ_i f(S ∪ i) keeps the caps, and so does every mixture of such densities.
-Levels, floors and e^{−ε} are linear in the shares x_j ≥ 0 of f = Σ x_j F_j. With every F_j 1 where
-nothing is changed, and f too,
-
-    maximise   Σ x_j F_j(all changed),    which is e^{−ε},
-    such that  Σ x_j = 1,
-               Σ x_j E_μ[F_j (C_i − q_i)] = 0               every level is met,
-               Σ x_j E_μ[F_j (h_i h_j − t φ_i φ_j)] ≥ 0     every floor is kept
-
-(docs/proofs/clipped.md, section 5). What is mixed need not meet the levels by itself. At first
-these are the best single ramp, with its top moved up step by step (the higher it is, the larger are
-the attenuations of pairs, until with no plateau left none is below the product of its singles),
-their neighbours, one number of which is smaller or larger, the uniform and the product law, and the
-steepest ramp under the caps. Then the multipliers of the program say what else would lower ε
-(column generation): from the ramps in use a few steps of a quasi-Newton method each lead to ramps
-that are worth more.
+The program is that of docs/proofs/clipped.md, section 5. At first it mixes the best single ramp,
+with its top moved up step by step, their neighbours, one number of which is smaller or larger, the
+uniform and the product law, and the steepest ramp under the caps. From the ramps in use a few steps
+of a quasi-Newton method each lead to ramps that are worth more at the program's multipliers (column
+generation).
 """
 
 import math

@@ -1,21 +1,14 @@
 """The ramp that delivers given levels, by Newton's method with all derivatives.
 
-    F(S) = exp(clip(start − Σ_{changed} c_i, −E, 0)),      0 < c_i ≤ γ_i
-
-keeps the caps γ and has record level E. Where it starts to fall is given relative to what changes
-cost on average under the requested law, start = Σ c_i q_i − top, q_i the requested chance of
-change: `top` moves E only to second order at the best ramp. For a given top the k + 1 unknowns ln c
-and E solve
+With start = Σ c_i q_i − top, q_i the requested probability of a change, `top` moves E only to
+second order at the best ramp. For a given top the k + 1 unknowns ln c and E solve
 
     delivered level of i = requested level of i,     i = 1..k,
-    max_i c_i/γ_i = a share of the caps, 1 if nothing stands against it,
+    max_i c_i/γ_i = a share of the caps, 1 if possible,
 
-or the last gives way to a slope that rests just above the bottom: the case of one level far above
-the others, which then decides E by itself.
-
-For given top and E the levels alone determine the c_i: they make a convex function stationary
-(docs/proofs/clipped.md, section 4). The same system with the derivative by the top on its right
-side says how E moves with the top.
+or the last is replaced by a slope that rests just above the bottom: the case of one level far above
+the others, which then decides E by itself. The same system with the derivative by the top on its
+right side gives dE/d top. Source: docs/proofs/clipped.md, section 4.
 """
 
 import math
@@ -34,17 +27,12 @@ times as long, and one level of 20 nats ends at a ramp that is half again as hig
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A ramp that delivers the levels, up to `miss`.
+    """A ramp that delivers the levels, up to `miss`, as a part of those below one nat.
 
-    Attributes:
-        ramp: slopes by group, start and height.
-        top: what start is below the average cost of changes, in nats.
-        by_top: dE/d top along the solutions.
-        slopes_by_top: d ln c/d top along them, shape (m,).
-        miss: largest miss of a level, as a part of it where it is below one nat, and of the share.
-        share: of the caps that its steepest slope reaches.
-        from_zero: whether it falls from the first change on, start = 0: no pair's ratio is then
-            below 1 (docs/proofs/clipped.md, Proposition 6).
+    ``top``: start less the average cost of changes, in nats. ``by_top``, ``slopes_by_top``: dE and
+    d ln c by it along the solutions. ``share``: of the caps that its steepest slope reaches.
+    ``from_zero``: whether it falls from the first change on, start = 0: no pair's ratio is then
+    below 1 (docs/proofs/clipped.md, Proposition 6).
     """
 
     ramp: Ramp

@@ -7,9 +7,9 @@ from deniable.laws.pattern_table import PatternTable
 from deniable.laws.votes.blend import VoteBlend
 from deniable.laws.votes.gated import GatedSum
 from deniable.proofs.problem import Problem, checked_problem
-from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.ramps.one_law import CommonLaw, keep_floor
 from unit.solvers.patterns.ramps.enumerated import Enumerated
+from unit.solvers.patterns.requests import optimum
 
 
 def drawn_at_random(k: int, low: float = 0.3, high: float = 3.0) -> Problem:
@@ -35,7 +35,7 @@ def test_levels_caps_and_floor_hold_of_the_law_as_drawn(
     problem: Problem, times: float, floor: float | None, family: type
 ) -> None:
     level = problem.attribute_epsilon
-    search = CommonLaw(problem, times * level, floor, limit_epsilon(problem) + 0.3)
+    search = CommonLaw(problem, times * level, floor, optimum(problem) + 0.3)
     best = search.best()
     part = search.law(best)
     assert best is not None
@@ -79,6 +79,6 @@ def test_beyond_mixtures_a_floor_moves_the_top_up() -> None:
 def test_without_a_ramp_to_start_from_the_product_law_is_improved_on() -> None:
     problem = drawn_at_random(9)
     level = problem.attribute_epsilon
-    part = CommonLaw(problem, 2.0 * level, 0.5, limit_epsilon(problem)).law(None)
+    part = CommonLaw(problem, 2.0 * level, 0.5, optimum(problem)).law(None)
     assert part is not None
     assert part.account.epsilon < 0.8 * level.sum()

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from deniable.proofs.problem import Problem, checked_problem
-from deniable.solvers.patterns.importance import limit_epsilon
 from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import FourierSums, PatternSums
 from deniable.solvers.patterns.ramps.newton import RampFit
 from deniable.solvers.patterns.ramps.search import RampSearch
-from unit.solvers.patterns.requests import request
+from unit.solvers.patterns.requests import optimum, request
 
 
 def searched(problem: Problem, times: float, height: float) -> tuple[RampSearch, RampFit]:
@@ -55,7 +54,7 @@ def test_a_ramp_settles_on_a_grid_too(k: int, low: float, high: float) -> None:
     counts = np.rint(np.exp(random.uniform(np.log(2), np.log(50), k))).astype(int).tolist()
     problem = checked_problem(counts, random.uniform(low, high, k).tolist())
     caps = 2.0 * problem.attribute_epsilon
-    height = limit_epsilon(problem) + 0.3
+    height = optimum(problem) + 0.3
     best = RampSearch(FourierSums(problem.n_categories), problem, caps, height).best()
     assert best is not None
     assert best.ramp.height < float(problem.attribute_epsilon.sum())

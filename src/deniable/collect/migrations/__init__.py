@@ -1,1 +1,0 @@
-"""How a store becomes one of this version: Alembic's steps."""
