@@ -45,8 +45,8 @@ ROOMS: dict[str, set[str]] = {
         # a stored mechanism: no search, no solver
         "statement": "readable _checks errors laws mechanism notebook proofs schema strict_json",
         "design": (
-            "numerals _checks errors laws mechanism proofs schema solvers.patterns statement "
-            "strict_json"
+            "numerals _checks errors laws mechanism proofs schema solvers.matrices "
+            "solvers.patterns statement strict_json"
         ),
         "ledger": "numerals atomic_files errors mechanism randomness strict_json",
         # of report its figures: a result draws itself from its plain rows

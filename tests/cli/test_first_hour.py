@@ -26,7 +26,7 @@ def test_a_draft_is_refused_until_it_is_accepted_and_then_said_everywhere(deniab
     assert record["guarantee"]["drafted"] == ["sex", "age", "blood"]
     report = (people / "r" / "report.html").read_text()
     for text in (accepted.out, report):
-        assert "bin edges were read off the data: they are themselves a disclosure" in text
+        assert "ranges were read off the data: they are themselves a disclosure" in text
     assert deniable("inspect", "r").status == 0
     pram = ["pram", *words, "--attenuation", "0.5", "--output", "p"]
     assert "--accept-drafted" in deniable(*pram).err

@@ -31,6 +31,9 @@ def main() -> None:
         if name not in LEFT_OUT | published
     ]
     path.write_text(json.dumps(golden, indent=1) + "\n", encoding="utf-8")
+    numbers = path.with_name("numbers.json")
+    if not numbers.exists():
+        numbers.write_text(vectors.of_numbers(40, seed=15) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -235,6 +235,7 @@ def plan(
         )
     )
     console.show_expected_tables(plain["tables"])
+    console.show_means(plain["means"])
     console.show_readable(None, planned.design.epsilon)
     if target == "table":
         console.say(

@@ -7,6 +7,8 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,8 +21,9 @@ from deniable.collect.store import receipt_id
 from deniable.collect.study import Study, check_study
 from deniable.errors import InputError
 from deniable.mechanism.randomizer import Randomizer
-from deniable.randomness import BitSource, SystemRandomness
-from deniable.schema import Attribute, category_text
+from deniable.randomness import BitSource, SystemRandomness, happens
+from deniable.schema import Attribute, Schema, category_text
+from deniable.schema.attribute import EPOCH, edge_text
 
 _MOST = 4_000_000
 """Largest response in bytes: twice the largest page (``page.MOST_BYTES``)."""
@@ -45,8 +48,8 @@ class Sent:
 
 def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) -> Sent:
     """Randomize answers, once."""
-    codes = codes_of(study, answers)
     mechanism = study.design.mechanism
+    codes = codes_of(mechanism.schema, answers, bits)
     columns = [np.array([code]) for code in codes]
     drawn = [int(c[0]) for c in Randomizer(mechanism, bits).randomize(columns)]
     receipt = bits.bits(np.uint8, 16).tobytes().hex()
@@ -72,33 +75,62 @@ def draw(study: Study, answers: Mapping[str, Any], token: str, bits: BitSource) 
     return Sent(body_bytes, receipt, labels, called)
 
 
-def codes_of(study: Study, answers: Mapping[str, Any]) -> list[int]:
-    """Return the codes of true answers, in the schema's order."""
-    schema = study.design.mechanism.schema
+def codes_of(schema: Schema, answers: Mapping[str, Any], bits: BitSource) -> list[int]:
+    """Return the codes of true answers, in the schema's order. Once all are checked, numbers are
+    rounded to a point next to them."""
     if unknown := [name for name in answers if name not in schema.columns]:
         raise InputError(f"there is no question '{unknown[0]}' in the study")
+    columns = {part.name: part for attribute in schema.attributes for part in attribute.columns}
+    if missing := [name for name in columns if name not in answers]:
+        raise InputError(f"there is no answer to '{missing[0]}'; answer all questions")
+    found = {name: _code(part, answers[name]) for name, part in columns.items()}
     codes = []
     for attribute in schema.attributes:
         code = 0
         for part in attribute.columns:
-            if part.name not in answers:
-                raise InputError(f"there is no answer to '{part.name}'; answer all questions")
-            code = code * part.n_categories + _code(part, answers[part.name])
+            place, grid = found[part.name], part.number_grid
+            if grid is not None:
+                place, above = divmod(place, grid.step)
+                place += int(happens(np.array([above]), grid.step, bits)[0])
+            code = code * part.n_categories + place
         codes.append(code)
     return codes
 
 
 def _code(attribute: Attribute, answer: Any) -> int:
-    edges = attribute.bins
+    """Return the code of an answer; of a number the units of its grid from the lowest point."""
+    edges, grid = attribute.bins, attribute.number_grid
     is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
-    if edges is not None and is_number:
+    if grid is not None and (number := _number(attribute, answer)) is not None:
+        offset, largest = grid.offset(number), grid.step * (grid.n_points - 1)
+        if attribute.outside == "clip":
+            offset = min(max(offset, 0), largest)
+        if 0 <= offset <= largest:
+            return offset
+    elif edges is not None and is_number:
         if math.isfinite(answer) and edges[0] <= answer <= edges[-1]:
             return min(int(np.searchsorted(edges, answer, side="right")) - 1, len(edges) - 2)
     elif isinstance(answer, str | int | float) and category_text(answer) in attribute.categories:
-        return attribute.categories.index(category_text(answer))
+        place = attribute.categories.index(category_text(answer))
+        return place if grid is None else place * grid.step
+    if grid is not None:
+        ends = " to ".join(edge_text(end, dates=attribute.dates) for end in (grid.low, grid.high))
+        kind = "date" if attribute.dates else "number"
+        raise InputError(f"the answer to '{attribute.name}' should be a {kind} from {ends}")
     raise InputError(
         f"the answer to '{attribute.name}' is not one of its categories, or out of range"
     )
+
+
+def _number(attribute: Attribute, answer: Any) -> Fraction | None:
+    """Return the number of an answer as written, of a date the days since 1970-01-01; None of any
+    other answer."""
+    try:
+        if attribute.dates:
+            return Fraction((date.fromisoformat(answer) - EPOCH).days)
+        return None if isinstance(answer, bool | str) else Fraction(str(answer))
+    except (TypeError, ValueError):
+        return None
 
 
 def fetch(url: str, path: str, body: bytes | None = None) -> tuple[int, bytes, dict[str, str]]:

@@ -34,12 +34,13 @@ LANGUAGE = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
 
 class Question(msgspec.Struct, forbid_unknown_fields=True):
-    """The question of a column: text, help, and labels of categories."""
+    """The question of a column: text, help, labels of categories, unit of a number."""
 
     attribute: str
     text: Text
     help: Text = ""
     labels: dict[str, Text] = {}
+    unit: Text = ""
 
 
 class Questionnaire(msgspec.Struct, forbid_unknown_fields=True):
@@ -108,15 +109,34 @@ def plain_labels(attribute: Attribute, language: str = "en") -> list[str]:
 
 
 def place(attribute: Attribute, part: Attribute) -> dict[str, Any]:
-    """Return the column of a question and the mapping of its answer to a code of its attribute; an
-    edge of None is an open end."""
+    """Return the column of a question and the mapping of its answer to a code of its attribute:
+    edges of bins, None for an open end, or the grid of a number."""
     edges = [edge if math.isfinite(edge) else None for edge in part.bins or ()]
+    grid = part.number_grid
     return {
         "attribute": attribute.name,
         "column": part.name,
         "stride": attribute.strides[attribute.parts.index(part)] if attribute.parts else 1,
         "edges": edges or None,
+        "grid": None
+        if grid is None
+        else {
+            "range": [grid.low, grid.high],
+            "dates": part.dates,
+            "clip": part.outside == "clip",
+            "points": grid.n_points,
+            "decimals": grid.decimals,
+            "lowest": grid.lowest,
+            "step": grid.step,
+        },
     }
+
+
+def n_typed(part: Attribute) -> int:
+    """Return the number of categories that typed numbers become: intervals, or points of a grid."""
+    if part.number_grid is not None:
+        return part.number_grid.n_points
+    return 0 if part.bins is None else len(part.bins) - 1
 
 
 def _checked(file: Questionnaire, schema: Schema, today: date) -> dict[str, Any]:
@@ -185,18 +205,19 @@ def _warn(
     coded, untranslated, in_english = [], [], []
     foreign = [code for code in languages if code.split("-")[0] not in INTERVALS]
     for part, question in zip(columns, asked, strict=True):
-        intervals = len(part.bins) - 1 if part.bins is not None else 0
+        typed = part.categories[: n_typed(part)]
         bare = [value for value in part.categories if value not in question.labels]
-        if codes := [v for v in bare if v in part.categories[intervals:] and v not in part.labels]:
+        if codes := [v for v in bare if v not in typed and v not in part.labels]:
             coded.append(f"{part.name} ({listed(codes, 3)})")
-        if len(languages) > 1 and any(value in part.labels for value in bare):
+        labelled = any(value in part.labels for value in bare)
+        if len(languages) > 1 and (labelled or (part.unit and not question.unit)):
             untranslated.append(part.name)
-        if foreign and any(v in part.categories[:intervals] and v not in part.labels for v in bare):
+        if foreign and part.bins and any(v in typed and v not in part.labels for v in bare):
             in_english.append(part.name)
-    remedy = "give labels in the questionnaire"
+    remedy = "give them in the questionnaire"
     for found, sentence in (
         (coded, "respondents read the codes of categories without labels"),
-        (untranslated, "the schema's labels are the same in all languages"),
+        (untranslated, "the schema's labels and units are the same in all languages"),
         (in_english, f"intervals of numbers are in English in {listed(foreign, 3)}"),
     ):
         if found:
@@ -209,21 +230,28 @@ def _question(
     where = f"the question for '{part.name}'"
     if unknown := [value for value in asked.labels if value not in part.categories]:
         raise InputError(f"{where} labels '{unknown[0]}', which is not one of its categories")
-    texts = {
-        code: {
+    if asked.unit and part.number_grid is None:
+        raise InputError(f"{where} has a unit, and its attribute no range; leave the unit out")
+    texts = {}
+    for code in languages:
+        labels = [
+            _text(asked.labels[value], code, languages, f"a label of {where}")
+            if value in asked.labels
+            else label
+            for value, label in zip(part.categories, plain_labels(part, code), strict=True)
+        ]
+        named = dict(zip(part.categories, labels, strict=True))
+        texts[code] = {
             "text": _text(asked.text, code, languages, where),
             "help": _text(asked.help, code, languages, f"the help of {where}")
             if asked.help
             else "",
-            "labels": [
-                _text(asked.labels[value], code, languages, f"a label of {where}")
-                if value in asked.labels
-                else label
-                for value, label in zip(part.categories, plain_labels(part, code), strict=True)
-            ],
+            "unit": _text(asked.unit, code, languages, f"the unit of {where}")
+            if asked.unit
+            else part.unit,
+            "labels": labels,
+            "answers": [named.get(text, text) for text in attribute.answers],
         }
-        for code in languages
-    }
     return {**place(attribute, part), "texts": texts}
 
 

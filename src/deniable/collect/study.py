@@ -40,21 +40,38 @@ class StoredTexts(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredWords(msgspec.Struct, forbid_unknown_fields=True):
-    """A question in one language, with a label for every category."""
+    """A question in one language: unit of a number, labels of categories, and those of released
+    values that are no categories."""
 
     text: str
     help: str
+    unit: str
     labels: list[str]
+    answers: list[str]
+
+
+class StoredGrid(msgspec.Struct, forbid_unknown_fields=True):
+    """The range and grid of a number, in the units of the drawing protocol; dates are days since
+    1970-01-01. ``clip``: numbers outside are set to the nearer end."""
+
+    range: list[float]
+    dates: bool
+    clip: bool
+    points: int
+    decimals: int
+    lowest: int
+    step: int
 
 
 class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
     """A question, and the mapping of its answer to a code of its attribute: ``edges`` of bins, None
-    for an open end, and ``stride`` of a part of a merged attribute."""
+    for an open end, ``grid`` of a number, and ``stride`` of a part of a merged attribute."""
 
     attribute: str
     column: str
     stride: int
     edges: list[float | None] | None
+    grid: StoredGrid | None
     texts: dict[str, StoredWords]
 
 
@@ -244,23 +261,23 @@ def check_study(study: Study) -> None:
 def _check_questions(stored: StoredStudy, schema: Schema) -> None:
     """Raise unless the questions are those of the schema, in every language."""
     columns = [(a, part) for a in schema.attributes for part in a.columns]
-    asked = [{key: getattr(q, key) for key in _PLACE} for q in stored.questions]
+    asked = [msgspec.to_builtins(question) for question in stored.questions]
+    for question in asked:
+        del question["texts"]
     if asked != [place(attribute, part) for attribute, part in columns]:
         raise InputError("the study has been altered: its questions are not those of its schema")
     if stored.right_to_left != right_to_left(stored.languages):
         raise InputError("the study has been altered: the direction of a language is wrong")
-    labels = [len(part.categories) for _, part in columns]
+    labels = [(len(part.categories), len(attribute.answers)) for attribute, part in columns]
     for languages in ([*stored.texts], *([*question.texts] for question in stored.questions)):
         if languages != stored.languages:
             raise InputError("the study has been altered: a text is not in all its languages")
-    for question, count in zip(stored.questions, labels, strict=True):
-        if any(len(words.labels) != count for words in question.texts.values()):
+    for question, counts in zip(stored.questions, labels, strict=True):
+        texts = question.texts.values()
+        if any((len(words.labels), len(words.answers)) != counts for words in texts):
             raise InputError(
                 f"the study has been altered: '{question.column}' has another number of labels"
             )
-
-
-_PLACE = ("attribute", "column", "stride", "edges")
 
 
 def _check_collectable(design: Design) -> None:
@@ -271,11 +288,6 @@ def _check_collectable(design: Design) -> None:
         raise InputError(
             f"a study has at most {MOST_ATTRIBUTES} questions, and this mechanism has "
             f"{len(schema.columns)} attributes; leave some out"
-        )
-    if named := [a.name for a in schema.attributes if a.answers]:
-        raise InputError(
-            f"attribute '{named[0]}' declares texts of answers, and the page of a study shows "
-            "categories; leave answers out, or use a design whose answers are the categories"
         )
     if any(isinstance(block.law, InvariantChannel) for block in mechanism.blocks):
         raise InputError(
@@ -290,11 +302,6 @@ def _check_collectable(design: Design) -> None:
     if schema.kept_undeclared:
         raise InputError(kept_undeclared_text(schema))
     for column in (part for attribute in schema.attributes for part in attribute.columns):
-        if column.range is not None:
-            raise InputError(
-                f"'{column.name}' is a number with a range, which the page does not support; "
-                "declare bins, or categories"
-            )
         if column.bins is not None and column.dates:
             raise InputError(
                 f"the bins of '{column.name}' are dates, which the page does not support; declare "

@@ -45,6 +45,7 @@ from deniable.statement.bound import lacks_proof, lower_bound
 from deniable.statement.caps import GivenRest, resolve_caps
 from deniable.statement.methods import (
     DEFAULT_METHOD,
+    INDEPENDENT_METHOD,
     STRENGTH_METHOD,
     Method,
     check_number,
@@ -141,7 +142,7 @@ def design(
 @_one_thread()
 def design_of(schema: Schema, request: DesignRequest) -> Design:
     """Return the design of a request; see :func:`design`."""
-    schema = declaring(schema, request.response)
+    schema = _without_released_numbers(declaring(schema, request.response), request)
     if laws := laws_given(schema, request.matrices):
         requests = requests_without_matrices(request)
         refuse_requests_of(laws, requests)
@@ -156,6 +157,10 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
     epsilon, pairs = request.epsilon, request.pairs
     given_rest, pair_floor = request.given_rest, request.pair_floor
     default = DEFAULT_METHOD if request.is_empty else STRENGTH_METHOD
+    alone = schema.attributes[schema.protected[0]] if len(schema.protected) == 1 else None
+    unlimited = given_rest is None and pair_floor is None and pairs is None and request.is_empty
+    if unlimited and alone is not None and alone.range is not None:
+        default = INDEPENDENT_METHOD  # a number alone has its own matrix
     spec = method_named(request.method or default)
     functions = FUNCTIONS[spec.name]
     of_forms = request.max_questions is not None or request.form_column is not None
@@ -238,6 +243,17 @@ def design_of(schema: Schema, request: DesignRequest) -> Design:
     if faint := _faint(result):
         result = replace(result, notes=(*result.notes, faint))
     return replace(result, mechanism=replace(result.mechanism, claim=result.mechanism.promise()))
+
+
+def _without_released_numbers(schema: Schema, request: DesignRequest) -> Schema:
+    """Return the schema, which may be of another design, without the released values of numbers."""
+    attributes = tuple(
+        replace(a, answers=())
+        if a.range is not None and not a.response and a.name not in request.matrices
+        else a
+        for a in schema.attributes
+    )
+    return replace(schema, attributes=attributes)
 
 
 def _faint(result: Design) -> str:

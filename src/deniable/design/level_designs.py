@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deniable.design.methods import FUNCTIONS
-from deniable.design.solving import Solution, Task
+from deniable.design.number_matrices import number_response
+from deniable.design.solving import Solution, Task, part_of
 from deniable.errors import InputError
 from deniable.laws.votes.vote_law import MAX_ALL_PAIRS
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -40,7 +41,18 @@ class LevelDesigns:
                 )
         solve = FUNCTIONS[self.method.name].solve
         assert solve is not None
-        return solve(self.task, levels)
+        if self.method.together:
+            return solve(self.task, levels)
+        # Each attribute has a law of its own; for a number it is the matrix of least error.
+        protected = [self.schema.attributes[i] for i in self.schema.protected]
+        made = map(number_response, protected, levels)
+        numbers = {place: one for place, one in enumerate(made) if one is not None}
+        rest = [place for place in range(len(levels)) if place not in numbers]
+        if not rest:
+            return Solution((), numbers=numbers)
+        solution = solve(part_of(self.task, rest), [levels[place] for place in rest])
+        parts = tuple((tuple(rest[i] for i in places), law) for places, law in solution.parts)
+        return replace(solution, parts=parts, numbers=numbers)
 
     def with_levels(self, solution: Solution, levels: Sequence[float]) -> Design:
         """Return the design of a solution for these levels."""
@@ -66,12 +78,16 @@ class LevelDesigns:
 
     def of(self, solution: Solution) -> Design:
         """Return the design of a solution's laws, with no levels requested."""
-        protected = self.schema.protected
+        protected, attributes = self.schema.protected, list(self.schema.attributes)
         blocks = [
             Block(tuple(protected[place] for place in places), law)
             for places, law in solution.parts
         ]
-        mechanism = Mechanism(self.schema, (*blocks, *unchanged_blocks(self.schema)))
+        for place, (attribute, matrix) in solution.numbers.items():
+            attributes[protected[place]] = attribute
+            blocks.append(Block((protected[place],), matrix))
+        schema = replace(self.schema, attributes=tuple(attributes))
+        mechanism = Mechanism(schema, (*blocks, *unchanged_blocks(self.schema)))
         bound = lower_bound(mechanism, solution.weights)
         floor, all_pairs = self.task.pair_floor, len(protected) <= MAX_ALL_PAIRS
         unchecked = []
@@ -101,7 +117,7 @@ class LevelDesigns:
     def _notes(self, solution: Solution, epsilon: float, bound: float | None) -> tuple[str, ...]:
         """Return a note on the attributes that answer independently although they need not."""
         together = solution.apart is None and len(solution.parts) == 1
-        if together or len(self.task.n_categories) == 1:
+        if together or not self.method.together or len(self.task.n_categories) == 1:
             return ()
         places, reason = solution.apart or ((), "no single law was found for their levels")
         if not places:

@@ -5,17 +5,24 @@ Independent of the names of methods, which are in :mod:`deniable.statement.metho
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from deniable._checks import check_level, check_positive
 from deniable.errors import InputError
-from deniable.laws import PatternLaw, PatternTable, ProductLaw, ScoreTable, SingleChangeMixture
+from deniable.laws import (
+    MatrixChannel,
+    PatternLaw,
+    PatternTable,
+    ProductLaw,
+    ScoreTable,
+    SingleChangeMixture,
+)
 from deniable.mechanism.privacy import compose, record_epsilon
 from deniable.proofs.accuracy import Accuracy
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
 from deniable.statement.caps import GivenRest, resolve_caps
 
 if TYPE_CHECKING:
@@ -45,6 +52,7 @@ class Solution:
 
     ``weights``: for the lower bound, shape (k,), if the solver has better ones than the levels.
     ``optimal_epsilon``: ε of the record at these levels without a cap and a floor, in nats.
+    ``numbers``: the attributes with a matrix for numbers, by place; they are in no part.
     ``prove``: from ε and caps of the law as it is drawn to the proof of its accuracy.
     """
 
@@ -52,6 +60,7 @@ class Solution:
     weights: Sequence[float] | None = None
     optimal_epsilon: float | None = None
     apart: tuple[tuple[int, ...], str] | None = None
+    numbers: Mapping[int, tuple[Attribute, MatrixChannel]] = field(default_factory=dict)
     prove: Callable[[float, Sequence[float | None]], Accuracy | None] | None = None
 
     @classmethod
@@ -188,7 +197,7 @@ def _largest_apart(
         if not rest:
             break
         try:
-            solution = solve(_part(task, rest), [levels[i] for i in rest])
+            solution = solve(part_of(task, rest), [levels[i] for i in rest])
         except (_OutOfReachError, ArithmeticError):
             continue
         if not apart:
@@ -204,7 +213,7 @@ def _largest_apart(
 _TOO_LARGE = "the solver's arithmetic does not reach their levels beside the others'"
 
 
-def _part(task: Task, places: Sequence[int]) -> Task:
+def part_of(task: Task, places: Sequence[int]) -> Task:
     caps = task.given_rest
     if caps is not None and not isinstance(caps, str | int | float):
         caps = [caps[i] for i in places]

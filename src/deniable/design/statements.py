@@ -9,10 +9,9 @@ from deniable.design.design import design
 from deniable.design.outlook import matrices_to_plain, outlook_to_plain
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
-from deniable.mechanism.privacy import finite_or_none
 from deniable.proofs.problem import MAX_LEVEL
 from deniable.statement.account import Design
-from deniable.statement.expected_accuracy import expected_accuracy, mean_variance
+from deniable.statement.expected_accuracy import expected_accuracy, expected_means
 from deniable.statement.expected_tables import Assumed, expected_tables
 from deniable.statement.observers import observers
 from deniable.statement.record import design_to_plain, proof_to_plain
@@ -47,7 +46,7 @@ def design_statements(
         stated["matrices"] = matrices
     if rows is not None:
         stated["readable"] = expected_accuracy(result.account).to_plain(rows, target)
-        if means := _means(result, rows, target):
+        if means := expected_means(result.mechanism, rows, target):
             stated["means"] = means
         if tables:
             independent = _independent(result)
@@ -57,23 +56,6 @@ def design_statements(
                 )
                 stated[key] = None if found is None else [t.to_plain(within) for t in found]
     return stated
-
-
-def _means(result: Design, rows: int, target: Target) -> list[dict[str, Any]]:
-    """Return the standard error of the mean of each randomized number."""
-    schema = result.mechanism.schema
-    randomized = [c for i in schema.protected for c in schema.attributes[i].columns]
-    return [
-        {
-            "attribute": column.name,
-            "unit": "days" if column.dates else column.unit,
-            "standard_error": finite_or_none(
-                math.sqrt(mean_variance(result.mechanism, column.name, target) / rows)
-            ),
-        }
-        for column in randomized
-        if column.number_grid is not None
-    ]
 
 
 def _independent(result: Design) -> Design | None:

@@ -72,7 +72,9 @@ def _released(strata: Strata, position: int, *, under_forms: bool) -> list[Attri
     if attribute.name in strata.schema.keep:
         return [attribute]
     if attribute.answers or strata.n_outputs[position] != attribute.n_categories:
-        return [Attribute(attribute.name, strata.output_labels[position])]
+        labels = strata.output_labels[position]
+        missing = attribute.missing if attribute.missing in labels else None
+        return [Attribute(attribute.name, labels, missing=missing)]
     columns = [
         c if c.range else Attribute(c.name, c.categories, missing=c.missing, labels=c.labels)
         for c in attribute.columns

@@ -243,7 +243,7 @@ class Channel(Axes):
             self.n_categories,
             self.pattern_forward.pattern_axes,
             factors,
-            {axis: r.sums(r.parts) @ r.law.left_inverse() for axis, r in self._responses.items()},
+            {axis: r.sums(r.parts) @ r.left_inverse for axis, r in self._responses.items()},
             {
                 axis: JointAxes(r.axes, r.rows, r.outputs)
                 for axis, r in self._responses.items()

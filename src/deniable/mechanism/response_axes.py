@@ -62,10 +62,27 @@ class ResponseAxes:
         """The categories, in the order of the axes if these determine them; else in their own."""
         return self.sums(self.parts) if self.complete else np.eye(self.attribute.n_categories)
 
+    @cached_property
+    def left_inverse(self) -> NDArray[np.float64]:
+        """L with L·M = 1, shape (a, m); of a number the one whose estimate of the mean is nearest
+        to the average of the released values."""
+        left, grid = self.law.left_inverse(), self.attribute.number_grid
+        values = self.attribute.answer_values()
+        if grid is None or values is None:
+            return left
+        # L + s dᵀ/s² adds d to the weights of the mean, Lᵀs, and is a left inverse if dᵀM = 0; its
+        # columns add up to 1 as those of L, since scores less their middle add up to 0.
+        middle = (grid.low + grid.high) / 2
+        scores = self.attribute.category_scores() or ()
+        points = np.array([0.0 if score is None else score - middle for score in scores])
+        change = np.array([0.0 if v is None else v - middle for v in values]) - points @ left
+        change -= (change @ self.law.matrix()) @ left
+        return np.asarray(left + np.outer(points, change) / (points @ points))
+
     def attenuation(self) -> NDArray[np.float64]:
         """Return the attenuation of each set of the axes, shape (2,)·len(axes): √(cells summed into
         one)/‖SL‖, which under a k-ary randomized response is φ."""
-        left = self.law.left_inverse()
+        left = self.left_inverse
         values = np.ones((2,) * len(self.axes))
         for chosen in np.argwhere(values)[1:]:
             matrix = self.sums([i for i, c in zip(self.parts, chosen, strict=False) if c]) @ left

@@ -22,6 +22,7 @@ from deniable.proofs.problem import MAX_LEVEL
 from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRORS, RULE
 from deniable.schema import Schema
 from deniable.statement.account import Design
+from deniable.statement.expected_accuracy import expected_means
 from deniable.statement.expected_tables import Assumed, expected_tables, sampling_half_width
 
 _DESIGNS = 24
@@ -55,8 +56,9 @@ class Plan:
         return max(self.tables, key=_width)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return ε of the record in nats, the method, the rows and the tables
-        (:meth:`deniable.mechanism.readability.Readability.to_plain`) as plain values."""
+        """Return ε of the record in nats, the method, the rows, the tables
+        (:meth:`deniable.mechanism.readability.Readability.to_plain`) and the standard errors of
+        means of numbers as plain values."""
         return {
             "epsilon": self.design.epsilon,
             "method": self.design.method,
@@ -64,6 +66,7 @@ class Plan:
             "within": self.within,
             "deciding": list(self.deciding.attributes),
             "tables": [table.to_plain() for table in self.tables],
+            "means": expected_means(self.design.mechanism, self.rows, self.tables[0].target),
         }
 
 

@@ -31,7 +31,7 @@ class Publication:
         person_epsilon: largest ε of all rows of one person, in nats; default: the ε of one row,
             so that several rows of one person are refused.
         drop_other_columns: leave out columns that the schema neither declares nor keeps.
-        accept_drafted: release attributes whose categories or bin edges come from the data: a
+        accept_drafted: release attributes whose categories or ranges come from the data: a
             disclosure of its own, which the report states.
         overwrite: replace an existing output. Copies of the old one still count: releases of the
             same people add up.

@@ -380,7 +380,7 @@ def refuse_drafted(schema: Schema, options: Options) -> None:
         names = ", ".join(f"'{name}'" for name in schema.drafted[:8])
         more = f" and {len(schema.drafted) - 8} more" if len(schema.drafted) > 8 else ""
         raise InputError(
-            f"the categories or bin edges of {names}{more} were read off the data and are "
+            f"the categories or ranges of {names}{more} were read off the data and are "
             "themselves a disclosure: replace them by the public codebook and remove drafted = "
             "true, or accept that with `accept_drafted`"
         )

@@ -40,7 +40,7 @@ NUMERICAL_STATEMENT = (
 
 
 DRAFTED_STATEMENT = (
-    "categories and bin edges were read off the data: they are themselves a disclosure, which "
+    "categories and ranges were read off the data: they are themselves a disclosure, which "
     "the guarantee does not cover."
 )
 

@@ -13,6 +13,7 @@ COLUMNS = ("attribute", "position", "category", "label", "lower", "upper", "rele
 
 RANDOMIZED = "randomized value"
 ROUNDED = "randomized point, to which a number is rounded at random"
+VALUE = "randomized value of a number; without missing values their average estimates the mean"
 FORM = "form, drawn without looking at the record"
 TRUE_VALUE = "true value, not protected"
 CONTRACTED = "number pulled towards the mean, not protected"
@@ -24,7 +25,8 @@ def render_codebook(record: Mapping[str, Any]) -> str:
     Columns: attribute; the category's position, from 1; the category as it is written in the
     released file; its readable label; for binned attributes the interval's edges (the upper one
     belongs to the next interval, except in the last); and whether the file holds a randomized or
-    the true value, or answers that are no categories. A column that is not declared has one row,
+    the true value, or answers that are no categories. A number under its own matrix has a row per
+    released value. A column that is not declared has one row,
     without a category. The column of forms has one row per form: its share of people and its
     attributes; cells of other attributes are empty. Where answers name sets of categories, the
     attribute has a row for each list of steps, with its meaning.
@@ -49,6 +51,11 @@ def render_codebook(record: Mapping[str, Any]) -> str:
         edges = [edge_text(edge, dates=attribute.dates) for edge in attribute.bins or ()]
         points = 0 if attribute.number_grid is None else attribute.number_grid.n_points
         released_as = TRUE_VALUE if attribute.name in kept else ROUNDED if points else RANDOMIZED
+        if points and attribute.answers:
+            for position, value in enumerate(attribute.answers, start=1):
+                label = attribute.label(value)
+                writer.writerow((attribute.name, position, value, label, "", "", VALUE))
+            continue
         if attribute.name in answers:
             released_as = f"{answers[attribute.name]}, which are no categories"
         for position, category in enumerate(attribute.categories, start=1):

@@ -1,14 +1,20 @@
 """Plots of a release's page: levels and errors."""
 
+import operator
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from deniable.report.contents import Contents
 from deniable.report.plots import Bar, Group, Line, Plot
-from deniable.report.wording import epsilon_text, points_text
+from deniable.report.wording import epsilon_text, percent_text, points_text
+from deniable.schema import Attribute
+from deniable.schema.attribute import edge_text
 
 PLOTTED = 24
 """Most attributes in a plot; beyond them the table is easier to read."""
+
+PICTURED = 8
+"""Most numbers with a plot."""
 
 Row = TypeVar("Row")
 
@@ -55,3 +61,62 @@ def error_plot(contents: Contents) -> Plot | None:
         for name, error in _with_the_largest(shown, lambda row: row[1])
     ]
     return Plot(groups, None, len(shown)) if shown else None
+
+
+class NumberPicture(NamedTuple):
+    """A number of a table, and the chances of each released value for one example of it; without a
+    plot where these are not known, or too many."""
+
+    column: Attribute
+    example: str
+    plot: Plot | None
+
+
+def number_pictures(contents: Contents) -> list[NumberPicture]:
+    """Return the pictures of the randomized numbers; the example is a fifth of a step above a
+    point."""
+    found: list[NumberPicture] = []
+    for attribute in contents.schema().attributes:
+        for column in attribute.columns:
+            if (grid := column.number_grid) is None or attribute.name in contents.kept():
+                continue
+            place = (grid.n_points - 1) // 3
+            low, high = grid.points[place : place + 2]
+            example = low + (high - low) / 5
+            if column.dates:
+                example = round(example)
+            weights = [0.0] * column.n_categories
+            weights[place + 1] = (example - low) / (high - low)
+            weights[place] = 1 - weights[place + 1]
+            text = edge_text(float(f"{example:.10g}"), dates=column.dates)
+            released = _released(contents, column, weights)
+            shown = len(released) <= PLOTTED and len(found) < PICTURED
+            plot = _number_plot(column, weights, released) if released and shown else None
+            found.append(NumberPicture(column, text, plot))
+    return found
+
+
+def _released(contents: Contents, column: Attribute, weights: list[float]) -> list[float]:
+    """Return the probability of each released value, for probabilities of the categories; empty if
+    not known. A kept code has probability p, each of the a - 1 others (1 - p)/(a - 1)."""
+    for block in contents.mechanism.blocks:
+        if block.attributes == [column.name] and isinstance(block.law.get("weights"), list):
+            total = 1 << int(block.law["bits"])
+            rows = [[int(weight, 16) / total for weight in row] for row in block.law["weights"]]
+            return [sum(map(operator.mul, row, weights)) for row in rows]
+    keep = {a.name: a.keep_probability for a in contents.mechanism.attributes}
+    if column.name in contents.guarantee.unprotected or (p := keep.get(column.name)) is None:
+        return []
+    return [h * p + (1 - h) * (1 - p) / (len(weights) - 1) for h in weights]
+
+
+def _number_plot(column: Attribute, weights: list[float], released: list[float]) -> Plot:
+    texts = [column.label(text) for text in column.answers or column.categories]
+    if column.answers:
+        return Plot([Group(t, [_chance(s, "alone")]) for t, s in zip(texts, released, strict=True)])
+    chances = zip(texts, weights, released, strict=True)
+    return Plot([Group(t, [_chance(h, "rest"), _chance(s, "alone")]) for t, h, s in chances])
+
+
+def _chance(share: float, style: str) -> Bar:
+    return Bar(100 * share, percent_text(share), style)

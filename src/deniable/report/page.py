@@ -42,6 +42,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
         spelled=spelled(schema),
         level_plot=figures.level_plot(contents),
         error_plot=figures.error_plot(contents),
+        numbers=figures.number_pictures(contents),
         optimal_within=_OPTIMAL_WITHIN,
         singles=singles,
         example=None if example is None else schema.attributes[schema.position(example)],

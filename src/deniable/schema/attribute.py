@@ -95,8 +95,10 @@ class Attribute:
             end to the other, and the point is randomized like a category. A range of dates is of
             dates. A declared missing category is added to the points.
         grid: number of points of the grid, 2 to 1,000, both ends included; without it, by
-            ``purpose``.
-        purpose: main use of a number: its ``mean`` (few points) or its ``distribution``.
+            ``purpose``, or by ε where the number has a law of its own.
+        purpose: main use of a number: its ``mean`` (few points) or its ``distribution``; or the
+            mean of ``typical`` numbers, seldom near an end of the range, if it has a law of its
+            own: errors are least on average over the range, not at the least favourable number.
         outside: a number outside the range is refused, or set to the nearer end (``clip``); the
             count of these is shown.
         unit: unit of a number, shown in reports.
@@ -142,7 +144,7 @@ class Attribute:
     question: str = ""
     range: tuple[float, float] | None = None
     grid: int | None = None
-    purpose: Literal["mean", "distribution"] = "mean"
+    purpose: Literal["mean", "typical", "distribution"] = "mean"
     outside: Literal["refuse", "clip"] = "refuse"
     unit: str = ""
     response: str = ""
@@ -273,8 +275,6 @@ class Attribute:
             raise InputError(
                 f"{where} has a range, whose points are its scores; leave the scores out"
             )
-        if self.grid is None:
-            set_field(self, "grid", GRIDS[self.purpose])
         set_field(self, "ordered", True)
         grid = self.number_grid
         assert grid is not None
@@ -292,10 +292,10 @@ class Attribute:
         Raises:
             InputError: if the range or the number of points is invalid.
         """
-        if self.range is None or self.grid is None:
+        if self.range is None:
             return None
         try:
-            return NumberGrid(*self.range, self.grid)
+            return NumberGrid(*self.range, self.grid or GRIDS[self.purpose])
         except InputError as error:
             raise InputError(f"attribute '{self.name}': {error}") from None
 
@@ -436,6 +436,16 @@ class Attribute:
         if scores is None and self.number_grid is not None:
             scores = self.number_grid.points
         return None if scores is None else self._with_missing(scores)
+
+    def answer_values(self) -> tuple[float | None, ...] | None:
+        """Return the numbers that a matrix releases, None for missing values; or None if its
+        answers are no numbers."""
+        texts = [None if text == self.missing else text for text in self.answers]
+        try:
+            values = tuple(None if text is None else float(text) for text in texts)
+        except ValueError:
+            return None
+        return values or None
 
     def bounds(self) -> tuple[tuple[float, float] | None, ...] | None:
         """Return the edges of each category's interval, None for missing values; or None without

@@ -23,7 +23,8 @@ def attribute_to_plain(attribute: Attribute) -> dict[str, Any]:
         plain["bins"] = [_edge_to_plain(edge, attribute) for edge in attribute.bins]
     elif attribute.range is not None:
         plain["range"] = [_edge_to_plain(end, attribute) for end in attribute.range]
-        plain["grid"] = attribute.grid
+        if attribute.grid is not None:
+            plain["grid"] = attribute.grid
         plain["for"] = attribute.purpose
         if attribute.outside != "refuse":
             plain["outside"] = attribute.outside
@@ -86,7 +87,7 @@ class Declaration(msgspec.Struct, forbid_unknown_fields=True):
     part: list["Declaration"] = []
     range: list[float | str] | None = None
     grid: int | None = None
-    purpose: Literal["mean", "distribution"] = msgspec.field(name="for", default="mean")
+    purpose: Literal["mean", "typical", "distribution"] = msgspec.field(name="for", default="mean")
     outside: Literal["refuse", "clip"] = "refuse"
     unit: str = ""
 

@@ -15,7 +15,7 @@ from deniable.errors import InputError
 MOST_POINTS = 1_000
 """Largest number of points of a grid."""
 
-GRIDS = {"mean": 3, "distribution": 9}
+GRIDS = {"mean": 3, "typical": 3, "distribution": 9}
 """Points of a grid by purpose. The variance of a mean is least at 2 to 4 points where an attribute
 has a level of 0.5 to 3 nats in a joint law; a distribution needs 9 to 17 (docs/schema.md)."""
 
@@ -91,8 +91,8 @@ class NumberGrid:
         """Units between neighbouring points."""
         return int((self._ends[1] - self._ends[0]) * self.per_one)
 
-    def offset(self, number: float) -> int:
-        """Return the units from the lowest point to a number of the range."""
+    def offset(self, number: int | Fraction) -> int:
+        """Return the units from the lowest point to a number, negative below the range."""
         return (round(number * self.per_one) - self.lowest) * (self.n_points - 1)
 
     @cached_property
@@ -106,8 +106,15 @@ class NumberGrid:
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """The points as released: exact decimals, or ten significant digits of the step."""
-        size = math.floor(math.log10((self.high - self.low) / (self.n_points - 1)))
-        return tuple(_text(point, _SHOWN_DIGITS - size) for point in self.points)
+        return tuple(_text(point, _SHOWN_DIGITS - self._size) for point in self.points)
+
+    @property
+    def _size(self) -> int:
+        return math.floor(math.log10((self.high - self.low) / (self.n_points - 1)))
+
+    def text(self, number: float) -> str:
+        """Return a number as text, with six significant digits of the step."""
+        return _text(number, 5 - self._size)
 
 
 def _text(point: float, decimals: int) -> str:

@@ -216,6 +216,32 @@ def mean_variance(mechanism: Mechanism, name: str, target: Target = "table") -> 
     return total if target == "population" else total - (grid.high - grid.low) ** 2 / 12
 
 
+def expected_means(
+    mechanism: Mechanism, n_records: int, target: Target = "table"
+) -> list[dict[str, Any]]:
+    """Return the standard error of the mean of each randomized number, as plain values.
+
+    >>> from deniable import Attribute, Schema, design
+    >>> schema = Schema((Attribute("age", range=(0, 100), unit="years"),))
+    >>> expected_means(design(schema, epsilon=2).mechanism, 1000)[0]["standard_error"].__round__(2)
+    1.37
+    """
+    schema = mechanism.schema
+    columns = [c for i in schema.protected for c in schema.attributes[i].columns]
+    return [
+        {
+            "attribute": column.name,
+            "unit": "days" if column.dates else column.unit,
+            "points": column.number_grid.n_points,
+            "standard_error": finite_or_none(
+                math.sqrt(mean_variance(mechanism, column.name, target) / n_records)
+            ),
+        }
+        for column in columns
+        if column.number_grid is not None
+    ]
+
+
 def expected_accuracy_of_strata(designs: Designs) -> ExpectedAccuracy:
     """Return the expected accuracy of designs of strata together, per row of the whole table:
     their errors are independent, and count by the strata's fractions of the rows."""

@@ -10,7 +10,7 @@ from deniable.errors import InputError
 from deniable.schema import Schema
 from deniable.schema.attribute import category_text
 from deniable.studio.draft import Draft, Plain, names_of
-from deniable.studio.numbers import decimal_number
+from deniable.studio.numbers import decimal_number, whole_number
 from deniable.studio.opening import names_in, yes_or_no
 from deniable.studio.request import tables_in, tables_text
 
@@ -62,11 +62,24 @@ def _take_columns(new: dict[str, Any], form: Form) -> None:
     if names != "\n".join(names_of(new)).splitlines():
         del new["names" if "names" in new else "name"]
         new |= {"name": names[0]} if len(names) == 1 else {"names": names}
+    if form.get("kind", "number" if "range" in new else "") == "number":
+        _take_number(new, form)
+    else:
+        _take_categories(new, form)
+    missing = form.get("missing", "")
+    new["missing"] = f"category:{missing}" if missing else ""
+    new["missing_codes"] = [
+        text for code in form.get("missing_codes", "").split(";") if (text := code.strip())
+    ]
+
+
+def _take_categories(new: dict[str, Any], form: Form) -> None:
+    if "range" in new:
+        _leave_out(new, "range", "for", "grid", "unit", "outside", "labels")
     bins, lines = form.get("bins", "").split(), form.get("categories", "").splitlines()
     old_bins, old_lines = map(str, new.get("bins", ())), category_lines(new).strip().splitlines()
     if (bins, lines) != ([*old_bins], old_lines):
-        for key in ("categories", "labels", "bins", "scores", "score_margins"):
-            new.pop(key, None)
+        _leave_out(new, *_OF_CATEGORIES)
         if bins:
             new["bins"] = [_edge(text) for text in bins]
         else:
@@ -74,11 +87,26 @@ def _take_columns(new: dict[str, Any], form: Form) -> None:
             new["categories"] = [code for code, _ in coded]
             new["labels"] = {code: label for code, label in coded if label}
     new["ordered"] = bool(form.get("ordered")) and not bins
-    missing = form.get("missing", "")
-    new["missing"] = f"category:{missing}" if missing else ""
-    new["missing_codes"] = [
-        text for code in form.get("missing_codes", "").split(";") if (text := code.strip())
-    ]
+
+
+def _take_number(new: dict[str, Any], form: Form) -> None:
+    if "range" not in new:
+        _leave_out(new, *_OF_CATEGORIES, "ordered")
+    new["range"] = [_edge(text) for text in form.get("range", "").split()]
+    new["unit"] = form.get("unit", "").strip()
+    if (purpose := form.get("for", "mean")) != new.get("for", "mean"):
+        new["for"] = purpose
+    grid = form.get("grid", "")
+    new["grid"] = whole_number(grid, "points of the grid") if grid else ""
+    new["outside"] = "clip" if form.get("clip") else ""
+
+
+_OF_CATEGORIES = ("categories", "labels", "bins", "scores", "score_margins")
+
+
+def _leave_out(new: dict[str, Any], *keys: str) -> None:
+    for key in keys:
+        new.pop(key, None)
 
 
 def category_lines(attribute: Plain) -> str:

@@ -174,8 +174,10 @@ async def use(post: Post) -> None:
 
 async def change(name: str, post: Post) -> None:
     """Change the schema."""
-    edges = [plain(edge, post.separators) for edge in post.form.get("bins", "").split()]
-    form = {**post.form, "bins": " ".join(edges)}
+    form = dict(post.form)
+    for key in ("bins", "range"):
+        numbers = [plain(text, post.separators) for text in form.get(key, "").split()]
+        form[key] = " ".join(numbers)
     post.studio.keeper.change(lambda draft: declaring.CHANGES[name](draft, form))
 
 

@@ -77,7 +77,7 @@ def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
     if entry.ordered:
         lines.append("ordered = true")
     if labels:
-        lines += _table("labels", labels)
+        lines += inline_table("labels", labels)
     if unnamed:
         lines.append("drafted = true")
     if missing:
@@ -88,17 +88,12 @@ def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
 
 
 def with_texts(name: str, lines: Sequence[str], entry: Entry) -> list[str]:
-    """Return a declaration with the question text and the label of its missing value added.
+    """Return a declaration with the question text added.
 
     >>> with_texts("sex", ["[[attribute]]", 'name = "sex"'], Entry(question="Your sex?"))
     ['[[attribute]]', 'name = "sex"', 'question = "Your sex?"']
     """
     named = f"name = {quoted(name)}"
-    for code, label in entry.missing.items():
-        line = f"missing = {quoted(f'category:{code}')}"
-        if label and line in lines and not any(line.startswith("labels") for line in lines):
-            place = lines.index(line)
-            lines = [*lines[:place], *_table("labels", {code: label}), *lines[place:]]
     if not entry.question or entry.question == name:
         return list(lines)
     question = f"question = {quoted(entry.question)}"
@@ -172,7 +167,8 @@ def _array(key: str, values: Sequence[str]) -> list[str]:
     return [f"{key} = [", *(f"  {quoted(value)}," for value in values), "]"]
 
 
-def _table(key: str, values: Mapping[str, str]) -> list[str]:
+def inline_table(key: str, values: Mapping[str, str]) -> list[str]:
+    """Return lines with a table of texts in TOML notation."""
     cells = [f"{quoted(value)} = {quoted(label)}" for value, label in values.items()]
     line = f"{key} = {{ {', '.join(cells)} }}"
     if len(line) <= 96:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from deniable.atomic_files import as_text
 from deniable.errors import InputError
 from deniable.schema import BLANKS, FileFormat, category_text
 from deniable.schema.attribute import EPOCH, edge_text
+from deniable.schema.number_grid import NumberGrid
 from deniable.tables.arrays import common_form
 from deniable.tables.codebook import Entry
 from deniable.tables.csv_source import CsvSource
@@ -29,6 +29,7 @@ from deniable.tables.date_texts import FORMS, ISO, days_written, is_written
 from deniable.tables.declaring import (
     Seen,
     declared_lines,
+    inline_table,
     quoted,
     refuse_contradictions,
     with_texts,
@@ -46,10 +47,10 @@ from deniable.tables.rows import groups_of, is_person_column
 from deniable.tables.survey_source import SurveySource
 
 WARNING = (
-    "WARNING: this draft was read off the data. The categories that occur and the bin edges "
-    "are themselves information about the people in the table, and a schema is published. Replace "
-    "every list of categories and every bin edge by the public codebook, and remove drafted = true "
-    "from each replaced declaration, before you release anything"
+    "WARNING: this draft was read off the data. The categories that occur and the ranges of "
+    "numbers are themselves information about the people in the table, and a schema is published. "
+    "Replace every list of categories and every range by the public codebook, and remove drafted = "
+    "true from each replaced declaration, before you release anything"
 )
 OF_GENOTYPES = (
     "The categories are those of the format: how often a person has the first allele of the .bim "
@@ -94,14 +95,19 @@ bound on memory for any number of rows."""
 _MOST_CHARACTERS = 1 << 24
 """Largest number of characters in a column's counted distinct values."""
 
-_BINS = 5
-"""Bins of numbers and dates, of about equal numbers of rows."""
-
 _MOST_STEPS = 20
 """Whole numbers with at most so many values in their range are proposed as ordered categories."""
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
-"""Widths of bins, times a power of ten."""
+"""Ends of ranges are multiples of one of these, times a power of ten."""
+
+_MISSING_LABEL = re.compile(
+    r"refus|declin|don.?t know|no answer|not? (applicable|stated|available|ascertained|reported)|"
+    r"inap|missing|unknown|no response|nonresponse|unspecified|keine? (angabe|antwort)|wei(ß|ss) "
+    r"nicht|verweiger|trifft nicht zu|sans réponse|ne sait pas|non répon",
+    re.IGNORECASE,
+)
+"""Labels of values of a number that stand for a missing one."""
 
 _MANY_ROWS = 1000
 """From so many rows on, numbers that all differ count as identifiers; with fewer rows only if they
@@ -121,10 +127,10 @@ def draft_schema(
 
     Columns with few distinct values become categories (whole numbers ordered, with scores; the
     ordered types of Parquet and frames in their order), numbers and dates with many values become
-    bins with rounded edges, and identifiers and other texts are listed as comments, to be declared,
+    ranges with round ends, and identifiers and other texts are listed as comments, to be declared,
     dropped or released unchanged. Declarations read off the data are marked ``drafted``; those of a
     codebook or a survey file's labels are not, unless rows hold further values, which are added and
-    listed.
+    listed. A number's labelled values that stand for missing ones become its missing category.
     """
     if is_fileset(source):
         return _draft_of_genotypes(source, progress, carrier=coding == "carrier")
@@ -256,7 +262,7 @@ def _is_date(name: str) -> bool:
 def _date_form(column: "_Column") -> str | None:
     """Return the form of a column's dates if the schema must declare it."""
     (form,) = column.forms if len(column.forms) == 1 else (ISO,)
-    return None if form == ISO or not _has_date_bins(column) else form
+    return None if form == ISO or not _has_range_of_dates(column) else form
 
 
 def _refuse_names_among_values(table: str, columns: dict[str, "_Column"]) -> None:
@@ -491,6 +497,10 @@ class _Column:
     def is_date(self) -> bool:
         return bool(self.forms)
 
+    def error_of(self, number: float) -> float:
+        """Return the largest distance of a number of the histogram from those that it counts."""
+        return min(abs(number) / 100, self._unit)
+
     @property
     def few(self) -> bool:
         return not self.many and len(self.counts) <= MOST_CATEGORIES
@@ -548,30 +558,36 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
         ]
     if not column.many and len(column.counts) + bool(column.codes or column.missing) < 2:
         return [f"# column {quoted(name)} has fewer than two values: leave it out"]
-    if _has_date_bins(column) and not {ISO, file_format.dates} & set(column.forms):
+    if _has_range_of_dates(column) and not {ISO, file_format.dates} & set(column.forms):
         return _undated(name, column)
     lines = [*_person_remark(name, column), "[[attribute]]", f"name = {quoted(name)}"]
     codes = [text for text, _ in column.codes.most_common()]
-    missing = _missing_numbers(column) if number else []
+    is_range, labelled = False, _labelled_missing(column) if number else []
+    missing = _missing_numbers(column, labelled) if number else []
     if len(column.order) > 1:
         lines += [f"categories = [{', '.join(map(quoted, column.order))}]", "ordered = true"]
         lines += [f"scores = [{', '.join(column.order)}]"] if number else []
-    elif number and (steps := _whole_range(column, missing)):
+    elif number and (steps := _whole_range(column, [*missing, *labelled])):
         lines.append(f"categories = [{', '.join(quoted(str(step)) for step in steps)}]")
         lines.append("# taken for a count or a scale: if they are codes of unordered categories,")
         lines.append("# whose mean is meaningless, remove these two lines")
         lines += ["ordered = true", f"scores = [{', '.join(map(str, steps))}]"]
-        codes += missing
-    elif column.few and not ((number and len(column.histogram) > 1) or _has_date_bins(column)):
+        codes += [*labelled, *missing]
+    elif column.few and not ((number and len(column.histogram) > 1) or _has_range_of_dates(column)):
         values = sorted(column.counts, key=_natural)
         lines += _alike(values)
         lines.append(f"categories = [{', '.join(map(quoted, values))}]")
     elif number or column.is_date:
-        written = [edge_text(e, dates=column.is_date) for e in _edges(column, missing)]
-        lines.append(f"bins = [{', '.join(written)}]")
-        if number:
-            lines += _scores_to_fill_in(written)
-        codes += missing
+        ends = _range(column, [*missing, *labelled])
+        try:
+            NumberGrid(*ends, 2)
+        except InputError as error:
+            return [f"# column {quoted(name)}: {error}"]
+        written = [edge_text(end, dates=column.is_date) for end in ends]
+        is_range = True
+        lines.append(f"range = [{', '.join(written)}]")
+        lines.append('# instead: for = "distribution", or bins with public edges')
+        codes += [*labelled, *missing]
     else:
         return [
             f"# column {quoted(name)} has over {MOST_CATEGORIES} distinct texts: an identifier?",
@@ -580,13 +596,19 @@ def _declaration(name: str, column: _Column, file_format: FileFormat) -> list[st
             "# leave it out with --drop-other-columns",
         ]
     lines.append("drafted = true")
-    if codes and not column.missing and not set(codes) & set(missing):
-        lines.append(f"missing = {quoted('category:' + codes[0])}")
-        codes = codes[1:]
+    category = ""
+    if codes and not (column.missing or is_range or set(codes) & set(missing)):
+        category, *codes = codes
     elif codes or column.missing:
-        # An empty field gets no code of the file, which may have another meaning.
-        lines.append('missing = "category:NA"')
-        codes = [code for code in codes if code != "NA"]
+        # An empty field gets no code of the file, which may have another meaning; a code among the
+        # numbers of a release would be taken for one.
+        category, codes = "NA", [code for code in codes if code != "NA"]
+    if category:
+        known = column.known or Entry()
+        texts = [{**known.labels, **known.missing}.get(code, "") for code in (category, *codes)]
+        if label := "; ".join(filter(None, texts)):
+            lines += inline_table("labels", {category: label})
+        lines.append(f"missing = {quoted('category:' + category)}")
     if codes:
         if numbers := [code for code in codes if code in missing]:
             lines.append(
@@ -604,16 +626,6 @@ def _person_remark(name: str, column: _Column) -> list[str]:
     return [
         "# its values repeat: if it identifies persons with several rows, their ε adds up;",
         f"# then declare nothing here, and release with --person {quoted(name)}",
-    ]
-
-
-def _scores_to_fill_in(written: Sequence[str]) -> list[str]:
-    """Return a commented line of scores for bins; empty if no interval is unbounded."""
-    if not {"inf", "-inf"} & set(written):
-        return []
-    return [
-        "# an interval is unbounded: a mean needs the publicly known mean of each interval:",
-        f"# scores = [{', '.join('…' for _ in pairwise(written))}]",
     ]
 
 
@@ -639,7 +651,7 @@ def _undated(name: str, column: _Column) -> list[str]:
     ]
 
 
-def _has_date_bins(column: _Column) -> bool:
+def _has_range_of_dates(column: _Column) -> bool:
     if not column.is_date or len(column.histogram) < 2:
         return False
     return column.times or len(column.counts) > _MOST_STEPS
@@ -661,9 +673,22 @@ def _identifies(name: str, column: _Column, *, number: bool) -> str:
     return ""
 
 
-def _missing_numbers(column: _Column) -> list[str]:
+def _labelled_missing(column: _Column) -> list[str]:
+    """Return the numbers whose labels in a codebook state that a value is missing."""
+    labels = {} if column.known is None else column.known.labels
+    found = [
+        code
+        for code, label in labels.items()
+        if re.match(NUMBER, code)
+        and float(code) in column.histogram
+        and _MISSING_LABEL.search(label)
+    ]
+    return found if len(_numbers(column, found)) > 1 else []
+
+
+def _missing_numbers(column: _Column, without: Sequence[str]) -> list[str]:
     """Return the numbers that look like codes for missing values: far from all others."""
-    numbers = sorted(column.histogram)
+    numbers = _numbers(column, without)
     found = []
     while len(numbers) > 2:
         low, second, third, high = numbers[0], numbers[1], numbers[-2], numbers[-1]
@@ -697,53 +722,22 @@ def _whole_range(column: _Column, missing: Sequence[str]) -> list[int]:
     return list(range(low, high + 1))
 
 
-def _edges(column: _Column, missing: Sequence[str]) -> list[float]:
-    """Return rounded edges with about as many rows between them, unbounded at both ends.
+def _range(column: _Column, missing: Sequence[str]) -> tuple[float, float]:
+    """Return a range with round ends that holds all numbers, or dates.
 
-    The smallest and the largest value belong to people and are never edges; the first interval
-    begins at 0 if no number is below 0. Where most rows have 0, it gets an interval of its own.
+    The ends are multiples of about a quarter of the spread: the smallest and the largest value
+    belong to people. The lower end is 0 if that is near.
     """
     numbers = _numbers(column, missing)
+    low, high = numbers[0], numbers[-1]
     if column.is_date:
-        spread = numbers[-1] - numbers[0]
-        inner = {_round_date(day, spread) for day in _quantiles(column, numbers)}
-    elif numbers[0] == 0 and column.histogram[0.0] > column.rows / 2 and len(numbers) > 2:
-        rest = numbers[1:]
-        inner = {
-            1.0 if not column.fractions else _round_step(rest[0] / 2),
-            *_rounded_quantiles(column, rest),
-        }
-    else:
-        inner = _rounded_quantiles(column, numbers)
-    low = 0.0 if not column.is_date and numbers[0] >= 0 else -math.inf
-    between = sorted(edge for edge in inner if max(low, numbers[0]) < edge < numbers[-1])
-    return [low, *(between or [_between(numbers)]), math.inf]
-
-
-def _quantiles(column: _Column, numbers: Sequence[float]) -> list[float]:
-    below = np.cumsum([column.histogram[number] for number in numbers], dtype=float)
-    places = np.searchsorted(below, below[-1] * np.arange(1, _BINS) / _BINS)
-    return [numbers[int(place)] for place in places]
-
-
-def _rounded_quantiles(column: _Column, numbers: Sequence[float]) -> set[float]:
-    wanted = _quantiles(column, numbers)
-    step = _round_step((wanted[-1] - wanted[0] or numbers[-1] - numbers[0] or 1.0) / (_BINS - 2))
-    inner = {_rounded(number, step) for number in wanted}
-    if len(inner) < 3 < len(set(wanted)):  # the numbers span several orders of magnitude
-        inner = {float(f"{number:.1g}") for number in wanted}
-    return inner
-
-
-def _rounded(number: float, step: float) -> float:
-    return round(round(number / step) * step, 10)
-
-
-def _between(numbers: Sequence[float]) -> float:
-    """Return a round number in the widest gap between numbers."""
-    low, high = max(pairwise(numbers), key=lambda pair: pair[1] - pair[0])
-    step = _round_step((high - low) / 2)
-    return round(math.floor(high / step) * step, 10)
+        return _round_date(low, high - low), _round_date(high, high - low, up=True)
+    low, high = low - column.error_of(low), high + column.error_of(high)
+    step = _round_step((high - low or abs(high) or 1.0) / 4)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    if 0 < first * step <= high - low:
+        first = 0
+    return float(f"{first * step:.12g}"), float(f"{last * step:.12g}")
 
 
 def _round_step(step: float) -> float:
@@ -752,16 +746,15 @@ def _round_step(step: float) -> float:
     return unit * min(_ROUND, key=lambda factor: abs(factor - step / unit))
 
 
-def _round_date(day: float, spread: float) -> float:
-    """Return the first day of a date's year, decade, quarter or month."""
-    date = EPOCH + timedelta(days=day)
-    if spread > 365 * 25:
-        date = date.replace(year=date.year // 5 * 5, month=1, day=1)
-    elif spread > 365 * 4:
-        date = date.replace(month=1, day=1)
-    else:
-        date = date.replace(day=1)
-    return float((date - EPOCH).days)
+def _round_date(day: float, spread: float, *, up: bool = False) -> float:
+    """Return the first day of a date's five years, year or month, by the spread of all dates; or of
+    the next."""
+    years = 5 if spread > 365 * 25 else 1 if spread > 365 * 4 else 0
+    later = 0 if not up else 366 * years if years else 31
+    date = EPOCH + timedelta(days=day + later)
+    if years:
+        date = date.replace(year=max(date.year // years * years, 1), month=1)
+    return float((date.replace(day=1) - EPOCH).days)
 
 
 def _natural(value: str) -> tuple[bool, float, str]:

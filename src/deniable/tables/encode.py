@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ REASONS = (_UNKNOWN, _MISSING, _OUTSIDE, _FRACTION)
 """Negative codes of values that are no category; the codes of categories are 0 … a−1."""
 
 _DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_FRACTIONAL = re.compile(r"-?[0-9]+\.[0-9]+(e-[0-9]+)?")
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """Pattern of a number as text, with a decimal point."""
 
@@ -135,8 +137,8 @@ class ColumnEncoder:
             return self._decimal_codes(column)
         if is_fractional(kind):
             return self._number_codes(numbers_in(column))
-        if pa.types.is_date(kind):
-            column = column.cast(pa.string())
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            column = _dates(column).cast(pa.string())
         return self._category_codes(column)
 
     def _dictionary_codes(self, column: Any) -> NDArray[Any]:
@@ -212,22 +214,29 @@ class ColumnEncoder:
         return place if place < self.attribute.n_categories else self._missing_code
 
     def _number_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the codes of numbers: categories that are whole numbers, or the points of a
-        number's grid."""
+        """Return the codes of numbers: categories that are the texts of numbers."""
         whole = numbers == np.floor(numbers)
         small = whole & (np.abs(numbers) < 2.0**53)
         texts = from_numpy(np.where(small, numbers, 0.0).astype(np.int64))
         codes = np.where(small, self._category_codes(texts), np.int32(_FRACTION))
         codes[np.isnan(numbers)] = self._missing_code
-        if self.attribute.range is not None:
-            for code, text in enumerate(self._names()):
-                if not _DECIMAL_INTEGER.fullmatch(text):
-                    codes[numbers == float(text)] = code
+        values, of_values = self._fractions
+        if len(values):
+            places = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
+            codes = np.where(values[places] == numbers, of_values[places], codes)
         if (large := whole & ~small).any():
             distinct, places = np.unique(numbers[large], return_inverse=True)
             written = [f"{number:.0f}" for number in distinct]  # "inf" for infinity
             codes[large] = self._category_codes(from_values(written, pa.string()))[places]
         return codes
+
+    @cached_property
+    def _fractions(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """The categories that are no whole numbers, ascending, and their codes."""
+        texts = enumerate(self.attribute.categories)
+        found = sorted((float(t), code) for code, t in texts if _FRACTIONAL.fullmatch(t))
+        values, codes = zip(*found, strict=True) if found else ((), ())
+        return np.array(values, dtype=np.float64), np.array(codes, dtype=np.int32)
 
     def _decimal_codes(self, column: Any) -> NDArray[Any]:
         """Return the codes of decimal numbers; only whole ones are categories."""
@@ -326,7 +335,12 @@ class ColumnEncoder:
                 "True, TRUE); rename the categories, or convert the column to text"
             )
         if is_fractional(kind) and not self.attribute.dates:
-            if not categories or any(map(_DECIMAL_INTEGER.fullmatch, self._names())):
+            names = self._names()
+            if (
+                not categories
+                or any(map(_DECIMAL_INTEGER.fullmatch, names))
+                or len(self._fractions[0])
+            ):
                 return
             raise InputError(
                 f"{where}: the column holds fractional numbers and the attribute has no bins; "
@@ -490,10 +504,14 @@ def numbers_written(texts: Any, decimal: str) -> NDArray[np.float64]:
 
 def days_of(column: Any) -> NDArray[np.float64]:
     """Return dates and times as whole days since 1970-01-01, shape (n,); a null is NaN."""
+    return numbers_in(_dates(column).cast(pa.int32()))
+
+
+def _dates(column: Any) -> Any:
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = pc.local_timestamp(column)  # the local date
     days = pc.floor_temporal(column, unit="day") if pa.types.is_timestamp(column.type) else column
-    return numbers_in(days.cast(pa.date32()).cast(pa.int32()))
+    return days.cast(pa.date32())
 
 
 def numbers_in(column: Any) -> NDArray[np.float64]:

@@ -135,7 +135,8 @@ def body_of(
 def fill(folder: StudyFolder, count: int, answers: dict[str, Any] = ANSWERS) -> None:
     """Store the draws of so many people who all give the same answers."""
     mechanism = folder.study.design.mechanism
-    columns = [np.repeat(code, count) for code in codes_of(folder.study, answers)]
+    codes = codes_of(mechanism.schema, answers, SeededRandomness(count))
+    columns = [np.repeat(code, count) for code in codes]
     drawn = Randomizer(mechanism, SeededRandomness(count)).randomize(columns)
     store = folder.open_store()
     store.submit(

@@ -1,7 +1,9 @@
 """The other end without a browser: answers in, a draw out; and the check from outside."""
 
 import json
+import math
 from collections.abc import Iterator
+from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,7 +17,7 @@ from deniable.collect.folder import StudyFolder
 from deniable.collect.store import receipt_id
 from deniable.errors import InputError
 from deniable.randomness import SeededRandomness
-from deniable.schema import Attribute
+from deniable.schema import Attribute, Schema
 from unit.collect.studies import ANSWERS, example_folder, served
 
 
@@ -60,17 +62,40 @@ def test_what_is_no_address_is_said(url: str) -> None:
 
 
 def test_numbers_are_binned_and_categories_looked_up(folder: StudyFolder) -> None:
-    study = folder.study
-    assert codes_of(study, ANSWERS) == [1, 2, 2, 2, 2]
+    schema, bits = folder.study.design.mechanism.schema, SeededRandomness(0)
+    assert codes_of(schema, ANSWERS, bits) == [1, 2, 2, 2, 2]
     for value, code in ((0, 0), (4.99, 0), (5, 1), (9, 3), (24, 3), ("[7,9)", 2)):
-        assert codes_of(study, ANSWERS | {"sleep": value})[3] == code
+        assert codes_of(schema, ANSWERS | {"sleep": value}, bits)[3] == code
     for value in (-1, 24.5, float("nan"), None, "seven", True):
         with pytest.raises(InputError, match="'sleep' is not one of its categories"):
-            codes_of(study, ANSWERS | {"sleep": value})
+            codes_of(schema, ANSWERS | {"sleep": value}, bits)
     with pytest.raises(InputError, match="there is no answer to 'lonely'"):
-        codes_of(study, {k: v for k, v in ANSWERS.items() if k != "lonely"})
+        codes_of(schema, {k: v for k, v in ANSWERS.items() if k != "lonely"}, bits)
     with pytest.raises(InputError, match="there is no question 'age'"):
-        codes_of(study, ANSWERS | {"age": 3})
+        codes_of(schema, ANSWERS | {"age": 3}, bits)
+
+
+def test_a_number_outside_its_range_is_refused_before_anything_is_drawn() -> None:
+    class Untouched(SeededRandomness):
+        def bits(self, *_: object) -> NoReturn:
+            raise AssertionError("something was drawn")
+
+    age = Attribute("age", range=(18, 90), grid=4, missing="NA")
+    born = Attribute("born", range=(date(1950, 1, 1), date(2010, 1, 1)))
+    schema = Schema((age, Attribute.merged((Attribute("smokes", ("no", "yes")), born))))
+    right = {"age": 42, "smokes": "yes", "born": "1980-01-01"}
+    assert codes_of(schema, right, SeededRandomness(1)) == [1, 3 + 1]
+    assert codes_of(schema, right | {"age": "NA"}, SeededRandomness(1))[0] == 4
+    assert {codes_of(schema, right | {"age": 54.0}, SeededRandomness(n))[0] for n in range(20)} == {
+        1,
+        2,
+    }
+    for wrong in (17, 90.5, -1, math.inf, math.nan, "many", True, None, [18]):
+        with pytest.raises(InputError, match="'age' should be a number from 18 to 90"):
+            codes_of(schema, right | {"age": wrong}, Untouched(1))
+    for wrong in ("1949-12-31", "2010-02-30", "1.1.1980", 3652):
+        with pytest.raises(InputError, match="'born' should be a date from 1950-01-01 to 2010"):
+            codes_of(schema, right | {"born": wrong}, Untouched(1))
 
 
 class _Odd(BaseHTTPRequestHandler):

@@ -1,29 +1,35 @@
 """The form in Chromium: what is said before, kept between, and understood of what is typed."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from deniable.collect.client import codes_of
 from deniable.collect.folder import StudyFolder
 from deniable.collect.page import page_bytes
 from deniable.collect.study import Study, new_study
 from deniable.design.design import design
 from deniable.design.matrices import with_responses
 from deniable.laws import MatrixChannel
+from deniable.mechanism.randomizer import Randomizer
 from deniable.schema import Attribute, Schema
 from deniable.statement.account import Design
 from deniable.statement.record import mechanism_to_plain, to_json
-from unit.collect import studies
+from unit.collect import studies, vectors
 from unit.collect.chromium import (
     CHROMIUM,
     DRIVER,
     WARNS,
+    WATCHED_BITS,
     Watched,
     absent,
     broken,
@@ -421,6 +427,94 @@ def test_numbers_in_intervals_without_an_end_are_typed(
         assert text(browser, "#q1-used") == "Counts as: under 0"
         browser.find_element(By.ID, "send").click()
         wait_for(browser, "done")
+        assert broken(browser) == []
+        forget(browser)
+
+
+def test_numbers_and_dates_are_rounded_and_drawn_by_the_browser(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    born = (date(1950, 1, 1), date(2010, 1, 1))
+    schema = Schema(
+        (
+            Attribute("income", range=(0, 200_000), grid=5, unit="EUR a year", missing="NA",
+                      labels={"NA": "Prefer not to say"}),
+            Attribute("born", range=born, grid=3),
+            Attribute("rooms", range=(1, 9), grid=3, outside="clip"),
+        )
+    )  # fmt: skip
+    plan = design(schema, epsilon=3)
+    folder, watch = StudyFolder.make(tmp_path / "study", opened(tmp_path, plan)), Watched()
+    page = tmp_path / "page.html"
+    page.write_bytes(page_bytes(folder.study))
+    with served(folder, watch) as url, first(browser, WATCHED_BITS):
+        browser.get(url)
+        wait_for(browser, "introduction")
+        assert "Numbers and dates are first rounded by dice" in text(browser)
+        browser.find_element(By.ID, "agree").click()
+        assert text(browser, "#q0-range") == "from 0 to 200000 EUR a year"
+        assert text(browser, "#q1-range") == "from January 1, 1950 to January 1, 2010"
+        income = browser.find_element(By.ID, "q0-number")
+        for typed in ("200001", "-1", "many"):
+            income.send_keys(typed)
+            browser.find_element(By.ID, "send").click()
+            assert text(browser, "#q0-lacks") == "Please type a number from 0 to 200000."
+            income.clear()
+        assert watch.posts() == []
+        income.send_keys("62500.5")
+        said = "Counts as 50000 (about 75 times in 100) or as 100000 (about 25)."
+        assert text(browser, "#q0-used") == said
+        browser.find_element(By.ID, "q0-0").click()
+        assert text(browser, "#q0-used") == ""
+        assert income.get_attribute("value") == ""
+        income.send_keys("62500.5")
+        browser.execute_script(
+            "const date = document.getElementById('q1-number'); date.value = arguments[0]; "
+            "date.dispatchEvent(new Event('input'))", "1995-01-01",
+        )  # fmt: skip
+        browser.find_element(By.ID, "q2-number").send_keys("12")
+        assert text(browser, "#q2-used") == "Counts as: 9"
+        lines = protection(browser, 0)
+        assert lines[0].startswith("Your answer is first rounded by dice")
+        assert re.match(r"Of 100 people, about \d+ send the rounded answer", lines[1])
+        assert len(lines) == 2
+        assert broken(browser) == []
+        browser.execute_script("takeDrawn()")
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "done")
+        source = vectors.GivenBits(bytes(browser.execute_script("return takeDrawn()")))
+        true = {"income": 62500.5, "born": "1995-01-01", "rooms": 12}
+        codes = [np.array([code]) for code in codes_of(schema, true, source)]
+        drawn = [int(c[0]) for c in Randomizer(plan.mechanism, source).randomize(codes)]
+        (body,) = watch.posts()
+        assert folder.study.decode(json.loads(body)["record"]) == drawn
+        rows = [row.text for row in browser.find_elements(By.CSS_SELECTOR, "tbody td")]
+        assert rows[1] == schema.attributes[1].categories[drawn[1]]
+        assert "62500" not in browser.page_source
+        forget(browser)
+
+
+def test_a_number_with_a_matrix_is_sent_as_one_of_its_values(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    missing = Attribute("hours", range=(0, 80), missing="NA", labels={"NA": "No work"})
+    plan = design(Schema((missing,)), epsilon=2)
+    values = plan.mechanism.output_labels[0]
+    assert len(values) > len(plan.mechanism.schema.attributes[0].categories)
+    watch, folder = Watched(), StudyFolder.make(tmp_path / "study", opened(tmp_path, plan))
+    with served(folder, watch) as url:
+        browser.get(url)
+        wait_for(browser, "introduction")
+        browser.find_element(By.ID, "agree").click()
+        lines = protection(browser, 0)
+        assert len(lines) == 4
+        assert re.match(r"Of 100 people with 0, about 50 send a number from -?\d", lines[1])
+        browser.find_element(By.ID, "q0-number").send_keys("38.5")
+        browser.find_element(By.ID, "send").click()
+        wait_for(browser, "done")
+        (code,) = folder.study.decode(json.loads(watch.posts()[0])["record"])
+        shown = "No work" if values[code] == "NA" else values[code]
+        assert text(browser, "tbody td") == shown
         assert broken(browser) == []
         forget(browser)
 

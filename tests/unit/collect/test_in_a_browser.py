@@ -98,7 +98,8 @@ def test_one_person_one_draw_one_submission(browser: webdriver.Chrome, tmp_path:
         # What was stored is what Python draws from the bytes that the browser drew from.
         source = vectors.GivenBits(bytes(browser.execute_script("return takeDrawn()")))
         true = studies.ANSWERS | {"alcohol": "daily"}
-        codes = [np.array([code]) for code in codes_of(study, true)]
+        schema = study.design.mechanism.schema
+        codes = [np.array([code]) for code in codes_of(schema, true, source)]
         drawn = Randomizer(study.design.mechanism, source).randomize(codes)
         receipt = source.bits(np.uint8, 16).tobytes().hex()
         assert source.at == len(source.content)

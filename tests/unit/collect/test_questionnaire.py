@@ -54,7 +54,13 @@ def test_questions_stand_in_the_schemas_order_and_know_where_their_answer_goes(
         ("a+b", "b", 1, None),
     ]
     texts = asked["questions"][0]["texts"]["en"]
-    assert texts == {"text": "Smoke?", "help": "", "labels": ["No", "Yes!"]}
+    assert texts == {
+        "text": "Smoke?",
+        "help": "",
+        "unit": "",
+        "labels": ["No", "Yes!"],
+        "answers": [],
+    }
     labels = [question["texts"]["en"]["labels"] for question in asked["questions"]]
     assert labels[1] == ["0 to under 20", "20 to under 40", "40 to 99", "No work"]
     assert asked["texts"]["en"]["consent"] == ["One.", "Two."]
@@ -144,7 +150,7 @@ def test_intervals_are_said_in_words_and_in_the_language_of_the_page(tmp_path: P
         (
             A,
             '  {attribute = "a", text = "A?", labels = {0 = "none"}},\n',
-            r"read the codes of categories without labels: a \(1, 2\); give labels in",
+            r"read the codes of categories without labels: a \(1, 2\); give them in",
         ),
         (
             'labels = {yes = "Yes!"}',
@@ -166,6 +172,6 @@ def test_who_opens_a_study_is_warned_of_texts_in_another_language(tmp_path: Path
     with pytest.warns(Notice) as warned:
         read(tmp_path, in_hebrew_too(TEXT))
     assert [str(each.message).partition(";")[0] for each in warned] == [
-        "the schema's labels are the same in all languages: smokes, hours",
+        "the schema's labels and units are the same in all languages: smokes, hours",
         "intervals of numbers are in English in he: hours",
     ]

@@ -12,6 +12,7 @@ from deniable.collect.client import codes_of
 from deniable.collect.study import Study, check_study, new_study, read_study, study_bytes
 from deniable.design.design import design
 from deniable.errors import InputError
+from deniable.randomness import SeededRandomness
 from deniable.schema import Attribute, Schema
 from deniable.statement.record import mechanism_to_plain, read_design, to_json
 from unit.collect.studies import TODAY, example_files, example_study
@@ -141,16 +142,16 @@ def test_open_ends_of_bins_are_asked_and_survive_the_file(tmp_path: Path) -> Non
         [0.0, 1.0, None],
         [None, 0.0, 10.0],
     ]
-    assert codes_of(again, {"age": 1e9, "change": -1e9}) == [1, 0]
+    schema, bits = again.design.mechanism.schema, SeededRandomness(0)
+    assert codes_of(schema, {"age": 1e9, "change": -1e9}, bits) == [1, 0]
     with pytest.raises(InputError, match="'age' is not one of its categories"):
-        codes_of(again, {"age": math.inf, "change": 0})
+        codes_of(schema, {"age": math.inf, "change": 0}, bits)
 
 
 @pytest.mark.parametrize(
     ("schema", "levels", "problem"),
     [
         (Schema((Attribute("born", bins=BORN),)), {}, "the bins of 'born' are dates"),
-        (Schema((Attribute("age", range=(0, 9)),)), {}, "'age' is a number with a range"),
         (Schema((SMOKES,), keep=("region",)), {}, "'region' is listed under keep without categ"),
         (
             Schema.anonymous((2,) * 201),
@@ -179,11 +180,15 @@ def test_a_kept_attribute_is_asked(tmp_path: Path) -> None:
     assert [q["column"] for q in study.plain["questions"]] == ["smokes", "region"]
 
 
-def test_a_study_uses_a_named_design_if_its_answers_are_the_categories(tmp_path: Path) -> None:
+def test_a_study_has_the_texts_of_answers_that_are_no_categories(tmp_path: Path) -> None:
     smokes = Attribute("smokes", ("no", "yes"), response="forced:2/3,1/6,1/6")
     check_study(opened_with(Schema((smokes,)), tmp_path))
-    with pytest.raises(InputError, match="'smokes' declares texts of answers"):
-        opened_with(Schema((replace(smokes, answers=("never", "ever")),)), tmp_path)
+    named = opened_with(Schema((replace(smokes, answers=("never", "yes")),)), tmp_path)
+    check_study(named)
+    words = named.plain["questions"][0]["texts"]["en"]
+    assert (words["labels"], words["answers"]) == (["no", "yes"], ["never", "yes"])
+    with pytest.raises(InputError, match="another number of labels"):
+        check_study(altered(named, "plain['questions'][0]['texts']['en']['answers'].pop()"))
 
 
 def test_a_law_without_epsilon_or_made_from_a_table_is_refused(tmp_path: Path) -> None:

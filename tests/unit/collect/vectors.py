@@ -2,16 +2,22 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.collect.client import codes_of
 from deniable.collect.gates import gates_of
+from deniable.collect.questionnaire import place
 from deniable.collect.scripts import DRAWING, joined
 from deniable.laws import (
     DesignedChannel,
@@ -29,7 +35,8 @@ from deniable.laws.score import ScoreSampler
 from deniable.laws.votes.sampling import VoteSampler
 from deniable.mechanism.mechanism import Block, Mechanism
 from deniable.mechanism.randomizer import Randomizer
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
+from deniable.schema.attribute import EPOCH
 
 RECORDS = int(os.environ.get("RECORDS", "8000"))  # of all mechanisms together: just records
 MASK = (1 << 64) - 1
@@ -171,9 +178,10 @@ def record_of(subject: Mechanism | Law) -> dict[str, Any]:
     if isinstance(subject, Law):
         blocks: tuple[Block, ...] = (Block(tuple(range(len(subject.n_categories))), subject),)
         sizes = subject.n_categories
+        names = [f"a{i}" for i in range(1, len(sizes) + 1)]
     else:
         blocks, sizes = subject.blocks, subject.schema.n_categories
-    names = [f"a{i}" for i in range(1, len(sizes) + 1)]
+        names = list(subject.schema.names)
     return {
         "blocks": [
             {"attributes": [names[i] for i in block.attributes], "law": block.law.to_plain()}
@@ -214,6 +222,69 @@ def batches(
         yield found
 
 
+NUMBERS = Schema(
+    (
+        Attribute("income", range=(0, 200_000), grid=5, missing="NA"),
+        Attribute.merged(
+            (
+                Attribute("smokes", ("no", "yes")),
+                Attribute("weight", range=(-30.5, 200.25), grid=7, outside="clip"),
+            )
+        ),
+        Attribute("born", range=(-7305, 10956), grid=4, dates=True),
+    )
+)
+"""Numbers, alone and merged, with a category, set to an end, and dates."""
+
+
+@cache
+def of_numbers(count: int, seed: int) -> str:
+    """Rows of numbers as typed, for a browser: their texts, the bytes, and what came out."""
+    law = ProductLaw.from_levels(NUMBERS.n_categories, (1.0, 2.0, 1.5))
+    mechanism = Mechanism(NUMBERS, (Block((0, 1, 2), law),))
+    parts = [part for attribute in NUMBERS.attributes for part in attribute.columns]
+    random, found = np.random.default_rng(seed), []
+
+    def tie(digits: int) -> str:
+        """Half of a unit, so that the last digit decides."""
+        return f"{random.integers(30)}.{random.integers(10 ** (digits - 1)):0{digits}d}5"
+
+    # Words next to which further bits decide.
+    steps = [part.number_grid.step for part in parts if part.number_grid is not None]
+    edges = [(int(k) << 64) // m for m in steps for k in random.integers(1, m, 40)]
+    randomizer = Randomizer(mechanism, RecordedBits(seed, words := np.array(edges, np.uint64)))
+    for row in range(count):
+        randomizer.source = source = RecordedBits(seed * 1_000_003 + row, words)
+        chosen = [
+            ["NA", "0", "200000", "50000", f"{random.uniform(0, 2e5):.6f}", tie(8)],
+            ["no", "yes"],
+            ["-30.5", "-40", "1000", f"{random.uniform(-30, 200):.11f}", "-" + tie(11)],
+            [str(EPOCH + timedelta(days=int(random.integers(-7305, 10957))))],
+        ]
+        answers = [texts[int(random.integers(len(texts)))] for texts in chosen]
+        codes = codes_of(NUMBERS, answers_of(NUMBERS, answers), source)
+        drawn = [int(c[0]) for c in randomizer.randomize([np.array([x]) for x in codes])]
+        found.append({"answers": answers, "bytes": source.bytes.hex(), "drawn": drawn})
+    return json.dumps(
+        {
+            "schema": NUMBERS.to_plain(),
+            "record": record_of(mechanism),
+            "questions": [place(a, part) for a in NUMBERS.attributes for part in a.columns],
+            "categories": [part.categories for part in parts],
+            "vectors": found,
+        },
+        indent=1,
+    )
+
+
+def answers_of(schema: Schema, texts: Sequence[str]) -> dict[str, Any]:
+    """Answers by column, with numbers as written."""
+    return {
+        name: Decimal(text) if re.fullmatch(r"-?[\d.]+", text) else text
+        for name, text in zip(schema.columns, texts, strict=True)
+    }
+
+
 HARNESS = """
 class Given {
   constructor(hex) { this.hex = hex; this.at = 0; }
@@ -226,15 +297,28 @@ class Given {
     return found;
   }
 }
+// The codes of answers as typed.
+function codesIn({ questions, categories, record }, { answers }, source) {
+  const units = answers.map((text, q) => {
+    const { grid } = questions[q];
+    const place = categories[q].indexOf(text);
+    if (!grid) return place;
+    if (place >= grid.points) return BigInt(grid.step) * BigInt(place);
+    return unitsOf(grid.dates ? String(Date.parse(text) / 86400000) : text, grid);
+  });
+  return codesOf(questions, record.names, units, source);
+}
 function wrongVectors(text) {
-  const { record, vectors } = JSON.parse(text);
+  const request = JSON.parse(text);
+  const { record, vectors } = request;
   const sampler = new Sampler(record.blocks, record.gates, record.names, record.sizes);
   const wrong = [];
   vectors.forEach((vector, row) => {
     let got;
     try {
       const source = new Given(vector.bytes);
-      got = sampler.draw(vector.codes, source).join();
+      const codes = vector.codes ?? codesIn(request, vector, source);
+      got = sampler.draw(codes, source).join();
       if (source.at !== vector.bytes.length) got += " with bytes left over";
     } catch (error) {
       got = String(error);

@@ -51,5 +51,5 @@ def test_means_of_numbers_have_standard_errors() -> None:
     assert "means" not in design_statements(made)
     (mean,) = design_statements(made, rows=400)["means"]
     error = math.sqrt(mean_variance(made.mechanism, "age") / 400)
-    assert mean == {"attribute": "age", "unit": "years", "standard_error": error}
+    assert mean == {"attribute": "age", "unit": "years", "points": 3, "standard_error": error}
     assert "means" not in design_statements(design(SCHEMA, epsilon=2), rows=400)

@@ -10,7 +10,7 @@ from deniable.mechanism.prediction import Target
 from deniable.mechanism.readability import Readability
 from deniable.planning import sample_size
 from deniable.planning.sample_size import plan
-from deniable.schema import Schema
+from deniable.schema import Attribute, Schema
 from deniable.statement.account import Design
 from deniable.statement.expected_tables import expected_tables
 from marked import slow_after
@@ -93,6 +93,10 @@ def test_of_rows_exactness_and_epsilon_two_give_the_third() -> None:
     assert plain["epsilon"] == pytest.approx(epsilon)
     assert (plain["method"], plain["rows"], plain["within"]) == ("kronecker", by_rows.rows, width)
     assert [table["attributes"] for table in plain["tables"]] == [["a1"], ["a2"]]
+    assert plain["means"] == []
+    age = Schema((Attribute("age", range=(0, 100)), Attribute("sex", ("f", "m"))))
+    few, many = (plan(age, rows=n, epsilon=2).to_plain()["means"] for n in (400, 1600))
+    assert few[0]["standard_error"] == pytest.approx(2 * many[0]["standard_error"])
 
 
 def test_rows_do_not_help_where_nothing_is_left() -> None:

@@ -82,7 +82,7 @@ def test_every_level_holds_for_numbers(method: str) -> None:
     pairs = list(product(range(9), repeat=2))
     record = max(level(rows[a, b], rows[c, d]) for a, b in pairs for c, d in pairs)
     rest_x = max(level(rows[a, b], rows[c, b]) for a, b in pairs for c in range(9))
-    alone = rows.reshape(9, 9, 3, 2).sum(axis=3)[:, 0]
+    alone = rows.reshape(9, 9, *mechanism.n_outputs).sum(axis=3)[:, 0]
     alone_x = max(level(alone[a], alone[b]) for a, b in pairs)
     assert record <= plan.epsilon * (1 + 1e-12)
     assert rest_x <= mechanism.epsilon_given_rest[0] * (1 + 1e-12)

@@ -10,7 +10,7 @@ import pytest
 
 from deniable.design.design import design
 from deniable.errors import InputError
-from deniable.report.codebook import ROUNDED, render_codebook
+from deniable.report.codebook import ROUNDED, VALUE, render_codebook
 from deniable.schema import Attribute, Schema
 from unit.report.release_records import VARIANTS, attribute, kept_columns, release_record
 
@@ -84,7 +84,14 @@ def test_what_is_no_record_of_a_release_is_refused() -> None:
 
 def test_a_number_has_the_points_next_to_each_point() -> None:
     age = Attribute("age", range=(18, 90), grid=3, missing="NA")
-    listed = rows(release_record(design(Schema((age,)), epsilon=1.0)))
+    listed = rows(release_record(design(Schema((age,)), epsilon=1.0, method="balanced")))
     ends = [(row["category"], row["lower"], row["upper"]) for row in listed]
     assert ends == [("18", "18", "54"), ("54", "18", "90"), ("90", "54", "90"), ("NA", "", "")]
     assert {row["released as"] for row in listed} == {ROUNDED}
+
+
+def test_a_number_with_its_own_matrix_has_its_released_values() -> None:
+    plan = design(Schema((Attribute("age", range=(18, 90), missing="NA"),)), epsilon=1.0)
+    listed = rows(release_record(plan))
+    assert tuple(row["category"] for row in listed) == plan.mechanism.output_labels[0]
+    assert {row["released as"] for row in listed} == {VALUE}

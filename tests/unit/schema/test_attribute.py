@@ -211,5 +211,5 @@ def test_the_points_of_a_number_are_its_categories_and_scores() -> None:
     assert scores is not None
     assert scores[:2] == (18262.0, 18581.5)
     assert scores[-1] is None
-    assert Attribute("x", range=(0, 1)).grid == 3
-    assert Attribute("x", range=(0, 1), purpose="distribution").grid == 9
+    assert len(Attribute("x", range=(0, 1)).categories) == 3
+    assert len(Attribute("x", range=(0, 1), purpose="distribution").categories) == 9

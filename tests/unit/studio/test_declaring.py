@@ -46,6 +46,24 @@ def test_bins_are_numbers_or_dates() -> None:
     assert "categories" not in declared(bins="0 1")
 
 
+def test_a_number_has_a_range_in_place_of_categories() -> None:
+    typed = {"kind": "number", "range": "0 99,5", "unit": " EUR ", "for": "distribution"}
+    number = {"name": "a", "range": [0, 99.5], "unit": "EUR", "for": "distribution"}
+    assert declared(attribute("a", labels={"0": "none"}, ordered=True), **typed) == number
+    typed |= {"grid": "5", "clip": "yes", "for": "mean", "missing": "NA"}
+    full = {"name": "a", "range": [0, 99.5], "unit": "EUR", "grid": 5, "for": "mean",
+            "missing": "category:NA", "outside": "clip"}  # fmt: skip
+    assert declared(number, **typed) == full
+    labelled = full | {"labels": {"NA": "none"}}
+    assert declared(labelled, **typed, categories="") == labelled
+    dates = {"kind": "number", "range": "1950-01-01 2000-12-31"}
+    assert declared(**dates) == {"name": "a", "range": ["1950-01-01", "2000-12-31"]}
+    back = {"kind": "categories", "categories": "x\ny", "range": "0 9", "unit": "EUR"}
+    assert declared(labelled, **back) == {"name": "a", "categories": ["x", "y"]}
+    with pytest.raises(InputError, match="points of the grid: a whole number"):
+        declared(**(typed | {"grid": "few"}))
+
+
 def test_what_is_wrong_with_one_is_said_there() -> None:
     assert "category 'x'" in problem_of(declared(categories="x\ny\nx"))
     assert "must increase" in problem_of(declared(bins="0 30 20"))

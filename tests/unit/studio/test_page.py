@@ -82,6 +82,7 @@ def odd(**typed: str) -> Draft:
     declared = [
         *names,
         {"names": ["p", "q"], "bins": [0, 1, "inf"]},
+        {"name": "pay", "range": [0, 2.5], "unit": "<b>bold", "missing": "category:NA"},
         {"part": [attribute("m"), attribute("n")]},
     ]
     tables = tables_text([ODD[:3], ["p", "m"]])

@@ -86,8 +86,8 @@ def test_numbers_of_which_some_are_named_are_left_to_the_draft(tmp_path):
     assert declared_lines("income", Entry({"0": "none"}), many) is None
     assert declared_lines("income", Entry(), many) is None
     draft = draft_schema(path, codebook={"income": Entry({}, {"-9": "refused"}, question="Pay?")})
-    assert 'missing = "category:-9"' in draft
-    assert 'labels = { "-9" = "refused" }' in draft
+    assert 'missing_codes = ["-9"]' in draft
+    assert 'labels = { "NA" = "refused" }' in draft
     assert 'question = "Pay?"' in draft
 
 

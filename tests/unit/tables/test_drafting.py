@@ -1,10 +1,9 @@
 """A draft of a schema: it can be read, fits the table it was read off, and says what it is."""
 
-import math
-import re
 import tomllib
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import InputError
+from deniable.randomness import SystemRandomness
 from deniable.schema import FileFormat, Schema
-from deniable.schema.attribute import EPOCH
 from deniable.tables import open_table
 from deniable.tables.drafting import MOST_CATEGORIES, WARNING, _Column, draft_schema
 
@@ -29,7 +28,7 @@ def draft(tmp_path: Path, columns: dict[str, list[str | None]]) -> tuple[str, Sc
     return text, Schema.from_toml(tmp_path / "draft.toml"), path
 
 
-def test_few_values_are_categories_in_their_natural_order_and_many_numbers_are_bins(
+def test_few_values_are_categories_in_their_natural_order_and_many_numbers_are_ranges(
     tmp_path: Path,
 ) -> None:
     n = MOST_CATEGORIES + 10
@@ -42,14 +41,13 @@ def test_few_values_are_categories_in_their_natural_order_and_many_numbers_are_b
     grade, sex, income = schema.attributes
     assert grade.categories == tuple(str(i) for i in range(11))
     assert sex.categories == ("f", "m")
-    assert income.bins == (0, 1000, 2000, 4000, 5000, math.inf)
+    assert (income.range, income.drafted) == ((0, 6000), True)
     assert (grade.ordered, sex.ordered) == (True, False)
     assert grade.scores == tuple(range(11))
     assert schema.title == "people"
     assert text.startswith("# WARNING")
     assert "".join(WARNING.split()) in "".join(text.replace("# ", "").split())
-    with open_table(path, schema.attributes) as reader:
-        assert sum(batch.n_rows for batch in reader) == n
+    check_read(path, schema, n)
 
 
 @pytest.mark.parametrize("name", ["identifier", "patient", "Respondent", "person id"])
@@ -149,12 +147,11 @@ def test_what_stands_for_a_missing_value_is_proposed_as_such(tmp_path: Path) -> 
         "both": ("NA", ("n/a", ".")),
         "age": ("NA", ("999",)),
         "grade": ("NA", ("-9",)),
-        "height": (".", ()),
+        "height": ("NA", (".",)),
     }
-    assert schema.attributes[schema.position("age")].bins == (0, 10, 20, 40, 50, math.inf)
+    assert schema.attributes[schema.position("age")].range == (0, 60)
     assert schema.attributes[schema.position("grade")].categories == ("0", "1", "2", "3", "NA")
-    with open_table(path, schema.attributes, other_columns="drop") as reader:
-        assert sum(batch.n_rows for batch in reader) == n
+    check_read(path, schema, n)
 
 
 def test_an_empty_field_never_becomes_a_code_of_the_table(tmp_path: Path) -> None:
@@ -176,52 +173,49 @@ def test_a_draft_remarks_what_only_a_person_can_know(tmp_path: Path) -> None:
         "sex": ["f" if i % 2 else "m" for i in range(n)],
         "income": [str(100 * i) for i in range(n)],
     }
-    text, schema, _ = draft(tmp_path, columns)
+    text, _, _ = draft(tmp_path, columns)
     ill, region, sex, income = text.split("[[attribute]]")[1:]
     assert '# "Yes" and "yes" differ by case or blanks only: one category?' in ill
     assert "# taken for a count or a scale: if they are codes of unordered categories" in region
     assert region.index("remove these two lines") < region.index("ordered = true")
     assert "#" not in sex
-    assert "an interval is unbounded" in income
-    assert "\n# scores = [" in income
-    assert schema.attributes[3].scores is None
-    # As its remark says: with numbers in the place of the dots it is a schema with scores.
-    filled = re.sub("# (scores = .*)", lambda line: line[1].replace("…", "9000"), income)
-    assert filled.count("9000") == len(schema.attributes[3].categories)
-    (tmp_path / "filled.toml").write_text("[[attribute]]" + filled, encoding="utf-8")
-    (scored,) = Schema.from_toml(tmp_path / "filled.toml").attributes
-    assert scored.scores is not None
-    assert scored.scores[-1] == 9000
+    assert '# instead: for = "distribution", or bins' in income
 
 
-def test_edges_are_round_and_neither_the_least_nor_the_greatest_value(tmp_path: Path) -> None:
+def test_ranges_have_round_ends_around_all_numbers(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    n = 2000
+    n = 5000
     numbers = {
         "income": rng.lognormal(10, 1, n),
         "change": rng.normal(0, 3.3, n),
         "gain": np.where(rng.random(n) < 0.8, 0, rng.integers(114, 9999, n)).astype(float),
         "share": rng.beta(2, 5, n) / 100,
+        "degrees": rng.uniform(-20, -12, n),
+        "place": rng.uniform(34.05, 34.056, n),
     }
-    _, schema, _ = draft(
+    _, schema, path = draft(
         tmp_path, {name: [repr(float(v)) for v in values] for name, values in numbers.items()}
     )
     for attribute in schema.attributes:
-        assert attribute.bins is not None
-        values = numbers[attribute.name]
-        inner = attribute.bins[1:-1]
-        assert all(len(f"{edge:g}".replace("-", "").strip("0.").rstrip("0")) <= 3 for edge in inner)
-        assert attribute.bins[0] == (-math.inf if values.min() < 0 else 0)
-        assert attribute.bins[-1] == math.inf
-        counts = np.histogram(values, [-1e9, *inner, 1e9])[0]
-        assert counts.min() > 0
-        assert counts.max() < (0.85 if attribute.name == "gain" else 0.45) * n
-    gain = schema.attributes[schema.position("gain")].bins
-    assert gain is not None
-    assert gain[1] == 1
+        assert attribute.range is not None
+        (low, high), values = attribute.range, numbers[attribute.name]
+        spread = values.max() - values.min()
+        assert values.min() - 0.6 * spread <= low <= values.min()
+        assert values.max() <= high <= values.max() + 0.6 * spread
+    assert [schema.attributes[i].range[0] for i in (0, 2, 3)] == [0, 0, 0]  # type: ignore[index]
+    check_read(path, schema, n)
 
 
-def test_dates_are_binned_by_the_beginnings_of_years_or_months(tmp_path: Path) -> None:
+def check_read(source: Any, schema: Schema, rows: int) -> None:
+    """Fail unless the table fits its draft."""
+    bits = SystemRandomness()
+    with open_table(
+        source, schema.attributes, [], other_columns="drop", file_format=schema.file, rounding=bits
+    ) as reader:
+        assert sum(batch.n_rows for batch in reader) == rows
+
+
+def test_ranges_of_dates_begin_and_end_with_years_or_months(tmp_path: Path) -> None:
     n = 300
     columns: dict[str, list[str | None]] = {
         "born": [str(date(1930, 3, 5) + timedelta(days=97 * i)) for i in range(n)],
@@ -230,11 +224,10 @@ def test_dates_are_binned_by_the_beginnings_of_years_or_months(tmp_path: Path) -
     }
     _, schema, path = draft(tmp_path, columns)
     born, seen, wave = schema.attributes
-    assert born.categories[1:3] == ("[1945-01-01,1960-01-01)", "[1960-01-01,1975-01-01)")
-    assert all(label.count("-01,") + label.count("-01)") for label in seen.categories)
+    assert (born.categories[0], born.categories[-1]) == ("1930-01-01", "2010-01-01")
+    assert (seen.categories[0], seen.categories[-1]) == ("2024-01-01", "2024-11-01")
     assert wave.categories == ("2019-05-01", "2020-05-01", "2021-05-01")
-    with open_table(path, schema.attributes) as reader:
-        assert sum(batch.n_rows for batch in reader) == n
+    check_read(path, schema, n)
 
 
 ADULT = "39, State-gov, 77516, Male\n50, ?, 83311, Female\n38, Private, 83311, Male\n"
@@ -269,10 +262,9 @@ def test_what_init_found_out_about_the_file_is_what_share_is_told(tmp_path: Path
     assert schema.file == FileFormat(separator=";", decimal=",")
     sex, hours, group = schema.attributes
     assert sex.categories == ("f", "m")
-    assert hours.bins is not None
+    assert hours.range == (0, 60)
     assert group.categories == ("a,b", "?")
-    with open_table(path, schema.attributes, file_format=schema.file) as reader:
-        assert sum(batch.n_rows for batch in reader) == 60
+    check_read(path, schema, 60)
 
 
 def test_two_kinds_of_decimal_points_are_not_guessed_at(tmp_path: Path) -> None:
@@ -313,13 +305,10 @@ def test_numbers_close_together_and_far_from_0_are_told_apart(tmp_path: Path) ->
     year, place, skewed = schema.attributes
     assert year.categories == ("2007", "2008", "2009")
     assert year.scores == (2007, 2008, 2009)
-    assert place.bins is not None
-    assert 34.05 < place.bins[1] < place.bins[-2] < 34.056
-    assert len(place.bins) > 4
-    assert skewed.bins is not None
-    assert len(skewed.bins) > 3
-    with open_table(path, schema.attributes) as reader:
-        assert sum(batch.n_rows for batch in reader) == 6000
+    assert place.range is not None
+    assert 34.045 < place.range[0] < 34.056 <= place.range[1] < 34.06
+    assert skewed.range == (0, 8e7)
+    check_read(path, schema, 6000)
 
 
 def test_memory_of_numbers_does_not_grow_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,10 +345,7 @@ def dated(tmp_path: Path, *written: str, days: int = 60) -> tuple[str, Schema]:
     for place, form in enumerate(written):
         columns[f"day{place}"] = [one.strftime(form) for one in shown]
     text, schema, path = draft(tmp_path, columns)
-    with open_table(
-        path, schema.attributes, [], other_columns="drop", file_format=schema.file
-    ) as r:
-        assert sum(batch.n_rows for batch in r) == days
+    check_read(path, schema, days)
     return text, schema
 
 
@@ -378,7 +364,7 @@ def test_dates_are_read_as_they_are_written(tmp_path: Path, written: str, form: 
     _, schema = dated(tmp_path, written)
     assert schema.file.dates == form
     assert schema.attributes[1].dates
-    assert schema.attributes[1].bins == dated(tmp_path, "%Y-%m-%d")[1].attributes[1].bins
+    assert schema.attributes[1].range == dated(tmp_path, "%Y-%m-%d")[1].attributes[1].range
 
 
 def test_dates_in_columns_of_text_are_read_as_they_are_written(tmp_path: Path) -> None:
@@ -388,15 +374,11 @@ def test_dates_in_columns_of_text_are_read_as_they_are_written(tmp_path: Path) -
     pq.write_table(table, path)
     schema = Schema.from_plain(tomllib.loads(draft_schema(path)))
     assert schema.file == FileFormat(dates="31.12.2025")
-    day = schema.attributes[1]
-    assert day.bins is not None
-    true = [int(np.searchsorted(day.bins, (one - EPOCH).days, side="right")) - 1 for one in shown]
     for source in (path, table, table.to_reader()):
-        with open_table(source, schema.attributes, [], file_format=schema.file) as reader:
-            assert np.concatenate([batch.codes[1] for batch in reader]).tolist() == true
+        check_read(source, schema, 60)
     with (
-        pytest.raises(InputError, match="neither a date such as 2025-12-31"),
-        open_table(path, schema.attributes, []) as reader,
+        pytest.raises(InputError, match="not a date such as 2025-12-31"),
+        open_table(path, schema.attributes, [], rounding=SystemRandomness()) as reader,
     ):
         list(reader)
 
@@ -419,8 +401,8 @@ def test_one_form_is_for_all_columns_and_another_is_left_for_a_person(tmp_path: 
     numbers = [int(f"{1950 + i}0101") for i in range(60)]
     path = tmp_path / "numbers.csv"
     pc.write_csv(pa.table({"day": numbers, "sex": ["f", "m"] * 30}), path)
-    assert "bins = [0, " in draft_schema(path)
-    assert "1970-01-01" in draft_schema(path, FileFormat(dates="20251231"))
+    assert "range = [19500000, " in draft_schema(path)
+    assert "range = [1950-01-01, 2010-01-01]" in draft_schema(path, FileFormat(dates="20251231"))
 
 
 @pytest.mark.parametrize("people", [8, 600])

@@ -2,6 +2,7 @@ import datetime
 import importlib.util
 import subprocess
 import sys
+import tomllib
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,11 @@ import pyreadstat
 import pytest
 
 from deniable.errors import InputError
-from deniable.schema import Attribute, FileFormat
+from deniable.randomness import SystemRandomness
+from deniable.schema import Attribute, FileFormat, Schema
 from deniable.tables import open_table, survey_source
 from deniable.tables.codebook import Entry
+from deniable.tables.drafting import draft_schema
 from deniable.tables.reading import column_names
 from deniable.tables.survey_source import is_encrypted, survey_program
 
@@ -195,6 +198,31 @@ def test_numbers_with_labels_for_some_fit_bins(tmp_path):
     with open_table(path, [income]) as reader:
         (batch,) = reader
     assert batch.codes[0].tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("declared", [[], [-9, -8]], ids=["labels alone", "declared missing"])
+@pytest.mark.parametrize("empty", [False, True])
+def test_labels_of_missing_codes_become_the_missing_category_of_a_drafted_range(
+    tmp_path, declared, empty
+):
+    labels = {-9: "Refused", -8: "Don't know", 0: "none", 97: "97 or more"}
+    hours = [*map(float, range(98)), 5.0, -9.0, -8.0, -9.0]
+    data = pd.DataFrame({"hours": hours, "a": [1.0, 2.0] * 51})
+    if empty:
+        data.loc[3, "hours"] = None
+    missing = {"missing_ranges": {"hours": declared}} if declared else {}
+    pyreadstat.write_sav(
+        data, tmp_path / "t.sav", variable_value_labels={"hours": labels}, **missing
+    )
+    schema = Schema.from_plain(tomllib.loads(draft_schema(tmp_path / "t.sav")))
+    hours = schema.attributes[0]
+    assert hours.range == (0, 100)
+    assert (hours.missing, set(hours.missing_codes)) == ("NA", {"-9", "-8"})
+    assert set(hours.labels["NA"].split("; ")) == {"Refused", "Don't know"}
+    bits = SystemRandomness()
+    with open_table(tmp_path / "t.sav", schema.attributes, [], rounding=bits) as reader:
+        (batch,) = reader
+    assert (batch.codes[0] == 3).sum() == 3 + empty
 
 
 def test_labels_in_an_old_code_page_are_read_with_its_name(tmp_path):

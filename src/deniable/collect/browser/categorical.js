@@ -74,6 +74,19 @@ export function uniform(n, prefixBits = 16) {
   return uniforms.get(key);
 }
 
+/** Returns the point of a number, by its units above the lowest point, of which a point has `step`:
+ * section "Numbers" of docs/drawing-protocol.md. */
+export function rounded(units, step, source) {
+  const whole = (value, bits) => (value * step) >> bits;
+  let value = bigWord(source);
+  let bits = 64n;
+  while (whole(value, bits) !== ((value + 1n) * step - 1n) >> bits) {
+    value = (value << 64n) | bigWord(source);
+    bits += 64n;
+  }
+  return Number(units / step) + (whole(value, bits) < units % step ? 1 : 0);
+}
+
 /** Draws "yes" with the probability of two positive doubles: section "Choices". */
 export function choose(yes, no, source) {
   const flip = yes > no;

@@ -1,9 +1,18 @@
 // The questions, and the answers so far: in the memory of this page only.
 
 import { foreign, isolated, make, note } from "./elements.js";
-import { intervalOf, numberFrom } from "./typed.js";
+import { unitsOf } from "./numbers.js";
+import { daysFrom, decimalFrom, intervalOf } from "./typed.js";
 
-const MOST_INTERVALS = 12; // listed next to the question; more are folded
+const MOST_LISTED = 12; // intervals or points next to the question; more are folded
+
+/** Number of categories that a typed number becomes: intervals, or points of its grid. */
+const typedInto = ({ edges, grid }) => grid?.points ?? (edges ? edges.length - 1 : 0);
+
+/** The date of some days since 1970-01-01, as 2025-12-31. */
+const isoDay = (days) => new Date(days * 86400000).toISOString().slice(0, 10);
+
+const TYPED = "input:not([type=radio])";
 
 /** A form on a page, which provides language, words and numbers. */
 export class Form {
@@ -35,35 +44,38 @@ export class Form {
     return this.study.questions[q].texts[this.page.language];
   }
 
-  /** The range of a number, in words; empty without one. */
-  range(edges) {
+  /** The range of a number or a date, in words; empty without one. */
+  range({ edges, grid }) {
     const { t } = this.page;
-    const [low, high] = [edges[0], edges[edges.length - 1]];
-    const [least, most] = [low, high].map((edge) => edge !== null && this.page.say(edge));
+    const [low, high] = grid?.range ?? [edges[0], edges[edges.length - 1]];
+    const say = (end) => (grid?.dates ? this.page.date(end) : this.page.say(end));
+    const [least, most] = [low, high].map((end) => end !== null && say(end));
     if (low === null) return high === null ? "" : t.upTo(most);
     return high === null ? t.fromOn(least) : t.from(least, most);
   }
 
   field(question, q) {
     const words = this.words(q);
-    const binned = question.edges === null ? 0 : question.edges.length - 1;
-    const inputs = binned ? this.number(question, q, words.labels.slice(0, binned)) : [];
-    words.labels.slice(binned).forEach((label, j) => {
+    const typed = typedInto(question);
+    const inputs = typed ? this.number(question, q, words) : [];
+    words.labels.slice(typed).forEach((label, j) => {
       const id = `q${q}-${j}`;
+      const { grid } = question;
+      const code = grid ? BigInt(grid.step) * BigInt(typed + j) : typed + j;
       const input = make("input", {
         type: "radio", id, name: `q${q}`, autocomplete: "off",
         onchange: () => {
-          const number = this.fields[q].querySelector("input[type=text]");
+          const number = this.fields[q].querySelector(TYPED);
           if (number !== null) number.value = "";
           this.typed[q] = "";
-          this.answer(q, binned + j);
+          this.answer(q, code);
         },
       });
-      input.checked = this.answers[q] === binned + j;
+      input.checked = this.answers[q] === code;
       inputs.push(make("div", { class: "choice" }, input, make("label", { for: id, dir: "auto" }, label)));
     });
     const described = [words.help && `q${q}-help`, `q${q}-lacks`].filter(Boolean).join(" ");
-    const group = binned ? {} : { role: "radiogroup", "aria-required": "true" };
+    const group = typed ? {} : { role: "radiogroup", "aria-required": "true" };
     return make("fieldset", {
         id: `q${q}`, "aria-labelledby": `q${q}-asks`, "aria-describedby": described, ...group,
         onkeydown: (event) => this.enter(event, q),
@@ -74,44 +86,58 @@ export class Form {
       ...inputs, this.protection(question, words));
   }
 
-  /** A number field, preceded by the remark that only its interval is used. */
-  number(question, q, labels) {
+  /** A field for a number or a date, preceded by the remark that only its interval or a point next to
+   * it is used. */
+  number(question, q, words) {
     const { t, decimal } = this.page;
-    const { edges } = question;
-    const used = make("p", { id: `q${q}-used`, role: "status" });
-    const counted = () => {
-      const interval = this.answers[q];
-      used.replaceChildren(...(interval !== null && interval < labels.length
-        ? isolated(t.countsAs, labels[interval]) : []));
-    };
+    const { edges, grid } = question;
+    const labels = words.labels.slice(0, typedInto(question));
+    const least = grid ? grid.range[0] : edges[0];
+    const kind = grid?.dates
+      ? { type: "date", min: isoDay(grid.range[0]), max: isoDay(grid.range[1]) }
+      : { type: "text", inputmode: least === null || least < 0 ? "text" : "decimal" };
     const input = make("input", {
-      type: "text", inputmode: edges[0] === null || edges[0] < 0 ? "text" : "decimal", id: `q${q}-number`,
-      autocomplete: "off", dir: "ltr",
+      ...kind, id: `q${q}-number`, autocomplete: "off", dir: "ltr",
       "aria-describedby": `q${q}-range q${q}-bins q${q}-lacks`,
       oninput: () => {
-        const interval = intervalOf(edges, numberFrom(input.value, decimal));
+        const text = grid?.dates ? daysFrom(input.value) : decimalFrom(input.value, decimal);
+        const interval = grid ? null : intervalOf(edges, text === "" ? NaN : Number(text));
         this.typed[q] = input.value;
         this.fields[q].querySelectorAll("input[type=radio]").forEach((radio) => (radio.checked = false));
-        this.answer(q, interval < 0 ? null : interval);
-        counted();
+        this.answer(q, grid ? unitsOf(text, grid) : interval < 0 ? null : interval);
       },
     });
     input.value = this.typed[q];
-    counted();
-    const list = make("ul", { class: "bins" }, ...labels.map((label) => foreign(label, "li")));
-    const said = make("p", { id: `q${q}-bins` }, t.onlyInterval);
+    const list = make("ul", { class: "bins" }, ...labels.map((label) => make("li", {}, foreign(label))));
+    const said = make("p", { id: `q${q}-bins` }, grid ? t.onlyPoint : t.onlyInterval);
     return [
       said,
-      labels.length > MOST_INTERVALS ? make("details", {}, make("summary", {}, t.intervals), list) : list,
+      labels.length > MOST_LISTED ? make("details", {}, make("summary", {}, t.intervals), list) : list,
       make("div", { class: "choice" },
-        make("label", { for: `q${q}-number` }, t.number), " ", input, " ",
-        make("span", { id: `q${q}-range` }, this.range(edges))),
-      used,
+        make("label", { for: `q${q}-number` }, grid?.dates ? t.date : t.number), " ", input, " ",
+        make("span", { id: `q${q}-range` }, this.range(question), " ", foreign(words.unit))),
+      make("p", { id: `q${q}-used`, role: "status" }, ...this.used(q)),
     ];
+  }
+
+  /** The interval of a typed number, or the points next to it and how often each is used. */
+  used(q) {
+    const { t } = this.page;
+    const { edges, grid } = this.study.questions[q];
+    const { labels } = this.words(q);
+    const answer = this.answers[q];
+    if (answer === null || this.typed[q] === "") return [];
+    if (edges) return isolated(t.countsAs, labels[answer]);
+    const step = BigInt(grid.step);
+    const [point, above] = [Number(answer / step), answer % step];
+    if (above === 0n) return isolated(t.countsAs, labels[point]);
+    const upper = Math.round((100 * Number(above)) / grid.step);
+    return isolated((a, b) => t.countsAsOne(a, 100 - upper, b, upper), labels[point], labels[point + 1]);
   }
 
   answer(q, code) {
     this.answers[q] = code;
+    this.fields[q].querySelector("[role=status]")?.replaceChildren(...this.used(q));
     if (this.marked) this.mark();
   }
 
@@ -138,9 +164,13 @@ export class Form {
     const row = this.found.rows[place];
     if (row.asItIs) return note(t.asItIs);
     const said = make("div");
-    const fill = () => said.hasChildNodes() || said.append(...(row.send === null
-      ? this.alike(this.keptOf100(row, place, words.labels.length), words.labels)
-      : this.each(row.send, place, question, words.labels)));
+    const fill = () => said.hasChildNodes() || said.append(
+      ...(question.grid ? [make("p", {}, t.firstRounded)] : []),
+      ...(row.send === null
+        ? this.alike(this.keptOf100(row, place, words.labels.length), words.labels, question.grid)
+        : words.answers.length && question.grid
+          ? this.spread(row.send, question.grid.points, words)
+          : this.each(row.send, place, question, words)));
     return make("details", { class: "protection", ontoggle: fill }, make("summary", {}, t.protect), said);
   }
 
@@ -152,13 +182,14 @@ export class Form {
   }
 
   /** All answers are unchanged with equal probability, and replaced uniformly. */
-  alike(same, labels) {
+  alike(same, labels, grid) {
     const { t } = this.page;
     const sentence = labels.length > 2
       ? (label) => isolated((a) => t.dots(a, same), label)
       : (label, x) => isolated((a, b) => t.dotsTwo(a, same, b), label, labels[1 - x]);
     const picture = make("div", { class: "dots", "aria-hidden": "true" },
       ...Array.from({ length: 100 }, (_, i) => make("i", { class: i < same ? "same" : "other" })));
+    if (grid) return [make("p", {}, t.dotsPoint(same)), picture];
     return [
       ...labels.map((label, x) => make("p", {}, ...sentence(label, x))),
       picture,
@@ -168,7 +199,7 @@ export class Form {
 
   /** A matrix has the probabilities. For a part of a merged attribute they may depend on the other
    * parts: then from the least to the most. */
-  each(send, place, question, labels) {
+  each(send, place, question, { labels, answers }) {
     const { t } = this.page;
     const size = this.study.sizes[place];
     const part = (code) => Math.floor(code / question.stride) % labels.length;
@@ -179,10 +210,22 @@ export class Form {
       const pieces = lines.map((line, y) => {
         const shares = line.filter((_, x) => part(x) === a).map((p) => Math.round(100 * p));
         const [least, most] = [Math.min(...shares), Math.max(...shares)];
-        return t.dotsPart(least === most ? least : `${least}–${most}`, named ? labels[y] : t.answerNumber(y + 1));
+        return t.dotsPart(least === most ? least : `${least}–${most}`, answers[y] ?? (named ? labels[y] : t.answerNumber(y + 1)));
       });
       return make("p", {}, ...isolated((a) => t.dotsMany(a, pieces.join(t.comma)), label));
     });
+  }
+
+  /** A matrix of a number: the middle half and nine tenths of what is sent, at three points. */
+  spread(send, points, { labels, answers }) {
+    const { t } = this.page;
+    const lines = [0, (points - 1) >> 1, points - 1].map((x) => {
+      let sum = 0;
+      const sums = send.map((line) => (sum += line[x]));
+      const limits = [0.25, 0.75, 0.05, 0.95].map((p) => answers[sums.findIndex((s) => s >= p)]);
+      return make("p", {}, ...isolated(t.spread, labels[x], ...limits));
+    });
+    return [...lines, make("p", { class: "small" }, t.beyond)];
   }
 
   // --- missing answers, and the end -------------------------------------------------------------
@@ -193,13 +236,13 @@ export class Form {
     const { t } = this.page;
     this.marked = true;
     const missing = this.answers.flatMap((answer, q) => (answer === null ? [q] : []));
-    this.study.questions.forEach(({ edges }, q) => {
+    this.study.questions.forEach((question, q) => {
       const lacks = missing.includes(q);
       const field = this.fields[q];
-      const number = field.querySelector("input[type=text]");
+      const number = field.querySelector(TYPED);
       (number ?? field).setAttribute("aria-invalid", String(lacks));
       field.classList.toggle("missing", lacks);
-      const hint = this.typed[q] ? t.badNumber(this.range(edges)) : t.lacks;
+      const hint = !this.typed[q] ? t.lacks : (question.grid?.dates ? t.badDate : t.badNumber)(this.range(question));
       const line = field.querySelector(".lacks");
       if (line.textContent !== (lacks ? hint : "")) line.textContent = lacks ? hint : "";
     });
@@ -212,22 +255,13 @@ export class Form {
     return missing.length;
   }
 
-  /** Returns the codes of a complete record. */
-  codes() {
-    const codes = this.study.sizes.map(() => 0);
-    this.study.questions.forEach((question, q) => {
-      codes[this.names.indexOf(question.attribute)] += this.answers[q] * question.stride;
-    });
-    return codes;
-  }
-
   /** Erases true answers, in memory and in the inputs. */
   erase() {
     this.answers.fill(null);
     this.typed.fill("");
     for (const input of this.fields.flatMap((field) => [...field.querySelectorAll("input")])) {
       input.checked = false;
-      if (input.type === "text") input.value = "";
+      if (input.type !== "radio") input.value = "";
     }
   }
 }

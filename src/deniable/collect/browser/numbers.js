@@ -7,6 +7,21 @@ function powerOfTwo(exponent) {
   return view.getFloat64(0);
 }
 
+/** Returns the units of a decimal text above the lowest point of a grid, as a BigInt; null for other
+ * text and outside the range. Decimals that a unit does not have are rounded, ties to even. */
+export function unitsOf(text, { lowest, step, decimals, points, clip }) {
+  const [, sign, whole, part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
+  if (whole === undefined) return null;
+  const further = part.slice(decimals);
+  const half = "5".padEnd(further.length, "0");
+  let size = BigInt(whole + part.slice(0, decimals).padEnd(decimals, "0"));
+  if (further > half || (further === half && size % 2n === 1n)) size += 1n;
+  const units = ((sign ? -size : size) - BigInt(lowest)) * BigInt(points - 1);
+  const most = BigInt(step) * BigInt(points - 1);
+  if (units >= 0n && units <= most) return units;
+  return clip ? (units < 0n ? 0n : most) : null;
+}
+
 /** Returns the integer of hexadecimal text. */
 export function hexInteger(text) {
   if (typeof text !== "string" || !/^[0-9a-f]+$/.test(text)) {

@@ -4,7 +4,7 @@ import { checkStatements, posterior } from "./account.js";
 import { foreign, make, note } from "./elements.js";
 import { Form } from "./form.js";
 import { SystemBits } from "./randomness.js";
-import { Sampler } from "./sampler.js";
+import { codesOf, Sampler } from "./sampler.js";
 import { Kept } from "./storage.js";
 import { TEXTS } from "./texts.js";
 
@@ -61,8 +61,13 @@ class Page {
   }
 
   get day() {
+    return this.date(Date.parse(this.study.closes) / 86400000);
+  }
+
+  /** A date, by its days since 1970-01-01, in this language. */
+  date(days) {
     const format = { dateStyle: "long", timeZone: "UTC", numberingSystem: "latn" };
-    return new Date(`${this.study.closes}T12:00:00Z`).toLocaleDateString(this.language, format);
+    return new Date(days * 86400000).toLocaleDateString(this.language, format);
   }
 
   async start() {
@@ -209,6 +214,7 @@ class Page {
       make("p", {}, t.closes(this.day)),
       make("h2", {}, t.what),
       make("ol", {}, ...t.happens(this.button).map((line) => make("li", {}, line))),
+      this.numbers(),
       make("h2", {}, t.chancesTitle),
       make("ul", { class: "chances" }, ...[100, 2].map((n) => make("li", {}, this.chance(n)))),
       this.found.epsilon > MUCH ? make("p", {}, t.much) : null,
@@ -224,6 +230,11 @@ class Page {
       make("p", { class: "code" }, `${t.code}: `,
         make("code", { dir: "ltr" }, this.identity.match(/.{8}/g).join(" ")), make("br"), t.codeHelp),
     );
+  }
+
+  /** The remark on rounding, where a question is about a number. */
+  numbers() {
+    return this.study.questions.some(({ grid }) => grid) ? make("p", {}, this.t.numbers) : null;
   }
 
   /** The largest chance after a belief of one in n. */
@@ -267,7 +278,8 @@ class Page {
   readable(codes, released = true) {
     return this.study.questions.map((question) => {
       const place = this.names.indexOf(question.attribute);
-      const labels = question.texts[this.language].labels;
+      const { labels, answers } = question.texts[this.language];
+      if (released && answers.length) return answers[codes[place]];
       if (released && this.study.outputs[place] !== this.study.sizes[place]) {
         return this.t.answerNumber(codes[place] + 1);
       }
@@ -300,14 +312,16 @@ class Page {
 
   finish(clicked) {
     if (this.form.mark()) return this.form.summary.focus();
-    const codes = this.form.codes();
+    const answers = [...this.form.answers];
     this.erase();
     this.show("sending", this.heading(this.t.sending));
     return this.inTurn(async () => {
       const kept = await this.kept.read();
       const used = await (await this.link(this.token))?.read();
       const taken = used || (kept !== null && !(kept.state === "answered" && this.study.shared_device));
+      const codes = taken ? [] : codesOf(this.study.questions, this.names, answers, this.source);
       const drawn = taken ? null : this.sampler.draw(codes, this.source);
+      answers.fill(null);
       codes.fill(0);
       if (taken) return false;
       this.own = hex(this.source.bytes(16));
@@ -423,6 +437,7 @@ class Page {
     return [
       make("h2", {}, this.t.sentTitle),
       make("p", { class: "note" }, this.t.swapped),
+      this.numbers() ?? "",
       make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": this.t.sentTitle },
         make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, this.t.question),
           make("th", { scope: "col" }, this.t.sent))), make("tbody", {}, ...this.rows(codes)))),

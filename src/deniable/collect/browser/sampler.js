@@ -1,6 +1,6 @@
 // The laws, each as a draw of one record: docs/drawing-protocol.md, section "Laws".
 
-import { Categorical, choose, settled, uniform } from "./categorical.js";
+import { Categorical, choose, rounded, settled, uniform } from "./categorical.js";
 import { doublesFromBase64, hexDouble, hexInteger } from "./numbers.js";
 import { bigWord } from "./randomness.js";
 import { Scores } from "./scores.js";
@@ -154,6 +154,17 @@ const LAWS = {
   "gated-sum": voted("gated sum", (plain, sizes, gates) => new GatedSum(plain, sizes, gates[0])),
   "blended-votes": voted("blend", (plain, sizes, gates) => new Blend(plain, sizes, gates)),
 };
+
+/** Returns the codes of a record of answers, one for each question: codes of its column, of a number
+ * units, which are rounded to a point. */
+export function codesOf(questions, names, answers, source) {
+  const codes = names.map(() => 0);
+  questions.forEach(({ attribute, stride, grid }, q) => {
+    const code = grid ? rounded(answers[q], BigInt(grid.step), source) : answers[q];
+    codes[names.indexOf(attribute)] += code * stride;
+  });
+  return codes;
+}
 
 /** Reads the law of a study and draws records from it.
  *

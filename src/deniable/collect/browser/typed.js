@@ -10,21 +10,24 @@ function digitValue(letter) {
   return value;
 }
 
-/** Returns a typed number, NaN if invalid or ambiguous: three digits after a comma or a point may be
- * thousands, unless preceded by `decimal`, the decimal mark of the page's language. */
-export function numberFrom(typed, decimal) {
+/** Returns a typed number as decimal text, empty if invalid or ambiguous: three digits after a comma or
+ * a point may be thousands, unless preceded by `decimal`, the decimal mark of the page's language. */
+export function decimalFrom(typed, decimal) {
   const plain = typed
     .replace(/\p{Cf}/gu, "") // marks of direction
     .replace(/\p{Decimal_Number}/gu, (letter) => (letter.length === 1 ? digitValue(letter) : letter))
     .replace("\u2212", "-")
     .trim();
   const [, whole, sign, part] = /^(-?\d+)(?:([.,\u066b])(\d+))?$/.exec(plain) ?? [];
-  if (whole === undefined) return NaN;
-  if (part === undefined) return Number(whole);
+  if (whole === undefined) return "";
+  if (part === undefined) return whole;
   const meant = sign === decimal || sign === "\u066b";
-  if (!meant && part.length === 3 && /^-?[1-9]\d{0,2}$/.test(whole)) return NaN;
-  return Number(`${whole}.${part}`);
+  if (!meant && part.length === 3 && /^-?[1-9]\d{0,2}$/.test(whole)) return "";
+  return `${whole}.${part}`;
 }
+
+/** Returns a date as the days since 1970-01-01, as text. */
+export const daysFrom = (date) => String(Date.parse(date) / 86400000);
 
 /** Returns the index of the interval of a number, the last one closed; -1 without one. A first or
  * last edge of null is an open end. */
