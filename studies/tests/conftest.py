@@ -29,7 +29,7 @@ def draw_all() -> Callable[[Findings], None]:
 
 
 # Fixtures that run a whole study in its quick form, in up to sixteen seconds: their tests are slow,
-# those of a study's parts are in the default run.
+# or weekly where they take a minute; those of a study's parts are in the default run.
 WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts", "small", "timings", "trial"}
 
 
@@ -37,4 +37,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = f"{Path(__file__).parent}/"
     for item in items:
         if str(item.path).startswith(here) and WHOLE & set(getattr(item, "fixturenames", ())):
-            item.add_marker("slow")
+            item.add_marker("weekly" if item.path.name == "test_foreign_tables.py" else "slow")

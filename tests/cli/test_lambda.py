@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from marked import slow_after
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CYCLE = "[[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]"
 PRAM = ["pram", "people.csv", "--schema", "people.toml"]
@@ -76,7 +78,7 @@ def test_a_joint_law_comes_with_a_warning_about_raw_cross_tables(deniable, peopl
     ] > 0  # fmt: skip
 
 
-@pytest.mark.parametrize("target", ["table", "population"])
+@pytest.mark.parametrize("target", slow_after(1, ["table", "population"]))
 def test_the_whole_protocol_on_the_shipped_example(deniable, tmp_path, target):
     done = deniable(
         "share", EXAMPLES / "insurance.csv", "--schema", EXAMPLES / "insurance.toml",

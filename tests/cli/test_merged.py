@@ -101,7 +101,7 @@ def cells(result):
     return {tuple(cell["values"]): cell for cell in result["cells"]}
 
 
-@pytest.mark.parametrize("method", slow_after(2, ["square", "bound", "warner"]))
+@pytest.mark.parametrize("method", slow_after(1, ["square", "bound", "warner"]))
 def test_from_a_frontier_of_two_columns_to_estimates_of_either(deniable, traced, method):
     text = picked(deniable, method).out
     assert "'age+sex' merges the columns age and sex, randomized as one value" in text

@@ -87,7 +87,14 @@ def test_errors_of_a_survey_are_options_of_shares_means_quantiles_and_the_test(
     assert " F " in found.out
 
 
-@pytest.mark.parametrize("query", [name for name in WORDS if name != "honesty"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name == "model"))
+        for name in WORDS
+        if name != "honesty"
+    ],
+)
 def test_every_query_takes_its_fields_and_the_common_options(
     query: str, folder: Path, deniable: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from deniable.errors import InputError
 from deniable.schema import Attribute, Schema, category_text
 from deniable.schema.attribute import EPOCH
 from deniable.tables.drafting import draft_schema
+from marked import slow_after
 
 TABLES = tables()
 REFUSED = refused()
@@ -117,7 +118,7 @@ def value_of(attribute: Attribute, text: str) -> Any:
 
 # Penguins that were seen in two years have two rows.
 @pytest.mark.filterwarnings("default:'Individual ID' repeats")
-@pytest.mark.parametrize("name", PACKAGED)
+@pytest.mark.parametrize("name", slow_after(3, PACKAGED))
 def test_a_table_that_a_package_ships_comes_through_as_it_is(tmp_path, name, design):
     content = packaged(name)
     path = stored(tmp_path, "table.csv", content)

@@ -36,13 +36,19 @@ app = App(
     group_commands=groups.HELP,
     suppress_keyboard_interrupt=False,  # handled in `_run`
 )
-schema_app = App(
-    name="schema",
-    group_commands=groups.COMMANDS,
-    group=groups.BEFORE,
-    help="Work with schema files.",
-)
-app.command(schema_app)
+_COMMANDS = {
+    groups.START: "collecting:collect_app example:example releasing:share studio:studio",
+    groups.BEFORE: "designing:design designing:plan designing:schema_app frontier:frontier_app",
+    groups.RELEASE: "pram:pram releasing:finish_ releasing:randomize releasing:work",
+    groups.READING: "synthesizing:combine synthesizing:synthesize",
+    groups.CHECKING: "auditing:audit designing:inspect ledger:ledger_app reproduce:reproduce",
+}
+"""Modules and functions of the commands, which are imported when they are used."""
+
+for _group, _places in _COMMANDS.items():
+    for _place in _places.split():
+        _name = _place.partition(":")[2].removesuffix("_app").rstrip("_")
+        app.command(f"deniable.cli.{_place}", name=_name, group=_group)
 app.command(
     "deniable.cli.queries:estimate_app",
     name="estimate",
@@ -66,10 +72,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _run(sys.argv[1:] if arguments is None else list(arguments))
 
 
+def _load_help() -> None:
+    """Import the modules of the commands whose help is a docstring."""
+    for name in app:
+        if name != "estimate":
+            app[name]
+
+
 def _run(words: Sequence[str]) -> None:
-    if {"-h", "--help"} & set(words) and set(_WITH_METHODS) & set(words):
-        _list_methods()
     try:
+        if not words or words[0].startswith("-"):
+            _load_help()
+        if {"-h", "--help"} & set(words) and set(_WITH_METHODS) & set(words):
+            _list_methods()
         with _notices_on_stderr():
             app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()  # here, where a failure can still be explained

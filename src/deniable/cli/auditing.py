@@ -7,13 +7,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
-from deniable.cli.app import app
+from deniable.cli import console
 from deniable.cli.arguments import AsJson
 from deniable.errors import InputError
 
 
-@app.command(group=groups.CHECKING)
 def audit(
     source: Annotated[Path, Parameter(name="MECHANISM")],
     /,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
-from deniable.cli.app import app
 from deniable.cli.arguments import AsJson, Check, Force, open_ledger, read_key
 from deniable.cli.fields import Typed, from_fields
 from deniable.cli.typed import as_typed
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 collect_app = App(
     name="collect",
     group_commands=groups.COMMANDS,
-    group=groups.START,
     help="Collect answers that every respondent's own browser randomizes before it sends them.",
 )
-app.command(collect_app)
 
 _ADDRESSES = {
     "respondents": "Respondents",

@@ -4,10 +4,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
-from deniable.cli.app import app, schema_app
 from deniable.cli.arguments import (
     SHARED,
     SHOWN,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from deniable.statement.account import Design
 
 
-@app.command(group=groups.BEFORE)
 @from_fields
 def design(
     *,
@@ -146,7 +144,6 @@ class GenotypeOptions:
     top: int | None = None
 
 
-@app.command(group=groups.BEFORE)
 @from_fields
 def plan(
     *,
@@ -330,7 +327,6 @@ def requested_design(schema: Any, request: Typed[DesignRequest]) -> "Design":
     return design_of(schema, request.read(names, matrices=matrices))
 
 
-@app.command(group=groups.CHECKING)
 def inspect(
     source: Annotated[Path, Parameter(name="MECHANISM")],
     /,
@@ -452,6 +448,13 @@ def _prediction(mechanism: Any, names: list[str]) -> Any:
     if len(names) != 2:
         raise InputError("--covariance: name two attributes, a,b")
     return predict_covariance(mechanism, *names)
+
+
+schema_app = App(
+    name="schema",
+    group_commands=groups.COMMANDS,
+    help="Work with schema files.",
+)
 
 
 @schema_app.command

@@ -6,15 +6,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
-from deniable.cli.app import app
+from deniable.cli import console
 from deniable.cli.arguments import AsJson
 
 NAMES = ("README.md", "example.ipynb", "insurance.csv", "insurance.toml")
 """Copied files; pyproject.toml includes these files of ``examples`` in the wheel."""
 
 
-@app.command(group=groups.START)
 def example(
     output: Annotated[Path, Parameter(name="FOLDER", help="Folder to make.")] = Path("example"),
     /,

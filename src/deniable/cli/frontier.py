@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
-from deniable.cli.app import app
 from deniable.cli.arguments import (
     SEARCH,
     SHARED,
@@ -31,11 +30,9 @@ if TYPE_CHECKING:
 frontier_app = App(
     name="frontier",
     group_commands=groups.COMMANDS,
-    group=groups.BEFORE,
     help="Compare privacy and accuracy for one attribute with a proven bound.\n\n"
     "Example: deniable frontier --distribution normal,10 \\\n--delta 0.75 --output frontier",
 )
-app.command(frontier_app)
 
 _SHOWN_LEVELS = 10
 """The number of levels printed, evenly spread; the files have all of them."""

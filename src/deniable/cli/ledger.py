@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from deniable.cli import console, groups
-from deniable.cli.app import app
 from deniable.cli.arguments import COUNTED, AsJson, FileOrStream, Force
 from deniable.errors import InputError
 
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
 ledger_app = App(
     name="ledger",
     group_commands=groups.COMMANDS,
-    group=groups.CHECKING,
     help="Sum of ε over all releases of a population, and its budget.",
 )
-app.command(ledger_app)
 
 Source = Annotated[
     Path | None, Parameter(name="LEDGER", help="The ledger; by default the one of DENIABLE_LEDGER.")

@@ -4,8 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from deniable.cli import console, groups
-from deniable.cli.app import app
+from deniable.cli import console
 from deniable.cli.arguments import (
     SHARED,
     STRENGTH,
@@ -21,7 +20,6 @@ from deniable.release.publication import Publication
 from deniable.schema.file_format import FileFormat
 
 
-@app.command(group=groups.RELEASE)
 @from_fields
 def pram(
     source: InputTable,

@@ -13,7 +13,6 @@ from cyclopts import Parameter
 
 from deniable.atomic_files import as_text
 from deniable.cli import console, groups
-from deniable.cli.app import app
 from deniable.cli.arguments import (
     LARGE,
     SHARED,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from deniable.statement.account import Design
 
 
-@app.command(group=groups.START)
 @from_fields
 def share(
     sources: InputTables = None,
@@ -343,7 +341,6 @@ JobPath = Annotated[
 ]
 
 
-@app.command(group=groups.RELEASE)
 def work(
     path: JobPath,
     /,
@@ -397,7 +394,6 @@ def _share_of(text: str) -> tuple[int, int]:
     raise InputError("--part: expected two numbers such as 3/40, the third of 40")
 
 
-@app.command(name="finish", group=groups.RELEASE)
 @from_fields
 def finish_(
     path: JobPath,
@@ -478,7 +474,6 @@ def _without_asides(words: list[str]) -> list[str]:
     return shown
 
 
-@app.command(group=groups.RELEASE)
 @from_fields
 def randomize(
     source: InputTable,

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
-from deniable.cli.app import app
+from deniable.cli import console
 from deniable.cli.arguments import AsJson
 from deniable.errors import InputError
 
@@ -23,7 +22,6 @@ def _studies() -> Any:
     )
 
 
-@app.command(group=groups.CHECKING)
 def reproduce(
     study: Annotated[str | None, Parameter(name="STUDY")] = None,
     /,

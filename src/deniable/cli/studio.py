@@ -7,13 +7,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
-from deniable.cli.app import app
+from deniable.cli import console
 from deniable.cli.arguments import AsJson
 from deniable.errors import InputError
 
 
-@app.command(group=groups.START)
 def studio(
     source: Annotated[Path | None, Parameter(name="FILE")] = None,
     /,

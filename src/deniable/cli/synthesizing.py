@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from deniable.cli import console, groups
-from deniable.cli.app import app
+from deniable.cli import console
 from deniable.cli.arguments import (
     ASKED,
     ESTIMATED,
@@ -24,7 +23,6 @@ from deniable.numerals import count_text, number_text, p_text
 from deniable.schema.names import split_names
 
 
-@app.command(group=groups.READING)
 def synthesize(
     source: ReleaseSource = None,
     /,
@@ -102,7 +100,6 @@ def _show(about: dict[str, Any], output: Path) -> None:
     console.say(f"Read {output / 'about.html'} first.")
 
 
-@app.command(group=groups.READING)
 def combine(
     results: Annotated[Path, ASKED],
     /,

@@ -4,6 +4,7 @@ import errno
 import io
 import runpy
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -28,8 +29,26 @@ def ending(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int | str |
 
     monkeypatch.setattr(module, "app", fails)
     with pytest.raises(SystemExit) as end:
-        module.main([])
+        module.main(["share"])
     return end.value.code
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [(["share", "--json"], {"releasing"}), (["ledger", "show"], {"ledger"}), (["--version"], None)],
+)
+def test_a_command_loads_the_options_of_no_other(words: list[str], loaded: set[str] | None) -> None:
+    program = (
+        f"import sys\nfrom deniable.cli.app import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        "print(*(name for name in sys.modules if name.startswith('deniable.cli.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    found = {name.removeprefix("deniable.cli.") for name in done.stdout.split()}
+    modules = {one.partition(":")[0] for each in module._COMMANDS.values() for one in each.split()}
+    assert found & (modules - {"designing"}) == (
+        modules - {"designing"} if loaded is None else loaded
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +92,7 @@ def test_an_end_that_meets_a_class_as_it_is_made_is_one_sentence_too(
 
     monkeypatch.setattr(module, "app", loads)
     with pytest.raises(SystemExit) as stopped:
-        module.main([])
+        module.main(["share"])
     assert stopped.value.code in (130, 143)
     assert capsys.readouterr().err.endswith("; no incomplete output remains\n")
 
@@ -84,7 +103,7 @@ def test_an_error_of_ours_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(module, "app", fails)
     with pytest.raises(RuntimeError, match="ours"):
-        module.main([])
+        module.main(["share"])
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(

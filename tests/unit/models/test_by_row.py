@@ -25,6 +25,7 @@ from deniable.mechanism.strata import Strata
 from deniable.models.model import Model
 from deniable.models.query import ModelQuery
 from deniable.schema import Attribute, Schema
+from marked import slow_after
 from unit.models.cases import as_it_is, laws, people, released
 
 PEOPLE = people(600)
@@ -155,7 +156,7 @@ def test_an_unchanged_response_on_a_randomized_covariate_is_a_mixture() -> None:
     assert mine.by_row.log_likelihood == pytest.approx(-off(best))
 
 
-@pytest.mark.parametrize("law", ["ramp", "matrix", "forms"])
+@pytest.mark.parametrize("law", slow_after(1, ["ramp", "matrix", "forms"]))
 def test_fits_of_cells_and_of_rows_are_one_model(law: str) -> None:
     # Saturated in the covariates, both have the same likelihood, under any law.
     release = released(laws()[law], PEOPLE)

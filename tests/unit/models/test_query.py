@@ -386,7 +386,7 @@ def test_a_column_that_the_others_determine_is_dropped_and_said() -> None:
     assert [(t.of, t.degrees_of_freedom) for t in model.tests] == [("a", 2), ("b", 1), ("d", 1)]
 
 
-@pytest.mark.parametrize("empty", ["p", "r"])  # the reference, and another
+@pytest.mark.parametrize("empty", slow_after(1, ["p", "r"]))  # the reference, and another
 def test_an_empty_category_is_left_out_without_a_prior(empty: str) -> None:
     frame = FRAME[FRAME["a"] != empty]
     release = released(as_it_is(), pa.Table.from_pandas(frame, preserve_index=False))
@@ -528,7 +528,7 @@ GAPS = {
 }
 
 
-@pytest.mark.parametrize("kind", GAPS)
+@pytest.mark.parametrize("kind", slow_after(1, GAPS))
 def test_a_number_with_gaps_stays_a_number_and_the_gaps_are_counted(kind: str) -> None:
     # Failed before: an empty cell made the column categories, one for each number.
     some = FRAME.drop(index=[*GAPS[kind]])

@@ -13,6 +13,7 @@ from deniable.planning.sample_size import plan
 from deniable.schema import Attribute, Schema
 from deniable.statement.account import Design
 from deniable.statement.expected_tables import expected_tables
+from marked import slow_after
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_totals_of_three_digits_are_found_by_their_places() -> None:
     assert sample_size._place(0.010001) == 1
 
 
-@pytest.mark.parametrize("assume", ["uniform", "worst"])
+@pytest.mark.parametrize("assume", slow_after(1, ["uniform", "worst"]))
 def test_the_smallest_epsilon_meets_the_wish_and_the_total_below_does_not(assume: str) -> None:
     schema, tables = Schema.anonymous((2, 5, 3)), ["a1", "a1,a2", "a2,a3"]
     tried: list[float | None] = []
