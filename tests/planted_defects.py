@@ -49,6 +49,10 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("laws/product", "unit/laws/family_samplers"): [
         ("[total - weight] * (n - 1), prefix_bits", "[total - weight] * n, prefix_bits"),
     ],
+    ("laws/joint", "unit/laws/joint"): [
+        ("1 + n_records(n_categories) * part", "n_records(n_categories) * part"),
+        ("max(0.0, small)", "0.0"),
+    ],
     ("laws/single_change", "unit/laws/family_checks unit/laws/family_samplers laws/every_law"): [
         ("(self.uniform_weight * others + self", "(self.uniform_weight + self"),
         ("change * n / ((n - 1) * total)", "change / ((n - 1) * total)"),
