@@ -100,6 +100,7 @@ bench:
     {{bin}}/python benchmarks/bench_lambda.py
     {{bin}}/python benchmarks/bench_frontier.py
     {{bin}}/python benchmarks/bench_randomize.py
+    {{bin}}/python benchmarks/bench_numbers.py
     {{bin}}/python benchmarks/bench_files.py --rows 0.1 1
     {{bin}}/python benchmarks/bench_wide.py
     {{bin}}/python benchmarks/bench_engines.py

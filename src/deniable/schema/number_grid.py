@@ -113,8 +113,8 @@ class NumberGrid:
         return math.floor(math.log10((self.high - self.low) / (self.n_points - 1)))
 
     def text(self, number: float) -> str:
-        """Return a number as text, with six significant digits of the step."""
-        return _text(number, 5 - self._size)
+        """Return a number as text, with four significant digits of the step."""
+        return _text(number, 3 - self._size)
 
 
 def _text(point: float, decimals: int) -> str:

@@ -106,13 +106,13 @@ class ColumnEncoder:
         """Return the result of :meth:`look` in :func:`~deniable.laws.patterns.code_type`, shape
         (n,): a number becomes one of the two points next to it."""
         if self._grid is not None:
-            codes, above = np.divmod(codes, self._units)
-            beyond = codes > self._last
-            codes = np.where(
-                beyond, np.where(codes == self._last + 1, 0, self._grid.n_points - 1), codes
-            )
+            points = codes // self._units  # faster than divmod
+            above = codes - points * self._units
+            if self.attribute.outside == "clip":
+                beyond = points - self._last
+                points[beyond == 1], points[beyond == 2] = 0, self._grid.n_points - 1
             assert self._rounding is not None
-            codes += happens(above, self._units, self._rounding)
+            codes = points + happens(above, self._units, self._rounding)
         return codes.astype(self._code_type, copy=False)
 
     def look(self, column: Any) -> NDArray[Any]:
@@ -131,7 +131,10 @@ class ColumnEncoder:
             return np.full(len(column), self._found_missing)
         if self._numeric:
             if is_text(kind):
-                return self._dictionary_codes(column.dictionary_encode())
+                written = self._plain_numbers(column)
+                if written is None:
+                    return self._dictionary_codes(column.dictionary_encode())
+                return self._place(written)
             return self._place(days_of(column) if self.attribute.dates else numbers_in(column))
         if pa.types.is_decimal(kind):
             return self._decimal_codes(column)
@@ -140,6 +143,26 @@ class ColumnEncoder:
         if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
             column = _dates(column).cast(pa.string())
         return self._category_codes(column)
+
+    def _plain_numbers(self, texts: Any) -> NDArray[np.float64] | None:
+        """Return the numbers in texts, shape (n,), NaN for a missing value; None unless all others
+        are numbers, of decimal digits without blanks."""
+        if self.attribute.dates or self._decimal != ".":
+            return None
+        absent = pc.is_in(texts, value_set=self._absent_texts(texts.type))
+        if pc.any(absent).as_py():
+            texts = pc.if_else(absent, None, texts)
+        try:
+            numbers = numbers_in(texts.cast(pa.float64()))
+        except pa.ArrowInvalid:
+            return None
+        # The cast also reads "nan" and "inf".
+        finite = np.count_nonzero(np.isfinite(numbers))
+        return numbers if finite == len(numbers) - texts.null_count else None
+
+    def _absent_texts(self, kind: Any) -> Any:
+        missing = self.attribute.missing
+        return from_values(["", *([missing] if missing else []), *self._missing_texts], kind)
 
     def _dictionary_codes(self, column: Any) -> NDArray[Any]:
         values = common_form(column.dictionary)
@@ -260,10 +283,15 @@ class ColumnEncoder:
 
     def _offsets(self, numbers: NDArray[np.float64], grid: NumberGrid) -> NDArray[np.int64]:
         """Return the units from the lowest point to numbers, shape (n,); NaN becomes 0."""
-        numbers = np.where(np.isnan(numbers), grid.low, numbers)
-        inside = np.clip(numbers, grid.low, grid.high)
-        offsets = np.rint(inside * grid.per_one).astype(np.int64) - grid.lowest
+        inside = numbers
+        if not (len(numbers) and numbers.min() >= grid.low and numbers.max() <= grid.high):
+            numbers = np.where(np.isnan(numbers), grid.low, numbers)
+            inside = np.clip(numbers, grid.low, grid.high)
+        offsets = np.rint(inside * grid.per_one).astype(np.int64)
+        offsets -= grid.lowest
         offsets *= grid.n_points - 1
+        if inside is numbers:
+            return offsets
         if self.attribute.outside == "refuse":
             offsets[inside != numbers] = _OUTSIDE
         else:  # counted before they are set to an end

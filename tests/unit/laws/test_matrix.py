@@ -61,6 +61,17 @@ def test_an_edited_response_matrix_is_refused() -> None:
         law_from_plain(MATRIX, (2, 2))
 
 
+def test_a_wrong_entry_of_the_table_of_first_bits_is_detected() -> None:
+    law = MatrixChannel((2,), 3, ((5, 1), (1, 5), (2, 2)))
+    sampler = law.sampler()
+    assert sampler.draws(law)
+    assert (sampler._table == 3).mean() < 2e-3  # nearly all draws are decided
+    for place in ((0, 0), (1, -1)):
+        planted = law.sampler()
+        planted._table[place] = 1
+        assert not planted.draws(law)
+
+
 def test_an_output_that_nothing_leads_to_does_not_spoil_the_inverse() -> None:
     # Failed before: its weight was 0/0.
     law = MatrixChannel((2,), 5, ((32, 0), (0, 32), (0, 0)))

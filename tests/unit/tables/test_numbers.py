@@ -147,6 +147,25 @@ def test_numbers_set_to_an_end_are_counted_by_column() -> None:
         assert reader.outside == {"a": 3, "b": 1}
 
 
+@pytest.mark.parametrize("odd", ["nan", "inf", " 20", "+20", "2e1", "", "NA", "999"])
+def test_a_column_of_plain_texts_is_read_as_cell_by_cell(odd: str) -> None:
+    one = encoder()
+    whole = one.look(pa.array(["17", odd, "90"]))
+    cells = [int(one.look(pa.array([text]))[0]) for text in ("17", odd, "90")]
+    written = {" 20": 20, "+20": 20, "2e1": 20}
+    assert whole.tolist() == cells
+    expected = one.look(pa.array([written.get(odd)], pa.float64()))[0]
+    assert whole[1] == (expected if odd not in ("nan", "inf") else -1)
+
+
+def test_decimal_categories_are_read_from_columns_of_numbers() -> None:
+    released = ColumnEncoder(Attribute("x", ("-1.25", "0.5", "3", "NA"), missing="NA"), "table")
+    column = pa.array([3.0, -1.25, None, 0.5])
+    assert released.encode(column).tolist() == [2, 0, 3, 1]
+    with pytest.raises(InputError):
+        released.encode(pa.array([0.25]))
+
+
 def test_a_column_of_values_has_the_type_of_the_release() -> None:
     x = Attribute("x", range=(0, 80), grid=9)
     y = Attribute("y", range=(-3, 3), grid=7, missing="?")
