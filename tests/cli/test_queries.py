@@ -78,7 +78,7 @@ def test_errors_of_a_survey_are_options_of_shares_means_quantiles_and_the_test(
     sample = ("--weights", "weight", "--cluster", "town", "--target", "population")
     refused = deniable("estimate", "kronecker", "--of", "d", "--cluster", "town")
     assert (refused.status, "set --target to population" in refused.err) == (2, True)
-    for query in ((), ("mean",), ("quantile",)):
+    for query in ((), ("mean",), ("deviation",), ("quantile",)):
         found = deniable("estimate", *query, "kronecker", "--of", "d", *sample)
         assert found.status == 0, found.err
     stratified = ("--weights", "weight", "--strata", "town")
