@@ -122,8 +122,12 @@ def auc(learn: Codes, held: Codes, sizes: list[int], outcome: int) -> float:
         bend = (x * (share * (1 - share))[:, None].astype(np.float32)).T @ x
         step = np.linalg.solve(bend + np.eye(len(beta)), x.T @ (y - share) - beta)
         beta += step
-    ranks, positive = rankdata(design(held) @ beta), held[outcome] == 1
-    n, m = positive.sum(), (~positive).sum()
+    return area(design(held) @ beta, held[outcome] == 1)
+
+
+def area(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
+    """Area under the curve of scores of rows, shape (n,)."""
+    ranks, n, m = rankdata(scores), positive.sum(), (~positive).sum()
     return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * m))
 
 
@@ -147,14 +151,17 @@ def prediction(name: str, task: Task, epsilons: list[float], releases: int) -> N
                 copies = model.synthetic(COPIES, rows.n_rows, SystemRandomness())
                 seconds.append(time.process_time() - start)
                 together = np.concatenate(list(copies), axis=1).astype(np.int64)
-                found.append([auc(together, held, sizes, place)])
+                shares = model.regression(SystemRandomness()).shares(held[[*model.regressors]])
+                own = area(shares[:, 1], held[place] == 1)
+                found.append([auc(together, held, sizes, place), own])
                 if method == "balanced":
                     codes = np.array([rows.codes[i] for i in range(len(sizes))])
                     found[-1].append(auc(codes, held, sizes, place))
             mean = np.mean(found, axis=0)
-            also = f", released rows {mean[1]:.3f}" if len(mean) > 1 else ""
+            also = f", released rows {mean[2]:.3f}" if len(mean) > 2 else ""
             print(
-                f"ε = {epsilon:g} {method:9} five copies {mean[0]:.3f}{also}; "
+                f"ε = {epsilon:g} {method:9} regression {mean[1]:.3f}, {COPIES} copies "
+                f"{mean[0]:.3f}{also}; "
                 f"{np.mean(seconds):.1f} s of CPU"
             )
 

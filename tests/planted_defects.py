@@ -49,6 +49,10 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("laws/product", "unit/laws/family_samplers"): [
         ("[total - weight] * (n - 1), prefix_bits", "[total - weight] * n, prefix_bits"),
     ],
+    ("laws/joint", "unit/laws/joint"): [
+        ("1 + n_records(n_categories) * part", "n_records(n_categories) * part"),
+        ("max(0.0, small)", "0.0"),
+    ],
     ("laws/single_change", "unit/laws/family_checks unit/laws/family_samplers laws/every_law"): [
         ("(self.uniform_weight * others + self", "(self.uniform_weight + self"),
         ("change * n / ((n - 1) * total)", "change / ((n - 1) * total)"),
@@ -140,6 +144,15 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("logarithm = _UP.next_plus(_UP.ln(quotient))", "logarithm = _UP.ln(quotient)"),
         ("_UP.multiply(d, _UP.subtract(Decimal(1)", "_UP.multiply(d, _UP.add(Decimal(1)"),
     ],
+    ("estimate/correlation", "unit/estimate/correlation"): [
+        ("rho / 2 * (moved[1]", "rho * (moved[1]"),
+        ("(v - r for v, r in", "(v + r for v, r in"),
+    ],
+    ("estimate/distribution", "unit/estimate/distribution"): [
+        ("fraction**2 * fit.variance", "fraction * fit.variance"),
+        ('value, side="right")) - 2', 'value, side="right")) - 1'),
+        ("+ inside / 2 +", "+ inside / 4 +"),
+    ],
     ("estimate/covariance", "unit/estimate/covariance unit/estimate/strata"): [
         ("along_second - along_both", "along_second + along_both"),
         ("correction /= 1 - counts.sq", "correction /= 1 + counts.sq"),
@@ -176,6 +189,9 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("((gains - 1) * weights).sum()", "(gains * weights).sum()"),
         ("at_all = at_none + rise - square", "at_all = at_none + rise + square"),
     ],
+    ("estimate/ordered", "unit/estimate/correlation"): [
+        ("most - z * error, evenly", "none - z * error, evenly"),
+    ],
     ("estimate/shares", "unit/estimate/shares unit/estimate/comparing"): [
         ("(weights - shares * same) / below", "(weights + shares * same) / below"),
         ("margin.values < UNCERTAIN_ERRORS", "margin.values > UNCERTAIN_ERRORS"),
@@ -184,7 +200,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("most.estimate + z * most", "most.estimate - z * most"),
         ("cumulative[place - 1]) if place", "cumulative[place - 2]) if place"),
         ("np.minimum.accumulate(lower[::-1])[::-1]", "np.minimum.accumulate(lower)"),
-        ('"] = (high - low) / (2 * z)', '"] = (high - low) / z'),
+        ("(high - low) / (2 * normal", "(high - low) / (normal"),
     ],
     ("estimate/consistency", "unit/estimate/consistency"): [
         ("-s / a / shown]", "s / a / shown]"),
@@ -213,6 +229,16 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ],
     ("models/merging", "unit/models/merging unit/models/query"): [
         ("design - means[group]", "design + means[group]"),
+    ],
+    ("models/least_squares", "unit/models/numbers"): [
+        ("pairs.append((-factor / 12", "pairs.append((-factor / 4"),
+        ("of_each.append((response, minus[0]))", "of_each.append((response, -minus[0]))"),
+    ],
+    ("models/by_row", "unit/models/numbers"): [
+        ("np.interp(places, np.ar", "np.interp(np.floor(places), np.ar"),
+    ],
+    ("synthesis/numbers", "unit/synthesis/numbers"): [
+        ("- step**2 / 6, 0.0)", "+ step**2 / 6, 0.0)"),
     ],
     ("models/least_squares", "unit/models/least_squares unit/models/query"): [
         ("(1 if i == j else 2) * reading", "1 * reading"),

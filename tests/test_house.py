@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
         "mechanism": "readable numerals errors laws randomness schema",
         "tables": "numerals _checks atomic_files errors laws schema randomness",
         # a function of the record: it reads no law and no data
-        "report": "readable numerals errors schema",
+        "report": "readable numerals errors schema strict_json",
         # a stored mechanism: no search, no solver
         "statement": "readable _checks errors laws mechanism notebook proofs schema strict_json",
         "design": (
@@ -66,7 +66,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         "release": (
             "_checks atomic_files design errors estimate laws ledger mechanism numerals "
-            "randomness report schema statement tables"
+            "randomness report schema statement strict_json tables"
         ),
         # a release in parts: processes and schedulers
         "engines": "_checks errors ledger release statement tables",

@@ -213,6 +213,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
         scores: Scores = None,
     ) -> Answers[Summary]:
@@ -234,6 +236,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
             scores=scores,
         )

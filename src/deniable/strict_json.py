@@ -1,12 +1,20 @@
-"""The only reader of JSON: strict, without repeated keys."""
+"""The only reader of JSON: strict, without repeated keys; and types of numbers in records."""
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeVar, overload
+from typing import Annotated, Any, TypeVar, overload
 
 import msgspec
 
 _T = TypeVar("_T")
+
+Level = Annotated[float, msgspec.Meta(ge=0)] | None
+"""In nats; null if unbounded."""
+
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)] | None
+Software = Annotated[str, msgspec.Meta(pattern=r"^deniable [0-9A-Za-z.+-]{1,40}$(?!\n)")]
+Rows = Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
+Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 
 
 @overload

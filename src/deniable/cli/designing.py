@@ -156,6 +156,7 @@ def plan(
     error: Annotated[str | None, SHARED] = None,
     tables: Annotated[list[str] | None, SHARED] = None,
     within: Annotated[str | None, SHARED] = None,
+    mean: Annotated[list[str] | None, SHARED] = None,
     assume: Assume = None,
     target: TargetOption = "table",
     epsilon: Annotated[float | None, SHARED] = None,
@@ -180,6 +181,8 @@ def plan(
         error: Largest standard error of a share instead of --within: 2pt, which is 2% or 0.02.
         tables: Table with this error, a or a,b or a,b,c; may be repeated.
         within: Largest half-width of an interval of 95 %: 4pt.
+        mean: Largest standard error of the mean of a number, in its unit: income=500; may be
+            repeated.
         epsilon: Total for the whole record, in nats.
         trend: Study of genotypes: by default the smallest odds ratio per allele that it detects.
     """
@@ -187,10 +190,13 @@ def plan(
     from deniable.planning import sample_size
 
     if trend:
-        if any(each is not None for each in (schema, categories, rows, error, tables, within)):
+        if any(
+            each is not None for each in (schema, categories, rows, error, tables, within, mean)
+        ):
             raise InputError(
-                "--schema, --categories, --rows, --error, --tables and --within are for shares; a "
-                "trend is planned with --snps and two of --people, --epsilon and --odds-ratio"
+                "--schema, --categories, --rows, --error, --tables, --within and --mean are for "
+                "shares and means; a trend is planned with --snps and two of --people, --epsilon "
+                "and --odds-ratio"
             )
         if request.values.keys() - {"method"} or assume is not None:
             raise InputError("a trend is planned with --epsilon and --method; leave the rest out")
@@ -216,6 +222,10 @@ def plan(
             within=None if within is None else options.share(within, "--within"),
             epsilon=epsilon,
             tables=tables or (),
+            means={
+                name: options.number(value, f"--mean, '{name}'")
+                for name, value in options.pairs(mean or (), "--mean", "name=number").items()
+            },
             assume=options.assumed(assume, tables),
             target=target,
             make=make,
@@ -234,6 +244,8 @@ def plan(
             f"{'table' if tables else 'attribute'} has half-widths within "
             f"{100 * planned.within:.3g} points; {', '.join(planned.deciding.attributes)} decides."
             if planned.within
+            else ", the smallest with these errors of means:"
+            if epsilon is None
             else ":"
         )
     )

@@ -15,6 +15,7 @@ from deniable.collect.study import Study
 from deniable.errors import InputError
 from deniable.estimate.counting import Rows
 from deniable.estimate.source import Release
+from deniable.estimate.survey import NO_SAMPLE, SampleColumns
 from deniable.estimate.tabulate import Counts, Tabulation, Tabulator
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.strata import Strata
@@ -49,9 +50,10 @@ class Collected(Release):
         weights: str | None = None,
         numbers: Sequence[str] = (),  # noqa: ARG002 - no unchanged columns
         by_form: bool = False,  # noqa: ARG002 - no forms
+        sample: SampleColumns = NO_SAMPLE,
     ) -> list[list[Counts]]:
         """Return the counts of all records."""
-        if by or where or weights:
+        if by or where or weights or sample.names:
             raise InputError(
                 "a study's store has no rows to group, select or weigh; collect export makes a "
                 "release that does"

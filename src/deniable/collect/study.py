@@ -21,8 +21,8 @@ from deniable.laws import InvariantChannel
 from deniable.schema import Schema, kept_undeclared_text
 from deniable.statement.account import Design
 from deniable.statement.record import mechanism_from_plain, mechanism_to_plain, read_design
-from deniable.statement.stored import Digest, Software, decoded
-from deniable.strict_json import from_json
+from deniable.statement.stored import decoded
+from deniable.strict_json import Digest, Software, from_json
 
 FORMAT = "deniable study"
 FORMAT_VERSION = 1

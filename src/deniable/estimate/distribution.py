@@ -124,7 +124,8 @@ class Distribution(Query[EstimatedDistribution]):
 
     Estimated by smoothed EM (Li and others 2020) with the rounding as a part of the channel. The
     interval is that of the smoothed estimate: it contains sampling, rounding and randomization, not
-    the bias of smoothing, which is small where the distribution is smooth. ``lowest`` and
+    the bias of smoothing, which is small where the distribution is smooth: of ages at ε = 1 and 2
+    it contained the truth in 80 to 94 %, not in 95 %. ``lowest`` and
     ``highest`` are limits for every distribution, each too narrow with probability (1 − level)/2
     at most. Respondents without a value are left out.
 
@@ -324,8 +325,8 @@ class _Fit:
         """
         counted = self.part.tabulation
         seen, squares = counted.frequencies.ravel(), counted.square_frequencies.ravel()
+        # The mean of D is 0: shares do not change if all counts are multiplied.
         moved = weights.reshape(len(weights), -1) @ self.back
-        moved -= (moved @ seen)[:, None]
         variance = moved**2 @ squares
         if isinstance(self.part.channel, PublishedChannel):  # the rows of each form are known
             split = self.part.channel.forward.pieces

@@ -29,8 +29,8 @@ from deniable.report.frontier_plot import Curve, draw
 from deniable.schema import Schema
 from deniable.solvers.matrices import response
 from deniable.statement.record import to_json
-from deniable.statement.stored import Rows, Software, check_version, decoded, read_json
-from deniable.strict_json import from_json
+from deniable.statement.stored import check_version, decoded, read_json
+from deniable.strict_json import Rows, Software, from_json
 
 FORMAT = "deniable frontier"
 FORMAT_VERSION = 1

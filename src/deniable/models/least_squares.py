@@ -11,7 +11,7 @@ A number that is rounded and randomized is a function of the points of its grid,
 function that is linear between points (docs/proofs/numbers.md): a response adds its axis to every
 table of b. In A a number occurs twice, in products of two functions f and g of it, which the points
 make too large by Σ Δf Δg s(1 − s), s the place between two points; of numbers spread evenly between
-points s(1 − s) has the mean 1/6, which is taken off (section 6 there).
+points s(1 − s) has the mean 1/6, which is taken off (section 7 there).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

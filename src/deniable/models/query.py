@@ -509,15 +509,7 @@ class ModelQuery:
         numbers: Sequence[str],
     ) -> Answers[Model]:
         texts = [name for name in columns if name not in numbers]
-        named = [] if release.strata.column is None else [release.strata.column]
-        rows = release.read_rows(
-            [axis.name for axis in axes],
-            texts=list(dict.fromkeys([*texts, *self.by, *named])),
-            numbers=numbers,
-            where=self.where,
-            weights=self.weights,
-            sample=SampleColumns(self.cluster, self.strata),
-        )
+        rows = self._rows(release, axes, texts, numbers)
         if self.answered:
             response = next(axis for axis in axes if axis.name == formulas[0].response)
             rows = rows.where(answered_rows(rows, release.strata, response))
@@ -532,6 +524,20 @@ class ModelQuery:
             ]
             models.append(_compared(fits))
         return Answers(models, rows.selection)
+
+    def _rows(
+        self, release: Release, axes: Sequence[Axis], texts: Sequence[str], numbers: Sequence[str]
+    ) -> KeptRows:
+        """Read the variables of the formulas, with groups, weights and sample."""
+        named = [] if release.strata.column is None else [release.strata.column]
+        return release.read_rows(
+            [axis.name for axis in axes],
+            texts=list(dict.fromkeys([*texts, *self.by, *named])),
+            numbers=numbers,
+            where=self.where,
+            weights=self.weights,
+            sample=SampleColumns(self.cluster, self.strata),
+        )
 
     def _groups(self, rows: KeptRows) -> Iterator[tuple[Group, KeptRows]]:
         """Yield the groups of rows, in the order of their values."""
@@ -666,16 +672,7 @@ class ModelQuery:
             raise InputError("known margins are for models of categories, not of a number")
         strata, response = release.strata, str(formulas[0].response)
         kept = [name for name in columns if name != response]
-        of_strata = [] if strata.column is None else [strata.column]
-        texts = [name for name in kept if name not in numbers]
-        rows = release.read_rows(
-            [axis.name for axis in axes],
-            texts=list(dict.fromkeys([*texts, *self.by, *of_strata])),
-            numbers=numbers,
-            where=self.where,
-            weights=self.weights,
-            sample=SampleColumns(self.cluster, self.strata),
-        )
+        rows = self._rows(release, axes, [n for n in kept if n not in numbers], numbers)
         models = []
         for group, part in self._groups(rows):
             for name in kept:

@@ -6,13 +6,13 @@ joint randomization needs a total between the two.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from pathlib import Path
 from typing import Any
 
-from deniable._checks import typed
+from deniable._checks import check_positive, typed
 from deniable.design.design import design, schema_of
 from deniable.errors import InputError
 from deniable.mechanism.prediction import Target
@@ -22,7 +22,7 @@ from deniable.proofs.problem import MAX_LEVEL
 from deniable.readable import HALF_WIDTH_ERRORS, LARGEST_READABLE, READABLE_ERRORS, RULE
 from deniable.schema import Schema
 from deniable.statement.account import Design
-from deniable.statement.expected_accuracy import expected_means
+from deniable.statement.expected_accuracy import expected_means, mean_variance
 from deniable.statement.expected_tables import Assumed, expected_tables, sampling_half_width
 
 _DESIGNS = 24
@@ -79,6 +79,7 @@ def plan(
     within: float | None = None,
     epsilon: float | None = None,
     tables: Sequence[str | Sequence[str]] = (),
+    means: Mapping[str, float] | None = None,
     assume: Assumed = "uniform",
     target: Target = "table",
     method: str | None = None,
@@ -100,6 +101,8 @@ def plan(
         epsilon: total for the whole record, in nats.
         tables: tables that must meet ``within``, as for :func:`deniable.expected_tables`; by
             default every attribute by itself.
+        means: largest standard error of the mean of a number, in its unit, by its name; with or
+            without ``within``, if its values are spread evenly over the range.
         assume: the true tables, as in ``expected_tables``.
         target: ``table`` without sampling error, if the rows are the whole population, or
             ``population`` for a survey of a larger one.
@@ -124,29 +127,38 @@ def plan(
         (2.36, True)
     """
     within = _wished(error, within)
-    if sum(given is None for given in (rows, within, epsilon)) != 1:
+    if (rows is None) + (within is None and not means) + (epsilon is None) != 1:
         raise InputError(
-            "give two of `rows`, `within` (or `error`) and `epsilon`; the third is computed"
+            "give two of `rows`, `within` (or `error`, `means`) and `epsilon`; the third is "
+            "computed"
         )
     if rows is not None and rows < 1:
         raise InputError("the number of rows must be at least 1")
     schema = schema_of(schema)
+    wished = {
+        name: check_positive(value, f"mean of '{name}'") for name, value in (means or {}).items()
+    }
+    for name in wished:
+        if schema.variable(name).attribute.number_grid is None:
+            raise InputError(f"mean of '{name}': it is not a number with a range; name one that is")
     named = tables or [(schema.names[i],) for i in schema.protected]
     make = make or (lambda total: design(schema, epsilon=total, method=method))
     if epsilon is None:
         assert rows is not None
-        assert within is not None
-        found = _smallest(schema, named, rows, within, make, assume, target, progress)
-        if tables:
+        found = _smallest(schema, named, rows, within, wished, make, assume, target, progress)
+        if tables and within is not None:
             _refuse_unreadable(found)
         return found
     made = make(epsilon)
     if rows is None:
-        assert within is not None
-        needed = [t.rows_for(within) for t in expected_tables(made, named, 1, assume, target)]
-        if None in needed:
+        needed: list[float | None] = [
+            mean_variance(made.mechanism, name, target) / e**2 for name, e in wished.items()
+        ]
+        if within is not None:
+            needed += [t.rows_for(within) for t in expected_tables(made, named, 1, assume, target)]
+        if {None, math.inf} & {*needed}:
             raise InputError("a table cannot be estimated: the randomization has destroyed it")
-        rows = max(each for each in needed if each is not None)
+        rows = math.ceil(max(each for each in needed if each is not None))
     return Plan(made, expected_tables(made, named, rows, assume, target), within)
 
 
@@ -178,14 +190,15 @@ def _smallest(
     schema: Schema,
     tables: Sequence[str | Sequence[str]],
     rows: int,
-    within: float,
+    within: float | None,
+    means: Mapping[str, float],
     make: Make,
     assume: Assumed,
     target: Target,
     progress: Progress,
 ) -> Plan:
     """Return the plan with the smallest total of three digits."""
-    if target == "population":
+    if target == "population" and within is not None:
         alone = max(sampling_half_width(schema, table, rows, assume) for table in tables)
         if alone >= within:
             raise InputError(
@@ -197,13 +210,28 @@ def _smallest(
 
     def off(made: Design) -> float:
         nonlocal expected
-        expected = expected_tables(made, tables, rows, assume, target)
-        return _log(max(map(_width, expected)) / within)
+        errors = [
+            math.sqrt(mean_variance(made.mechanism, name, target) / rows) / error
+            for name, error in means.items()
+        ]
+        if within is not None:
+            expected = expected_tables(made, tables, rows, assume, target)
+            errors.append(max(map(_width, expected)) / within)
+        return _log(max(errors))
 
-    variance = rows * (within / HALF_WIDTH_ERRORS) ** 2
-    levels = [_level(schema.n_categories[i], variance) for i in schema.protected]
-    made = _search(make, off, math.sqrt(max(levels) * math.fsum(levels)), progress)
+    start = float(len(schema.protected))
+    if within is not None:
+        variance = rows * (within / HALF_WIDTH_ERRORS) ** 2
+        levels = [_level(schema.n_categories[i], variance) for i in schema.protected]
+        start = math.sqrt(max(levels) * math.fsum(levels))
+    made = _search(make, off, start, progress)
+    if made is None and (within is None or max(map(_width, expected)) <= within):
+        raise InputError(
+            f"no total was found at which {count_text(rows, 'row')} give these standard errors of "
+            "means; use more rows, or larger errors"
+        )
     if made is None:
+        assert within is not None
         worst = max(expected, key=_width)
         least = (
             "has no bound"

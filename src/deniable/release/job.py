@@ -58,7 +58,8 @@ from deniable.release.release import (
 from deniable.schema import FileFormat
 from deniable.statement.account import Design
 from deniable.statement.record import mechanism_to_plain, read_design, to_json
-from deniable.statement.stored import Digest, check_version, decoded, read_json
+from deniable.statement.stored import check_version, decoded, read_json
+from deniable.strict_json import Digest
 from deniable.tables import Column, is_fileset
 from deniable.tables.files import UNIT_CELLS, Identity, Unit, identity_of, units_of
 from deniable.tables.reading import TableReader, open_unit, refuse_other_columns

@@ -24,7 +24,7 @@ from deniable.randomness import permutation
 from deniable.release.entered import enter, entry_of, give_back, is_entered, spend
 from deniable.release.job import Job, Source, Stage, begin
 from deniable.release.persons import columns_of_persons, propose_person, refuse_rows_of_person
-from deniable.release.record import Part, Released, digest_of_parts
+from deniable.release.record import Released, digest_of_parts
 from deniable.release.release import (
     BESIDE_ROWS,
     Options,
@@ -33,6 +33,7 @@ from deniable.release.release import (
     write_statements,
 )
 from deniable.release.signing import Signer
+from deniable.report.contents import Part
 from deniable.statement.account import Design
 from deniable.statement.record import to_json
 from deniable.statement.strata import Designs

@@ -28,37 +28,31 @@ from deniable.mechanism.strata import Strata
 from deniable.release import signing
 from deniable.release.statements import guarantee_sentence, holds_instead, small_print
 from deniable.report.codebook import render_codebook
-from deniable.report.contents import FORMAT, Attenuation, ExpectedError, Saving
+from deniable.report.contents import (
+    FORMAT,
+    Attenuation,
+    Comparison,
+    ExpectedError,
+    Guarantee,
+    Instead,
+    Part,
+    Population,
+    ReleasedFile,
+)
 from deniable.report.page import render_report
 from deniable.statement.expected_accuracy import expected_accuracy_of_strata
 from deniable.statement.methods import METHODS
 from deniable.statement.record import design_to_plain, mechanism_to_plain
 from deniable.statement.stored import FORMAT as MECHANISM_FORMAT
-from deniable.statement.stored import (
-    Digest,
-    Level,
-    Rows,
-    Software,
-    check_version,
-    decoded,
-    fields_of,
-    read_json,
-)
+from deniable.statement.stored import check_version, decoded, fields_of, read_json
 from deniable.statement.strata import Designs, read_designs, strata_to_plain
+from deniable.strict_json import Rows, Software
 from deniable.tables import open_table
 from deniable.tables.reading import AS_RELEASED
 from deniable.tables.rows import groups_of
 from deniable.tables.survey_writing import holds_rows, metadata_texts
 
 FORMAT_VERSION = 2
-
-
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the released rows: its path in the release's folder, number of rows and digest."""
-
-    file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
-    rows: Rows
-    sha256: Digest
 
 
 def digest_of_parts(parts: Sequence[Part]) -> str:
@@ -230,7 +224,7 @@ def _guarantee(strata: Strata, released: Released) -> dict[str, Any]:
         "epsilon": finite_or_none(strata.epsilon),
         "person": person,
         "unprotected": [*strata.unprotected, *released.numeric],
-        "instead": [fields_of(StoredInstead, one) for one in instead],
+        "instead": [fields_of(Instead, one) for one in instead],
     }
 
 
@@ -513,60 +507,6 @@ def _agree(stated: Any, true: Any) -> bool:
     return bool(stated == true)
 
 
-class StoredFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The released rows: one file, or several parts in a folder."""
-
-    file: Annotated[str, msgspec.Meta(pattern=r"^data(\.[a-z.]{1,20})?$(?!\n)")]
-    sha256: Digest
-    rows: Rows
-    columns: tuple[str, ...]
-    row_order: Literal["shuffled", "kept"]
-    randomness: Literal["operating system", "seeded"]
-    parts: tuple[Part, ...] = ()
-    beside: dict[
-        Literal["data.bim", "data.fam", "data.sav", "data.dta", "data.parquet", "data.csv"], Digest
-    ] = {}
-
-
-class StoredPerson(msgspec.Struct, forbid_unknown_fields=True):
-    """All rows of one person together; ε in nats."""
-
-    column: str
-    most_rows: Rows
-    epsilon: Level
-
-
-class StoredLevels(msgspec.Struct, forbid_unknown_fields=True):
-    """Levels in nats, of the record and of each attribute."""
-
-    epsilon: Level
-    attributes: dict[str, Level]
-
-
-class StoredInstead(msgspec.Struct, forbid_unknown_fields=True):
-    """Columns with another statement than ε, and their ε against an observer who knows the
-    frequencies."""
-
-    columns: list[str]
-    if_frequencies_known: StoredLevels | None
-
-
-class StoredGuarantee(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Guarantee: ε in nats of a row and of a person, and its exceptions."""
-
-    epsilon: Level
-    person: StoredPerson | None
-    unprotected: list[str]
-    instead: list[StoredInstead]
-    drafted: list[str] = []
-
-
-class StoredSaving(msgspec.Struct, forbid_unknown_fields=True):
-    """Benefit of the law over independent randomization at the same ε."""
-
-    saving: Saving | None
-
-
 class StoredReadability(msgspec.Struct, forbid_unknown_fields=True):
     """Readable share of a table, from the released rows."""
 
@@ -594,13 +534,6 @@ class StoredReadabilities(msgspec.Struct, forbid_unknown_fields=True):
     pairs: StoredPairs | None
 
 
-class StoredPopulation(msgspec.Struct, forbid_unknown_fields=True):
-    """Number of the release in its population, and ε in nats of a person in all releases."""
-
-    release: Rows
-    epsilon: Level
-
-
 class StoredExPost(msgspec.Struct, forbid_unknown_fields=True):
     """Treatment of the table as a whole by a curator."""
 
@@ -615,17 +548,17 @@ class StoredRecord(msgspec.Struct, forbid_unknown_fields=True):
     format_version: Literal[2]
     software: Software
     title: str
-    release: StoredFile
-    guarantee: StoredGuarantee
+    release: ReleasedFile
+    guarantee: Guarantee
     attenuation: Attenuation
     expected_error: list[ExpectedError]
     command: Annotated[str, msgspec.Meta(max_length=1 << 16)]
     readable: StoredReadabilities | None = None
     worth: dict[str, Any] | None = None
-    comparison: StoredSaving | None = None
+    comparison: Comparison | None = None
     expost: StoredExPost | None = None
     mechanism: dict[str, Any] | None = None
-    population: StoredPopulation | None = None
+    population: Population | None = None
 
     def released(self) -> Released:
         """Return the released rows."""

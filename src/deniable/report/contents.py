@@ -1,12 +1,13 @@
 """Typed view of a release's record, for pages and codebooks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
 from deniable.errors import InputError
 from deniable.schema import Schema
+from deniable.strict_json import Digest, Level, Rows
 
 FORMAT = "deniable release"
 
@@ -14,57 +15,80 @@ _LISTED = 8
 """Most names listed of a group of attributes; of a larger group the first seven and the last."""
 
 
-class ReleasedFile(msgspec.Struct, frozen=True):
-    """The released table itself."""
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the released rows: its path in the release's folder, number of rows and digest."""
 
-    file: str
-    sha256: str
-    rows: int
-    columns: list[str]
-    row_order: Literal["kept", "shuffled"]
+    file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
+    rows: Rows
+    sha256: Digest
+
+
+class ReleasedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The released rows: one file, or several parts in a folder."""
+
+    file: Annotated[str, msgspec.Meta(pattern=r"^data(\.[a-z.]{1,20})?$(?!\n)")]
+    sha256: Digest
+    rows: Rows
+    columns: tuple[str, ...]
+    row_order: Literal["shuffled", "kept"]
     randomness: Literal["operating system", "seeded"]
+    parts: tuple[Part, ...] = ()
+    beside: dict[
+        Literal["data.bim", "data.fam", "data.sav", "data.dta", "data.parquet", "data.csv"], Digest
+    ] = {}
 
 
-class Person(msgspec.Struct, frozen=True):
-    """Protection of a person with several rows; ``epsilon`` in nats, None if unbounded."""
+class Person(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All rows of one person together; ε in nats."""
 
     column: str
-    most_rows: int
-    epsilon: float | None
+    most_rows: Rows
+    epsilon: Level
 
 
-class Known(msgspec.Struct, frozen=True):
-    """ε in nats against an observer of the frequencies behind the matrices."""
+class Levels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Levels in nats, of the record and of each attribute."""
 
-    epsilon: float
-    attributes: dict[str, float]
+    epsilon: Level
+    attributes: dict[str, Level]
 
 
-class Instead(msgspec.Struct, frozen=True):
-    """Statement on columns without ε: treated ex post, or by a matrix with a prior."""
+class Instead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Columns with another statement than ε, treated ex post or by a matrix with a prior, and their
+    ε against an observer who knows the frequencies."""
 
     columns: list[str]
+    if_frequencies_known: Levels | None
+
+
+class ShownInstead(Instead, frozen=True):
+    """The same with its sentence."""
+
     statement: str
-    if_frequencies_known: Known | None
 
 
-class Population(msgspec.Struct, frozen=True):
-    """Number of releases of the same people in the ledger, this one included, and their joint ε in
-    nats; None if unbounded."""
+class Population(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Number of the release in its population, and ε in nats of a person in all releases."""
 
-    release: int
-    epsilon: float | None
+    release: Rows
+    epsilon: Level
 
 
-class Guarantee(msgspec.Struct, frozen=True):
-    """The promise; ``epsilon`` in nats per row, None if unbounded."""
+class Guarantee(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Guarantee: ε in nats of a row and of a person, and its exceptions."""
 
-    epsilon: float | None
+    epsilon: Level
     person: Person | None
     unprotected: list[str]
-    sentence: str
-    instead: list[Instead] = []
+    instead: Sequence[Instead] = ()
     drafted: list[str] = []
+
+
+class ShownGuarantee(Guarantee, frozen=True, kw_only=True):
+    """The same with its sentences."""
+
+    sentence: str
+    instead: Sequence[ShownInstead] = ()
 
 
 class PairAttenuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -175,8 +199,8 @@ class Saving(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pairs: float | None
 
 
-class Comparison(msgspec.Struct, frozen=True):
-    """The law next to independent responses."""
+class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Benefit of the law over independent responses at the same ε."""
 
     saving: Saving | None
 
@@ -254,7 +278,7 @@ class Contents(msgspec.Struct, frozen=True):
     software: str
     title: str
     release: ReleasedFile
-    guarantee: Guarantee
+    guarantee: ShownGuarantee
     attenuation: Attenuation
     expected_error: list[ExpectedError]
     command: str

@@ -18,21 +18,13 @@ import msgspec
 
 from deniable._checks import refuse_database
 from deniable.errors import InputError
-from deniable.strict_json import from_json
+from deniable.strict_json import Digest, Level, Probability, Software, from_json
 
 FORMAT = "deniable mechanism"
 FORMAT_VERSION = 2
 
 MOST_BYTES = 1 << 31
 """Of a record: far more than a mechanism of a million attributes takes."""
-
-Level = Annotated[float, msgspec.Meta(ge=0)] | None
-"""In nats; null if unbounded."""
-
-Probability = Annotated[float, msgspec.Meta(ge=0, le=1)] | None
-Software = Annotated[str, msgspec.Meta(pattern=r"^deniable [0-9A-Za-z.+-]{1,40}$(?!\n)")]
-Rows = Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
-Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 
 
 class StoredBestGuess(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

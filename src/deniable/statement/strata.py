@@ -12,7 +12,8 @@ from deniable.errors import InputError
 from deniable.mechanism.strata import Strata
 from deniable.statement.account import Design
 from deniable.statement.record import mechanism_from_plain, mechanism_to_plain, read_design
-from deniable.statement.stored import Rows, decoded, read_json
+from deniable.statement.stored import decoded, read_json
+from deniable.strict_json import Rows
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Classifier and regressor with the protocol of scikit-learn, which need not be installed."""
 
 import inspect
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ _SEED = 1
 _Self = TypeVar("_Self", bound="_Estimator")
 
 
-class _Estimator:
+class _Estimator(ABC):
     """Fit, parameters and tags of both estimators."""
 
     _kind: ClassVar[Literal["classifier", "regressor"]]
@@ -81,6 +82,9 @@ class _Estimator:
             X: randomized rows: a dataframe, or an array whose columns are those of the schema
                 without the response, randomized ones first.
             y: randomized response; by default X has it as a column.
+
+        Returns:
+            The estimator.
         """
         if self.plan is None or self.response is None:
             raise InputError("the estimator needs the plan that randomized the rows and a response")
@@ -106,7 +110,12 @@ class _Estimator:
             self._fit = _regression(release, tuple(randomized), self.response)
         self.feature_names_in_ = np.array(others, dtype=object)
         self.n_features_in_ = len(others)
+        self._prepare(y)
         return self
+
+    @abstractmethod
+    def _prepare(self, y: Any) -> None:
+        """Set the attributes of one kind of estimator after a fit."""
 
     def _shares(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted shares of the response's categories, shape (rows, categories)."""
@@ -156,25 +165,13 @@ class Classifier(_Estimator):
 
     _kind = "classifier"
 
-    def fit(self, X: Any, y: Any = None) -> "Classifier":
-        """Fit the model to randomized rows.
-
-        Args:
-            X: randomized rows: a dataframe, or an array whose columns are those of the schema
-                without the response, randomized ones first.
-            y: randomized response; by default X has it as a column.
-
-        Returns:
-            The classifier.
-        """
-        super().fit(X, y)
+    def _prepare(self, y: Any) -> None:
         categories = np.array(self._attribute.categories)
         if isinstance(self._fit, Model):
             categories = np.array(self._fit.answers)
         given = np.asarray(y) if y is not None else categories
         # Numbers, if the given responses are.
         self.classes_ = categories.astype(given.dtype) if given.dtype.kind in "iuf" else categories
-        return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted share of every category (``classes_``), shape (rows, categories), of
@@ -222,21 +219,9 @@ class Regressor(_Estimator):
 
     _kind = "regressor"
 
-    def fit(self, X: Any, y: Any = None) -> "Regressor":
-        """Fit the model to randomized rows.
-
-        Args:
-            X: randomized rows: a dataframe, or an array whose columns are those of the schema
-                without the response, randomized ones first.
-            y: randomized response; by default X has it as a column.
-
-        Returns:
-            The regressor.
-        """
-        super().fit(X, y)
+    def _prepare(self, y: Any) -> None:  # noqa: ARG002
         scores = scores_of(self._attribute)
         self._scores = scores if scores.values is not None else scores_of(self._attribute, "middle")
-        return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted means of rows with true covariates, shape (rows,)."""

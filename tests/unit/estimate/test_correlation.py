@@ -167,7 +167,8 @@ def test_all_pairs_are_read_together_and_bins_are_refused() -> None:
 
 def test_a_group_differs_from_all_as_a_part_of_them() -> None:
     """Of a kept column, with the groups' sizes random in the population; of a randomized one."""
-    plan = deniable.design(Schema((X,), keep=("town",)), epsilon=3)
+    law = ProductLaw.from_levels((POINTS,), (3.0,))
+    mechanism = Mechanism.of(law, Schema((X,), keep=("town",)))
     random = np.random.default_rng(5)
     sizes = {"A": 300, "B": 500, "C": 200}
     codes = {town: random.integers(0, POINTS, n) for town, n in sizes.items()}
@@ -178,9 +179,9 @@ def test_a_group_differs_from_all_as_a_part_of_them() -> None:
         }
     )
     query = Comparison("x", column="town", values="B", mean=True, target="population")
-    (found,) = deniable.open(table, plan, randomized=True).query(query)
+    (found,) = deniable.open(table, mechanism, randomized=True).query(query)
     means = {
-        town: Mean("x").answer(Counts.of(plan.mechanism, np.bincount(c, minlength=POINTS)))[0]
+        town: Mean("x").answer(Counts.of(mechanism, np.bincount(c, minlength=POINTS)))[0]
         for town, c in codes.items()
     }
     of_all = sum(float(means[town].estimate) * n / 1000 for town, n in sizes.items())  # type: ignore[arg-type]
@@ -190,7 +191,7 @@ def test_a_group_differs_from_all_as_a_part_of_them() -> None:
 
     def difference(moved: np.ndarray) -> float:
         each = [
-            float(Mean("x").answer(counts_of(plan.mechanism, row))[0].estimate)  # type: ignore[arg-type]
+            float(Mean("x").answer(counts_of(mechanism, row))[0].estimate)  # type: ignore[arg-type]
             for row in moved
         ]
         return each[1] - float(moved.sum(axis=1) @ each) / float(moved.sum())
@@ -198,11 +199,11 @@ def test_a_group_differs_from_all_as_a_part_of_them() -> None:
     assert found.standard_error == pytest.approx(error_by_differences(difference, counted), 1e-3)
     with pytest.raises(InputError, match="names one value, and 'town' is in `of`"):
         Comparison("town", column="town", values="B")
-    mechanism = mechanism_of(X, SEX)
-    counted = expected(mechanism, random.dirichlet(np.ones(10)).reshape(5, 2))
+    both = mechanism_of(X, SEX)
+    counted = expected(both, random.dirichlet(np.ones(10)).reshape(5, 2))
     query = Comparison("x", column="sex", values="f", mean=True, target="population")
-    (found,) = query.answer(counts_of(mechanism, counted))
+    (found,) = query.answer(counts_of(both, counted))
     error = error_by_differences(
-        lambda moved: query.answer(counts_of(mechanism, moved))[0].difference, counted
+        lambda moved: query.answer(counts_of(both, moved))[0].difference, counted
     )
     assert found.standard_error == pytest.approx(error, rel=1e-3)

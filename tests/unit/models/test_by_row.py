@@ -298,6 +298,12 @@ def test_weights_clusters_and_strata_give_the_errors_of_a_survey() -> None:
         cov_type="cluster", cov_kwds={"groups": frame["psu"], "use_correction": False}
     )
     np.testing.assert_allclose(mine.covariance * 39 / 40, theirs.cov_params(), rtol=1e-6)
+    mine = ask("hours ~ b", release, cluster="psu", where="psu<20")  # of 40 clusters
+    some = frame[frame["psu"] < 20]
+    theirs = smf.ols("hours ~ b", some).fit(
+        cov_type="cluster", cov_kwds={"groups": some["psu"], "use_correction": False}
+    )
+    np.testing.assert_allclose(mine.covariance * 39 / 40, theirs.cov_params(), rtol=1e-6)
 
 
 def test_splines_and_scales_are_those_of_the_rows() -> None:

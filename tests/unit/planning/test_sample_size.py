@@ -98,6 +98,21 @@ def test_of_rows_exactness_and_epsilon_two_give_the_third() -> None:
     assert few[0]["standard_error"] == pytest.approx(2 * many[0]["standard_error"])
 
 
+def test_a_wished_error_of_a_mean_decides_rows_and_total() -> None:
+    schema = Schema((Attribute("age", range=(0, 100)), Attribute("sex", ("f", "m"))))
+    by_epsilon = plan(schema, epsilon=2, means={"age": 1.5})
+    (mean,) = by_epsilon.to_plain()["means"]
+    assert 1.499 < mean["standard_error"] <= 1.5
+    by_rows = plan(schema, rows=by_epsilon.rows, means={"age": 1.5})
+    assert by_rows.design.epsilon == pytest.approx(2, rel=0.01)
+    both = plan(schema, rows=by_epsilon.rows, means={"age": 1.5}, within=0.01)
+    assert both.design.epsilon > by_rows.design.epsilon
+    with pytest.raises(InputError, match="mean of 'sex': it is not a number with a range"):
+        plan(schema, epsilon=2, means={"sex": 1})
+    with pytest.raises(InputError, match=r"no total was found .* standard errors of means"):
+        plan(schema, rows=1, means={"age": 0.001}, method="kronecker")
+
+
 def test_rows_do_not_help_where_nothing_is_left() -> None:
     schema = Schema.anonymous((2, 3, 4, 5))
     lost = design(schema, epsilon=1, method="forms", pairs=0)
