@@ -27,7 +27,8 @@ def outlook_to_plain(design: Design) -> dict[str, Any]:
     expected = expected_variance(mechanism)
     forms = mechanism.forms
     limit = None
-    if 0 < mechanism.epsilon <= MAX_LEVEL:
+    for_means = any(a.number_grid is not None and a.answers for a in mechanism.schema.attributes)
+    if 0 < mechanism.epsilon <= MAX_LEVEL and not for_means:
         from deniable.solvers.patterns.least_variance import least_share_variance
 
         n_categories = [mechanism.schema.n_categories[i] for i in mechanism.schema.protected]
@@ -68,6 +69,8 @@ def matrices_to_plain(design: Design) -> list[dict[str, Any]]:
         if not isinstance(block.law, MatrixChannel):
             continue
         attribute = mechanism.schema.attributes[block.attributes[0]]
+        if attribute.number_grid is not None and attribute.answers:
+            continue  # made for the mean
         epsilon = mechanism.attribute_epsilon[block.attributes[0]]
         variance = expected_variance(Mechanism.of(block.law)).shares
         best = best_variance(attribute.n_categories, epsilon) if math.isfinite(epsilon) else None

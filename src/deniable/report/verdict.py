@@ -80,6 +80,8 @@ def sampling_text(target: str) -> str:
 def lines(expected: Mapping[str, Any]) -> list[str]:
     """Return the verdict on a release, one sentence per entry."""
     tables, pairs = expected["attributes"], expected["pairs"]
+    if not tables:
+        return ["All attributes are numbers, released for their means."]
     sentences = [
         f"{headline(tables)}. Half-widths (95 %) of {_rows(tables[0]['rows'])}: "
         f"{_widths([one['half_width'] for one in tables])}, "

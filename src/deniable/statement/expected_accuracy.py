@@ -176,8 +176,10 @@ def expected_accuracy(account: Account) -> ExpectedAccuracy:
     protected = [names[i] for i in mechanism.schema.protected]
     asked = [names[i] for i in mechanism.positions_under_forms]
     paired = asked or [name for name in protected if tables.singles[name] is not None]
+    # The matrix of a number alone is made for its mean, not for the shares of its points.
+    of_mean = {a.name for a in mechanism.schema.attributes if a.number_grid and a.answers}
     return ExpectedAccuracy(
-        tuple(tables.of(name) for name in protected),
+        tuple(tables.of(name) for name in protected if name not in of_mean),
         tuple(tables.of(*pair) for pair in combinations(paired, 2))
         if len(protected) <= PAIRS_UP_TO
         else None,

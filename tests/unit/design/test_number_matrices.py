@@ -8,11 +8,13 @@ import pytest
 
 from deniable.design.design import design
 from deniable.design.number_matrices import grid_for, number_response
+from deniable.design.outlook import matrices_to_plain, outlook_to_plain
 from deniable.laws import MatrixChannel, ProductLaw
 from deniable.mechanism.channel import Channel
 from deniable.mechanism.mechanism import Mechanism
+from deniable.report import verdict
 from deniable.schema import Attribute, Schema
-from deniable.statement.expected_accuracy import mean_variance
+from deniable.statement.expected_accuracy import expected_accuracy, mean_variance
 from deniable.statement.record import mechanism_from_plain, mechanism_to_plain
 
 AGE = Attribute("age", range=(17, 90), missing="NA")
@@ -86,3 +88,13 @@ def test_a_number_alone_is_designed_for_its_mean() -> None:
     assert alone.method == "kronecker"
     assert mean_variance(alone.mechanism, "x", "population") <= 1.005 * (0.866 + 1 / 3)
     assert design(Schema((AGE,)), epsilon=2, method="balanced").mechanism.n_outputs == (4,)
+
+
+def test_a_matrix_for_the_mean_is_not_judged_by_shares_of_points() -> None:
+    plan = design(Schema((HOURS,)), epsilon=2)
+    assert expected_accuracy(plan.account).shares == ()
+    assert matrices_to_plain(plan) == []
+    assert outlook_to_plain(plan)["limit"] is None
+    assert verdict.lines({"attributes": [], "pairs": None}) == [
+        "All attributes are numbers, released for their means."
+    ]
