@@ -69,8 +69,8 @@ def test_the_help_shows_the_defaults_that_hold() -> None:
     shown = inspect.signature(deniable.OpenedRelease.quantile).parameters
     defaults = {name: shown[name].default for name in ("level", "q", "target", "where")}
     assert defaults == {"level": 0.95, "q": 0.5, "target": "table", "where": None}
-    status = inspect.signature(deniable.OpenedRelease.trend).parameters["status"]
-    assert (status.default, status.annotation) == (status.empty, str)
+    formula = inspect.signature(deniable.OpenedRelease.model).parameters["formula"]
+    assert (formula.default, formula.annotation) == (formula.empty, str)
 
 
 def test_packages_do_not_take_the_places_of_functions() -> None:
