@@ -14,6 +14,7 @@ its interval is unusable.
 """
 
 import csv
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._checks import typed
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.estimate.columns import text_of
 from deniable.estimate.inference import check_between, one_of
 from deniable.statement.stored import read_json
@@ -243,6 +244,13 @@ def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:
             raise InputError(
                 f"{path} has results of {len(estimates)} copies, and {about} lists "
                 f"{stated.get('copies')}; analyse all of them"
+            )
+        if outcome := dict(stated.get("model") or {}).get("about"):
+            warnings.warn(
+                f"these copies are for predicting '{outcome}', and intervals combined from them are "
+                "too narrow; for intervals make copies without `about`",
+                Notice,
+                stacklevel=2,
             )
     if kind is None:
         raise InputError(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable
-from deniable.errors import InputError
+from deniable.errors import InputError, Notice
 from deniable.synthesis.combining import combine_file
 
 RANDOM = np.random.default_rng(3)
@@ -89,6 +89,10 @@ def test_a_file_of_results(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not imputed"):
         combine_file(path, "imputed", 0.95)
     with pytest.raises(InputError, match="analyse all of them"):
+        combine_file(path, None, 0.95)
+    about = '{"rows": "synthetic", "copies": 7, "model": {"about": "income"}}'
+    (tmp_path / "about.json").write_text(about)
+    with pytest.warns(Notice, match="for predicting 'income', and intervals .* too narrow"):
         combine_file(path, None, 0.95)
     for text, said in (
         ("copy,term,estimate\n1,x,2\n", "'std_error' is missing"),
