@@ -247,8 +247,8 @@ def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:
             )
         if outcome := dict(stated.get("model") or {}).get("about"):
             warnings.warn(
-                f"these copies are for predicting '{outcome}', and intervals combined from them are "
-                "too narrow; for intervals make copies without `about`",
+                f"these copies are for predicting '{outcome}', and intervals combined from them "
+                "are too narrow; for intervals make copies without `about`",
                 Notice,
                 stacklevel=2,
             )
