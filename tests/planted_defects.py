@@ -194,7 +194,9 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ],
     ("estimate/shares", "unit/estimate/shares unit/estimate/comparing"): [
         ("(weights - shares * same) / below", "(weights + shares * same) / below"),
-        ("margin.values < UNCERTAIN_ERRORS", "margin.values > UNCERTAIN_ERRORS"),
+    ],
+    ("estimate/inference", "unit/estimate/shares"): [
+        ("few = margin.values < UNCERTAIN_ERRORS", "few = margin.values > UNCERTAIN_ERRORS"),
     ],
     ("estimate/ordered", "unit/estimate/ordered"): [
         ("most.estimate + z * most", "most.estimate - z * most"),
@@ -243,16 +245,15 @@ DEFECTS: dict[tuple[str, str], Lines] = {
     ("models/least_squares", "unit/models/least_squares unit/models/query"): [
         ("(1 if i == j else 2) * reading", "1 * reading"),
         ("self.inverse.transposed().apply(shaped)", "self.inverse.apply(shaped)"),
-        ("chosen, -np.ones((1, 1)))", "chosen, np.ones((1, 1)))"),
+        ("factor * fitted, chosen, minus)", "factor * fitted, chosen, -minus)"),
         ("total - crossed - crossed.T", "total - crossed"),
     ],
     ("models/model", "unit/models/model unit/models/query unit/models/smoothing"): [
-        ("score - crossed @ (inner", "score + crossed @ (inner"),
-        ("low, high = (estimate - z * error)", "low, high = (estimate + z * error)"),
+        ("in (estimate - z * error, estimate + z", "in (estimate + z * error, estimate + z"),
         ("2 * (self._symmetric_fit.obj", "(self._symmetric_fit.obj"),
     ],
     ("estimate/chi_square", "unit/estimate/chi_square"): [
-        ("columns - first[:, None, None] * columns", "columns + first[:, None, None] * columns"),
+        ("columns = influence - first", "columns = influence + first"),
         ("scaled = scaled - np.outer(root", "scaled = scaled + np.outer(root"),
     ],
     ("estimate/association", "unit/estimate/association"): [
@@ -260,7 +261,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("middle = self.square + quantile**2", "middle = self.square + quantile"),
         ("* bias / free / most)", "* bias / most)"),
     ],
-    ("estimate/association", "unit/estimate/independence"): [
+    ("estimate/tabulate", "unit/estimate/independence"): [
         ("stacked * (frequencies.size // int(stacked[-1]))", "stacked * 1"),
     ],
     ("estimate/trend", "unit/estimate/trend"): [
@@ -273,7 +274,7 @@ DEFECTS: dict[tuple[str, str], Lines] = {
         ("return rows[: self.top]", "return rows"),
     ],
     ("estimate/ranking", "unit/estimate/ranking"): [
-        ("away @ precision[j] / own", "away[:, j]"),
+        ("pulls[:, j % _BLOCK] / own", "away[:, j]"),
         ("shrunk = spreads[component] ** 2 / variance[component]", "shrunk = np.ones(_CHAINS)"),
     ],
     ("planning/trend_power", "unit/planning/trend_power"): [
