@@ -240,6 +240,16 @@ def _remarks(answer: Tabular, table: Columns) -> Iterator[str]:
             unit = "Differences are in percentage points. " * (answer.statistic == "share")
             if unanswered < len(table):
                 yield f"{unit}An interval that contains 0 is inconclusive."
+        case EstimatedDistribution() if uncertain:
+            yield (
+                "uncertain: not to be used. The limits for every distribution are more than 50 "
+                "points apart, so that the smoothing decides; a finer grid brings them together."
+            )
+        case Summary() if uncertain and answer.statistic == "deviation":
+            yield (
+                "uncertain: not to be used. The subgroup's share is less than two standard errors "
+                "above zero, or the interval contains 0: a finer grid makes it shorter."
+            )
         case Summary() if uncertain:
             yield (
                 "uncertain: not to be used. The subgroup's share is less than two standard errors "

@@ -50,6 +50,9 @@ FINE_BINS = 256
 VALUES = 20
 """Equal steps of the range after which the distribution function is given by default."""
 
+FAR_APART = 0.5
+"""Distance of the limits for every distribution from which on the smoothing decides."""
+
 MOST_CELLS = 4_000
 """Bins times subgroups, up to which the fixed point's linear system is solved."""
 
@@ -92,7 +95,7 @@ class EstimatedDistribution(Presented):
             row: dict[str, Any] = dict(self.group)
             row["value"] = edge_text(floor(value), dates=True) if self.dates else value
             row |= share._asdict() | {"low": low, "high": high}
-            row["uncertain"] = self.few or (low, high) == (0.0, 1.0)
+            row["uncertain"] = self.few or highest - lowest > FAR_APART
             rows.append(row | {"lowest": lowest, "highest": highest})
         return rows
 
@@ -127,7 +130,7 @@ class Distribution(Query[EstimatedDistribution]):
     the bias of smoothing, which is small where the distribution is smooth: of ages at ε = 1 and 2
     it contained the truth in 80 to 94 %, not in 95 %. ``lowest`` and
     ``highest`` are limits for every distribution, each too narrow with probability (1 − level)/2
-    at most. Respondents without a value are left out.
+    at most; a share is marked as uncertain where they are more than 0.5 apart. Respondents without a value are left out.
 
     Args:
         at: values; by default 20 equal steps of the range. Of dates in days since 1970-01-01.

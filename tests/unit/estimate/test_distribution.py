@@ -121,6 +121,14 @@ def test_the_limits_hold_for_every_distribution() -> None:
             assert least.estimate - 1e-6 <= exact <= most.estimate + 1e-6
 
 
+@pytest.mark.parametrize(("points", "uncertain"), [(3, True), (17, False)])
+def test_where_the_smoothing_decides_a_share_is_uncertain(points: int, uncertain: bool) -> None:
+    mechanism = mechanism_of(points, level=4.0)
+    true = np.outer(smooth(XS) @ hats(points, XS), [0.5, 0.5])
+    (answer,) = found(mechanism, released(mechanism, true), at=[0.0, 3.0, 8.0])
+    assert [row["uncertain"] for row in answer.table()] == [False, uncertain, False]
+
+
 def test_strata_are_estimated_by_their_own_laws() -> None:
     """A second stratum with another law has other counts of the same people."""
     first, second = mechanism_of(5), mechanism_of(5, level=1.5)
