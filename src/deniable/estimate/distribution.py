@@ -130,7 +130,8 @@ class Distribution(Query[EstimatedDistribution]):
     the bias of smoothing, which is small where the distribution is smooth: of ages at ε = 1 and 2
     it contained the truth in 80 to 94 %, not in 95 %. ``lowest`` and
     ``highest`` are limits for every distribution, each too narrow with probability (1 − level)/2
-    at most; a share is marked as uncertain where they are more than 0.5 apart. Respondents without a value are left out.
+    at most; a share is marked as uncertain where they are more than 0.5 apart. Respondents without
+    a value are left out.
 
     Args:
         at: values; by default 20 equal steps of the range. Of dates in days since 1970-01-01.
