@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from deniable.audit import limits
 from deniable.audit.boxes import Box
-from deniable.audit.plan import Plan, log_quotient
+from deniable.audit.plan import Plan, Response, log_quotient
 from deniable.mechanism.privacy import finite_or_none, nats_text
 from deniable.numerals import number_text
 from deniable.randomness import BitSource, ExactCategorical, SystemRandomness
+from deniable.tables.trials import middles
 
 _CELLS_AT_ONCE = 4_000_000
 """Codes passed to the box at once, of 8 bytes: 32 MB."""
@@ -152,6 +153,7 @@ def audit(
         *drawing.altered,
         *_attenuation_sentences(attributes, pairs),
         *mixed.cells(),
+        *_between(plan, drawing),
         *_repeats(plan, fixed),
     ]
     return Audit(plan, drawing.drawn, epsilon, attributes, pairs, tuple(refutations))
@@ -181,6 +183,18 @@ class _Drawing:
             codes = [uniform[size].draw(count, source) for size in self._sizes]
             released = self._released(codes)
             yield [codes[r.position] for r in self._plan.responses], released
+
+    def between(self) -> Iterator[tuple[dict[int, NDArray[Any]], list[NDArray[Any]]]]:
+        """Yield the intervals of numbers near the middle of two points, by the attribute's place,
+        and released codes; all other true values are random."""
+        source: BitSource = SystemRandomness()
+        for count in self._batches(self._plan.n_between):
+            codes = [ExactCategorical([1] * size).draw(count, source) for size in self._sizes]
+            intervals = {}
+            for place, claimed in self._plan.numbers.items():
+                intervals[place] = ExactCategorical([1] * claimed.shape[1]).draw(count, source)
+                codes[self._plan.responses[place].position] = intervals[place] + 0.5
+            yield intervals, self._released(codes)
 
     def fixed(self, record: Sequence[int], count: int) -> list[NDArray[Any]]:
         """Return released codes of the randomized attributes, all rows with one true record."""
@@ -302,22 +316,51 @@ class _Mixed:
         for response, counts in zip(self._plan.responses, self._cells, strict=True):
             if counts is None or response.matrix is None:
                 continue
-            rows = counts.sum(axis=0)
-            claimed = np.clip(response.matrix, 0.0, 1.0)
-            wrong = limits.differs(counts, rows[None, :], claimed, error)
-            if not wrong.any():
-                continue
-            off = np.abs(counts / np.maximum(rows, 1) - claimed) * wrong
-            y, x = np.unravel_index(int(np.argmax(off)), off.shape)
-            low = float(limits.lower(counts[y, x], rows[x], error / 2))
-            high = float(limits.upper(counts[y, x], rows[x], error / 2))
-            true = self._plan.mechanism.schema.attributes[response.position].categories[x]
-            released = response.label(int(y), labels[response.position])
-            yield (
-                f"{response.name} = {true} is released as {released} with "
-                f"probability {number_text(low)} to {number_text(high)} where "
-                f"{number_text(claimed[y, x])} was claimed"
+            true = self._plan.mechanism.schema.attributes[response.position].categories
+            yield from _most_off(
+                response, counts, response.matrix, error, true, labels[response.position]
             )
+
+
+def _most_off(
+    response: Response,
+    counts: NDArray[np.int64],
+    claimed: NDArray[np.float64],
+    error: float,
+    true: Sequence[str],
+    labels: Sequence[str],
+) -> Iterator[str]:
+    """Yield a sentence on the released value whose frequency differs most from the claim, if
+    significantly. ``counts, claimed``: by released and true value, shape (m, a)."""
+    rows, claimed = counts.sum(axis=0), np.clip(claimed, 0.0, 1.0)
+    wrong = limits.differs(counts, rows[None, :], claimed, error)
+    if wrong.any():
+        off = np.abs(counts / np.maximum(rows, 1) - claimed) * wrong
+        y, x = np.unravel_index(int(np.argmax(off)), off.shape)
+        low = float(limits.lower(counts[y, x], rows[x], error / 2))
+        high = float(limits.upper(counts[y, x], rows[x], error / 2))
+        yield (
+            f"{response.name} = {true[int(x)]} is released as {response.label(int(y), labels)} "
+            f"with probability {number_text(low)} to {number_text(high)} where "
+            f"{number_text(claimed[y, x])} was claimed"
+        )
+
+
+def _between(plan: Plan, drawing: _Drawing) -> Iterator[str]:
+    """Yield a sentence per number whose values between points are not rounded as claimed."""
+    if not plan.numbers:
+        return
+    counts = {p: np.zeros(claimed.shape, dtype=np.int64) for p, claimed in plan.numbers.items()}
+    for intervals, released in drawing.between():
+        for place, x in intervals.items():
+            np.add.at(counts[place], (released[place], x), 1)
+    error = plan.share(sum(each.size for each in counts.values()))
+    for place, claimed in plan.numbers.items():
+        response = plan.responses[place]
+        attribute = plan.mechanism.schema.attributes[response.position]
+        labels = plan.mechanism.output_labels[response.position]
+        true = middles(attribute)[0]
+        yield from _most_off(response, counts[place], claimed, error, true, labels)
 
 
 def _quantity(

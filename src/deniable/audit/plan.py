@@ -2,10 +2,11 @@
 
 Rows are of three kinds. *Mixed* rows have random true values: they give the probability of every
 released value given every true one, attribute by attribute, and how often two attributes are both
-unchanged. *Fixed* rows have one true record x, or another x': between these the claimed law has, in
-every attribute, the largest ratio of a column alone. *Single* rows differ from x in one attribute.
-In fixed and single rows an event is counted that is much likelier under x by the claimed law; a
-sample from the law chooses the event, and fresh draws are counted.
+unchanged; further ones have numbers between the points of their grids. *Fixed* rows have one true
+record x, or another x': between these the claimed law has, in every attribute, the largest ratio of
+a column alone. *Single* rows differ from x in one attribute. In fixed and single rows an event is
+counted that is much likelier under x by the claimed law; a sample from the law chooses the event,
+and fresh draws are counted.
 
 The probabilities of any event under two records differ by at most e^ε, so the quotient of a lower
 and an upper limit is a lower limit of e^ε. A badly chosen event costs power, never truth.
@@ -13,7 +14,8 @@ and an upper limit is a lower limit of e^ε. A badly chosen event costs power, n
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +31,8 @@ from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
+from deniable.schema import Attribute
+from deniable.tables.trials import middles
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +40,7 @@ DRAWS = 1_000_000
 ERROR = 1e-6
 """Probability of refuting an honest mechanism, over the whole audit."""
 
-_KINDS = 8
+_KINDS = 9
 """Kinds of comparisons, each with an equal part of the error, divided among its comparisons."""
 
 _MOST_CELLS = 1 << 20
@@ -76,7 +80,7 @@ class Response:
 
     ``keep``: probability that the released value is the true one, averaged over the categories; NaN
     if the outputs are not the categories. ``matrix``: M[y, x], shape (m, a); None beyond 2^20
-    cells.
+    cells. ``at_points``: whether the true values are; a date has whole days, its grid may not.
     """
 
     position: int
@@ -90,11 +94,12 @@ class Response:
     forms: int = 0
     sets: SetAnswers | None = None
     others: float = 0.0
+    at_points: bool = True
 
     @property
     def square(self) -> bool:
         """Whether released values are categories, possibly with a form."""
-        return self.size == self.outputs or self.forms > 0
+        return self.at_points and (self.size == self.outputs or self.forms > 0)
 
     def seen(self, released: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
         """Return the released values, shape (n,), from a box's output."""
@@ -175,20 +180,26 @@ def total_score(scores: Sequence[Floats], columns: Sequence[NDArray[Any]]) -> Fl
 
 @dataclass(frozen=True)
 class Plan:
-    """An audit of a claimed mechanism, before any draw."""
+    """An audit of a claimed mechanism, before any draw.
+
+    ``rounds``: whether the audited program takes numbers and rounds them to the points of their
+    grid, and that is audited, too: the codes j + 1/2 of its box are numbers between two points.
+    """
 
     mechanism: Mechanism
     draws: int = DRAWS
     error: float = ERROR
+    rounds: bool = False
 
     @cached_property
     def responses(self) -> tuple[Response, ...]:
         """The randomized attributes."""
-        return tuple(
-            _response(self.mechanism, i)
-            for i in range(len(self.mechanism.schema.attributes))
-            if not self.mechanism.block_of(i)[0].law.kept_as_it_is
-        )
+        found = []
+        for i, attribute in enumerate(self.mechanism.schema.attributes):
+            if not self.mechanism.block_of(i)[0].law.kept_as_it_is:
+                response = _response(self.mechanism, i)
+                found.append(_as_fed(response, attribute) if self.rounds else response)
+        return tuple(found)
 
     @property
     def several(self) -> bool:
@@ -198,19 +209,39 @@ class Plan:
     @property
     def n_mixed(self) -> int:
         """Number of rows with random true values."""
-        return self.draws // 2 if self.several else 3 * self.draws // 4
+        return (self.draws // 2 if self.several else 3 * self.draws // 4) - self.n_between
+
+    @cached_property
+    def numbers(self) -> dict[int, Floats]:
+        """The claimed probabilities of the released values by the interval between two points of a
+        number near its middle, shape (m, intervals), by the place among the responses."""
+        found = {}
+        for place, response in enumerate(self.responses if self.rounds else ()):
+            attribute = self.mechanism.schema.attributes[response.position]
+            matrix = _response(self.mechanism, response.position).matrix
+            if attribute.number_grid is not None and matrix is not None:
+                upper = np.array(middles(attribute)[1])
+                points = matrix[:, : len(upper) + 1]
+                found[place] = points[:, :-1] * (1 - upper) + points[:, 1:] * upper
+        return found
+
+    @property
+    def n_between(self) -> int:
+        """Number of rows with numbers between the points of their grids."""
+        return self.draws // 8 if self.numbers else 0
 
     @property
     def n_fixed(self) -> int:
         """Number of rows with the true record x; as many with x' for several attributes."""
-        return self.draws // 8 if self.several else self.draws - self.n_mixed
+        return self.draws // 8 if self.several else self.draws - 3 * self.draws // 4
 
     @property
     def n_single(self) -> int:
         """Number of rows per attribute whose true record differs from x in it alone."""
         if not self.several:
             return 0
-        return (self.draws - self.n_mixed - 2 * self.n_fixed) // len(self.responses)
+        rest = self.draws - self.n_mixed - self.n_between - 2 * self.n_fixed
+        return rest // len(self.responses)
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -477,6 +508,21 @@ def _response(mechanism: Mechanism, position: int) -> Response:
         matrix = _even(size, keep)
     name = mechanism.schema.names[position]
     return Response(position, name, size, outputs, keep, isinstance(law, PatternLaw), matrix)
+
+
+def _as_fed(response: Response, attribute: Attribute) -> Response:
+    """Return the response to the numbers or dates that a program gets in place of points."""
+    grid, matrix = attribute.number_grid, response.matrix
+    if grid is None or matrix is None or not attribute.dates:
+        return response
+    dates = map(date.fromisoformat, attribute.categories[: grid.n_points])
+    places = np.array([grid.offset((day - date(1970, 1, 1)).days) / grid.step for day in dates])
+    if np.allclose(places, np.arange(len(places))):
+        return response
+    hats = np.eye(response.size)
+    on = np.maximum(0.0, 1 - np.abs(places - np.arange(len(places))[:, None]))
+    hats[: len(on), : len(on)] = on
+    return replace(response, matrix=matrix @ hats, pattern=False, at_points=False)
 
 
 def _even(size: int, keep: float) -> Floats:

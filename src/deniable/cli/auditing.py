@@ -48,7 +48,7 @@ def audit(
     if command is not None and not words:
         raise InputError("--command: name a program")
     mechanism = read_design(source).mechanism
-    plan = Plan(mechanism, draws, error)
+    plan = Plan(mechanism, draws, error, rounds=True)
     if not plan.responses:
         raise InputError(f"{source}: an audit needs a randomized attribute, and there is none")
     ours = [sys.executable, "-m", "deniable", "randomize", "-", "--mechanism", str(source)]

@@ -3,6 +3,7 @@
 import io
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ def trial_table(schema: Schema, codes: Sequence[NDArray[Any]]) -> Any:
 
     Intervals are numbers, missing values null, and an unchanged column 0.
 
-    ``codes``: one array per attribute, shape (n,).
+    ``codes``: one array per attribute, shape (n,); of an attribute with a grid j + 1/2 is the
+    number of :func:`middles` between the points j and j + 1.
 
     >>> from deniable.schema import Schema
     >>> age = Attribute("age", bins=(0, 30, 60), missing="NA")
@@ -39,7 +41,30 @@ def trial_table(schema: Schema, codes: Sequence[NDArray[Any]]) -> Any:
     return pa.table(columns)
 
 
+def middles(attribute: Attribute) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return a number near the middle of every two neighbouring points of a grid, as text, and the
+    probability of rounding it to the upper one.
+
+    >>> middles(Attribute("age", range=(0, 90), grid=3))
+    (('22.5', '67.5'), (0.5, 0.5))
+    """
+    grid = attribute.number_grid
+    assert grid is not None
+    texts, upper = [], []
+    for j in range(grid.n_points - 1):
+        middle = (grid.points[j] + grid.points[j + 1]) / 2
+        if attribute.dates:
+            texts.append(edge_text(math.floor(middle), dates=True))
+        else:
+            texts.append(grid.text(middle))
+        number = math.floor(middle) if attribute.dates else Fraction(texts[-1])
+        upper.append(grid.offset(number) / grid.step - j)
+    return tuple(texts), tuple(upper)
+
+
 def _column(attribute: Attribute, codes: NDArray[Any]) -> Any:
+    if codes.dtype.kind == "f":
+        return pa.array(middles(attribute)[0], pa.string()).take(pa.array(codes.astype(np.int64)))
     texts = pa.array([_true_text(attribute, c) for c in range(attribute.n_categories)], pa.string())
     return texts.take(pa.array(codes.astype(np.int64)))
 

@@ -4,13 +4,16 @@ How often, is counted in tests/statistical/test_audit.py; here the error is 1e-9
 """
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from deniable import Schema, design
-from deniable.audit import Plan, audit
+import deniable
+from deniable import Attribute, Schema, design
+from deniable.audit import Plan, audit, rows_box
 from deniable.audit.audit import Level, _has_repeat
 from deniable.laws import Identity, MatrixChannel, ProductLaw
 from deniable.mechanism.mechanism import Block, Mechanism
@@ -243,3 +246,26 @@ def test_rows_that_differ_in_one_of_many_columns_do_not_come_again():
     others[0] = 3
     assert not _has_repeat([first, *[others] * 40], 30)
     assert _has_repeat([others] * 41, 30)
+
+
+@pytest.mark.parametrize("method", ["balanced", "kronecker"])
+def test_numbers_between_points_are_rounded_at_random(method):
+    attributes = (
+        Attribute("age", range=(0, 90), grid=4, missing="NA"),
+        Attribute("born", range=(date(1950, 1, 1), date(1950, 1, 6)), grid=3),
+        Attribute("sex", ("f", "m")),
+    )
+    plan = design(Schema(attributes), epsilon=6, method=method)
+
+    def nearest(rows):
+        ages = [x and str(30 * round(float(x) / 30)) for x in rows["age"].to_pylist()]
+        return deniable.randomize(rows.set_column(0, "age", pa.array(ages, pa.string())), plan)
+
+    examined = Plan(plan.mechanism, 60_000, ERROR, rounds=True)
+    honest_box = rows_box(plan.mechanism, lambda rows: deniable.randomize(rows, plan))
+    assert not audit(examined, honest_box).refuted
+    found = audit(examined, rows_box(plan.mechanism, nearest))
+    assert found.refuted
+    assert found.verdict.startswith("REFUTED: age = ")
+    assert len(found.refutations) == 1
+    assert found.draws <= 60_000
