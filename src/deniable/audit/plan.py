@@ -15,7 +15,6 @@ and an upper limit is a lower limit of e^ε. A badly chosen event costs power, n
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -31,8 +30,7 @@ from deniable.laws.set_answers import SetAnswers
 from deniable.mechanism.mechanism import Mechanism
 from deniable.mechanism.randomizer import Randomizer
 from deniable.randomness import SystemRandomness
-from deniable.schema import Attribute
-from deniable.tables.trials import middles
+from deniable.tables.trials import middles, rounding_of_points
 
 Floats = NDArray[np.float64]
 
@@ -198,7 +196,11 @@ class Plan:
         for i, attribute in enumerate(self.mechanism.schema.attributes):
             if not self.mechanism.block_of(i)[0].law.kept_as_it_is:
                 response = _response(self.mechanism, i)
-                found.append(_as_fed(response, attribute) if self.rounds else response)
+                rounded = rounding_of_points(attribute) if self.rounds else None
+                if rounded is not None and response.matrix is not None:
+                    matrix = response.matrix @ rounded
+                    response = replace(response, matrix=matrix, pattern=False, at_points=False)
+                found.append(response)
         return tuple(found)
 
     @property
@@ -508,21 +510,6 @@ def _response(mechanism: Mechanism, position: int) -> Response:
         matrix = _even(size, keep)
     name = mechanism.schema.names[position]
     return Response(position, name, size, outputs, keep, isinstance(law, PatternLaw), matrix)
-
-
-def _as_fed(response: Response, attribute: Attribute) -> Response:
-    """Return the response to the numbers or dates that a program gets in place of points."""
-    grid, matrix = attribute.number_grid, response.matrix
-    if grid is None or matrix is None or not attribute.dates:
-        return response
-    dates = map(date.fromisoformat, attribute.categories[: grid.n_points])
-    places = np.array([grid.offset((day - date(1970, 1, 1)).days) / grid.step for day in dates])
-    if np.allclose(places, np.arange(len(places))):
-        return response
-    hats = np.eye(response.size)
-    on = np.maximum(0.0, 1 - np.abs(places - np.arange(len(places))[:, None]))
-    hats[: len(on), : len(on)] = on
-    return replace(response, matrix=matrix @ hats, pattern=False, at_points=False)
 
 
 def _even(size: int, keep: float) -> Floats:

@@ -3,6 +3,7 @@
 import io
 import math
 from collections.abc import Sequence
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -60,6 +61,21 @@ def middles(attribute: Attribute) -> tuple[tuple[str, ...], tuple[float, ...]]:
         number = math.floor(middle) if attribute.dates else Fraction(texts[-1])
         upper.append(grid.offset(number) / grid.step - j)
     return tuple(texts), tuple(upper)
+
+
+def rounding_of_points(attribute: Attribute) -> NDArray[np.float64] | None:
+    """Return the probabilities of the categories that the texts of dates are rounded to, shape
+    (a, a); None if all texts are points, which those of a grid with points within a day are not."""
+    grid = attribute.number_grid
+    if grid is None or not attribute.dates:
+        return None
+    dates = map(date.fromisoformat, attribute.categories[: grid.n_points])
+    places = np.array([grid.offset((day - date(1970, 1, 1)).days) / grid.step for day in dates])
+    if np.allclose(places, np.arange(len(places))):
+        return None
+    hats, n = np.eye(attribute.n_categories), len(places)
+    hats[:n, :n] = np.maximum(0.0, 1 - np.abs(places - np.arange(n)[:, None]))
+    return hats
 
 
 def _column(attribute: Attribute, codes: NDArray[Any]) -> Any:
