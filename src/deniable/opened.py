@@ -223,11 +223,11 @@ class OpenedRelease:
         Examples:
             >>> import deniable, pyarrow
             >>> age = deniable.Attribute("age", range=(0, 80), grid=9)
-            >>> plan = deniable.design(deniable.Schema((age,)), epsilon=8)
+            >>> plan = deniable.design(deniable.Schema((age,)), epsilon=8, method="balanced")
             >>> released = pyarrow.table({"age": [20] * 300 + [30] * 500 + [60] * 200})
             >>> (found,) = deniable.open(released, plan).deviation("age")
             >>> print(f"{found.estimate:.1f}, between {found.low:.1f} and {found.high:.1f}")
-            13.6, between 12.9 and 14.8
+            13.5, between 13.0 and 14.3
         """
         query = Deviation(
             of,

@@ -67,7 +67,7 @@ def test_values_are_shown_by_pram_and_test_only_if_it_is_said(deniable, people):
             ["compare", "--of", "sex", "--column", "age", "--values", "a,b", "--scores", "0,1"],
             "scores are for a mean",
         ),
-        (["compare", "--of", "age", "--column", "sex", "--values", "f"], "names two values"),
+        (["compare", "--of", "sex", "--column", "sex", "--values", "f"], "name a second value"),
         (["mean", "--of", "age,sex"], "is of one attribute"),
     ],
 )

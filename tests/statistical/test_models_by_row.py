@@ -57,7 +57,6 @@ def fitted(drawn: NDArray[np.float64], matrix: NDArray[np.float64]) -> RowFit:
         ordered=False,
         prior=False,
         weights=None,
-        survey=None,
         errors="observed",
         most_listed=0,
     )

@@ -281,11 +281,12 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         (
             *(deniable.Attribute(x, ("0", "1"), ordered=True, scores=(0, 1)) for x in "ab"),
             deniable.Attribute("c", ("0", "1", "2")),
+            deniable.Attribute("x", range=(0, 2), grid=3),
         ),
         keep=("town",),
     )
-    plan = deniable.design(schema, epsilon=9, method="kronecker")
-    rows = {x: ["0", "1", "1"] * 40 for x in "ab"} | {"c": ["0"] * 60 + ["2"] * 60}
+    plan = deniable.design(schema, epsilon=9, method="balanced")
+    rows = {x: ["0", "1", "1"] * 40 for x in "ab"} | {x: ["0"] * 60 + ["2"] * 60 for x in "cx"}
     table = pandas.DataFrame(rows | {"town": ["n", "s"] * 60})
     opened, released = deniable.open(table, plan), {"released": table, "plan": plan}
     shares, model = opened.shares("a")[0], opened.model("a ~ b")[0]
@@ -311,6 +312,9 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "shares": (deniable.Shares, one),
         "mean": (deniable.Mean, one),
         "quantile": (deniable.Quantile, one),
+        "deviation": (deniable.Deviation, one),
+        "correlation": (deniable.Correlation, two),
+        "distribution": (deniable.Distribution, {"of": "x"}),
         "leverage": (deniable.Leverage, one),
         "honesty": (deniable.Honesty, one),
         "covariance": (deniable.Covariance, two),
@@ -329,7 +333,7 @@ def every_call() -> dict[str, tuple[Any, dict[str, Any]]]:
         "Schema.from_toml": (deniable.Schema.from_toml, {"path": "none.toml"}),
         "Schema.from_plain": (deniable.Schema.from_plain, {"plain": schema.to_plain()}),
         "design": (deniable.design, wish),
-        "design, levels": (deniable.design, {"schema": schema, "attribute_epsilon": [1, 1, 1]}),
+        "design, levels": (deniable.design, {"schema": schema, "attribute_epsilon": [1, 1, 1, 1]}),
         "design, strengths": (deniable.design, {"schema": schema, "attenuation": 0.5}),
         "design, forms": (deniable.design, wish | {"method": "forms"}),
         "plan": (deniable.plan, wish | {"rows": 1000}),

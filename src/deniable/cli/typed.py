@@ -11,6 +11,7 @@ _OTHER_NAMES = {
     "overwrite": "--force",
     "also": "--as",
     "plan": "--mechanism",
+    "means": "--mean",
     "matrices": "--matrix",
     "plan_by": "--mechanism-by",
     "randomized = True": "--randomized",

@@ -39,15 +39,15 @@ class StoredTexts(msgspec.Struct, forbid_unknown_fields=True):
     consent: list[str]
 
 
-class StoredWords(msgspec.Struct, forbid_unknown_fields=True):
+class StoredWords(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A question in one language: unit of a number, labels of categories, and those of released
     values that are no categories."""
 
     text: str
     help: str
-    unit: str
+    unit: str = ""
     labels: list[str]
-    answers: list[str]
+    answers: list[str] = []
 
 
 class StoredGrid(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,7 +63,7 @@ class StoredGrid(msgspec.Struct, forbid_unknown_fields=True):
     step: int
 
 
-class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
+class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A question, and the mapping of its answer to a code of its attribute: ``edges`` of bins, None
     for an open end, ``grid`` of a number, and ``stride`` of a part of a merged attribute."""
 
@@ -71,7 +71,7 @@ class StoredQuestion(msgspec.Struct, forbid_unknown_fields=True):
     column: str
     stride: int
     edges: list[float | None] | None
-    grid: StoredGrid | None
+    grid: StoredGrid | None = None
     texts: dict[str, StoredWords]
 
 

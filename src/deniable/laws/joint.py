@@ -22,7 +22,7 @@ def joint_of_epsilon(n_categories: Sequence[int], epsilon: float) -> ScoreTable:
 
     >>> law = joint_of_epsilon((2, 3), 1.0)
     >>> law.attenuations().round(6).tolist(), law.eigenvalues((0, 1)).round(6).tolist()
-    ([0.222635, 0.222635], [[1.0, 0.222635], [0.222635, 0.222635]])
+    ([0.222625, 0.222625], [[1.0, 0.222625], [0.222625, 0.222625]])
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InputError(f"the level of the joint law must be above 0 nats, not {epsilon:g}")

@@ -16,10 +16,11 @@ _LISTED = 8
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the released rows: its path in the release's folder, number of rows and digest."""
+    """A part of the released rows, maybe without one: its path in the release's folder, number of
+    rows and digest."""
 
     file: Annotated[str, msgspec.Meta(pattern=r"^data/part-[0-9]{5,9}\.[a-z.]{1,20}$(?!\n)")]
-    rows: Rows
+    rows: Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
     sha256: Digest
 
 

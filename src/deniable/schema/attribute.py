@@ -439,7 +439,12 @@ class Attribute:
 
     def answer_values(self) -> tuple[float | None, ...] | None:
         """Return the numbers that a matrix releases, None for missing values; or None if its
-        answers are no numbers."""
+        answers are no numbers.
+
+        Examples:
+            >>> Attribute("share", range=(0, 1), grid=2, answers=("-0.5", "1.5")).answer_values()
+            (-0.5, 1.5)
+        """
         texts = [None if text == self.missing else text for text in self.answers]
         try:
             values = tuple(None if text is None else float(text) for text in texts)

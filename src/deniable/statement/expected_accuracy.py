@@ -226,7 +226,7 @@ def expected_means(
     >>> from deniable import Attribute, Schema, design
     >>> schema = Schema((Attribute("age", range=(0, 100), unit="years"),))
     >>> expected_means(design(schema, epsilon=2).mechanism, 1000)[0]["standard_error"].__round__(2)
-    1.37
+    1.46
     """
     schema = mechanism.schema
     columns = [c for i in schema.protected for c in schema.attributes[i].columns]

@@ -248,7 +248,7 @@ def combine_file(path: Path, kind: Kind | None, level: float) -> Combined:
         if outcome := dict(stated.get("model") or {}).get("about"):
             warnings.warn(
                 f"these copies are for predicting '{outcome}', and intervals combined from them "
-                "are too narrow; for intervals make copies without `about`",
+                "are too narrow; for intervals make copies without an outcome",
                 Notice,
                 stacklevel=2,
             )

@@ -151,7 +151,7 @@ class ColumnEncoder:
             return None
         absent = pc.is_in(texts, value_set=self._absent_texts(texts.type))
         if pc.any(absent).as_py():
-            texts = pc.if_else(absent, None, texts)
+            texts = pc.if_else(absent, pa.nulls(len(texts), texts.type), texts)
         try:
             numbers = numbers_in(texts.cast(pa.float64()))
         except pa.ArrowInvalid:

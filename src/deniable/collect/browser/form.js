@@ -115,7 +115,7 @@ export class Form {
       labels.length > MOST_LISTED ? make("details", {}, make("summary", {}, t.intervals), list) : list,
       make("div", { class: "choice" },
         make("label", { for: `q${q}-number` }, grid?.dates ? t.date : t.number), " ", input, " ",
-        make("span", { id: `q${q}-range` }, this.range(question), " ", foreign(words.unit))),
+        make("span", { id: `q${q}-range` }, this.range(question), " ", foreign(words.unit ?? ""))),
       make("p", { id: `q${q}-used`, role: "status" }, ...this.used(q)),
     ];
   }
@@ -168,7 +168,7 @@ export class Form {
       ...(question.grid ? [make("p", {}, t.firstRounded)] : []),
       ...(row.send === null
         ? this.alike(this.keptOf100(row, place, words.labels.length), words.labels, question.grid)
-        : words.answers.length && question.grid
+        : words.answers?.length && question.grid
           ? this.spread(row.send, question.grid.points, words)
           : this.each(row.send, place, question, words)));
     return make("details", { class: "protection", ontoggle: fill }, make("summary", {}, t.protect), said);
