@@ -199,7 +199,7 @@ export class Form {
 
   /** A matrix has the probabilities. For a part of a merged attribute they may depend on the other
    * parts: then from the least to the most. */
-  each(send, place, question, { labels, answers }) {
+  each(send, place, question, { labels, answers = [] }) {
     const { t } = this.page;
     const size = this.study.sizes[place];
     const part = (code) => Math.floor(code / question.stride) % labels.length;

@@ -278,7 +278,7 @@ class Page {
   readable(codes, released = true) {
     return this.study.questions.map((question) => {
       const place = this.names.indexOf(question.attribute);
-      const { labels, answers } = question.texts[this.language];
+      const { labels, answers = [] } = question.texts[this.language];
       if (released && answers.length) return answers[codes[place]];
       if (released && this.study.outputs[place] !== this.study.sizes[place]) {
         return this.t.answerNumber(codes[place] + 1);
