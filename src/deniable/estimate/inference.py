@@ -286,16 +286,18 @@ class Inference:
         """Each axis of a number, and the largest variance of a cell from the rounding to its
         points, Σ (w_r/W)² h_j(1 − h_j); shape of the table."""
         sizes = self.values.shape
-        return tuple((axis, _both_sides(edges, axis, sizes[axis])) for axis, edges in self._edges)
+        return tuple(
+            (axis, _both_sides(edges, axis, sizes[axis])) for axis, edges, _ in self._edges
+        )
 
     @cached_property
-    def _edges(self) -> tuple[tuple[int, Floats], ...]:
-        """Each axis of a number, and upper bounds of Σ (w_r/W)² h_j(x_r) h_{j+1}(x_r) for
-        neighbouring points; shape of the table, with one point less on the axis."""
+    def _edges(self) -> tuple[tuple[int, Floats, Floats], ...]:
+        """Each axis of a number; upper bounds of Σ (w_r/W)² h_j(x_r) h_{j+1}(x_r) for neighbouring
+        points, shape of the table, with one point less on the axis; and the factor of their sum."""
         # With a and b the sums of h_j and h_{j+1} over the rows between two points, the sum of the
         # products is at most ab/(a + b); a and b are at most the shares of the two points. The sum
-        # over all points is at most a quarter of that of the rows: a bound for means, whose weights
-        # have equal steps.
+        # over all points is at most a quarter of that of the rows: a bound for functions with equal
+        # steps, such as means.
         of_numbers = [
             axis
             for axis, variable in enumerate(self.channel.variables)
@@ -315,7 +317,7 @@ class Inference:
             edges = lower * upper / sums
             quarter = (positive.sum(axis=axis, keepdims=True)) / 4
             largest = np.maximum(edges.sum(axis=axis, keepdims=True), 1e-300)
-            bounds.append((axis, edges * np.minimum(1.0, quarter / largest)))
+            bounds.append((axis, edges, np.minimum(1.0, quarter / largest)))
         return tuple(bounds)
 
     def known(self, weights: Floats) -> Floats:
@@ -323,10 +325,13 @@ class Inference:
         functions, shape (m, m); ``weights`` has shape (m, *table)."""
         flat = weights.reshape(len(weights), -1)
         known = (flat * self.squares.ravel()) @ flat.T
-        for axis, edges in self._edges:
+        for axis, edges, factor in self._edges:
             n_points = edges.shape[axis]
             points = weights.take(np.arange(n_points + 1), axis=axis + 1)  # without missing values
-            steps = np.diff(points, axis=axis + 1).reshape(len(weights), -1)
+            steps = np.diff(points, axis=axis + 1)
+            largest = np.abs(steps).max(axis=axis + 1, keepdims=True)
+            equal = np.ptp(steps, axis=axis + 1, keepdims=True) <= 1e-9 * largest
+            steps = (steps * np.sqrt(np.where(equal, factor, 1.0))).reshape(len(weights), -1)
             known -= (steps * edges.ravel()) @ steps.T
         return np.asarray(known)
 

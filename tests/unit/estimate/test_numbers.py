@@ -119,3 +119,19 @@ def test_the_bounds_of_a_quantile_hold_for_every_distribution() -> None:
         assert answer.bounds is not None
         low, high = answer.bounds
         assert low <= xs[99] <= high
+
+
+@LEVELS
+def test_the_error_of_a_cell_holds_if_all_its_rows_are_between_two_points(level: float) -> None:
+    """The bound of a mean, a quarter of the rows, is not that of a cell."""
+    mechanism = of_numbers(3, level)
+    xs = [2.0] * 60 + [8.0] * 30
+    released = np.array([hats(3, x) for x in xs]) @ dense_channel(mechanism, ("x",)).T
+    counted = Tabulation(released.sum(axis=0), None, len(xs))
+    inference = Inference(Counts.of(mechanism, counted), ("x",), "table")
+    influence = dense_inverse(mechanism, ("x",))
+    for place, cell in enumerate(np.eye(3)):
+        spread = released @ influence[place] ** 2 - (released @ influence[place]) ** 2
+        exact = spread.sum() / len(xs) ** 2
+        assert inference.variance[place] >= exact * (1 - 1e-9)
+        assert inference.covariance(cell[None])[0, 0] >= exact * (1 - 1e-9)
