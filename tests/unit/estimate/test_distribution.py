@@ -100,12 +100,12 @@ def test_the_error_is_the_change_of_the_fixed_point_with_the_counts(by: str) -> 
     variance = flat**2 @ theta.ravel() - (flat @ theta.ravel()) ** 2
     stated = [[s.standard_error for s in answer.shares] for answer in answers]
     assert np.array(stated) == pytest.approx(np.sqrt(variance / N), rel=1e-3)
-    # Given the rows, the error is that of the randomization and the rounding.
+    # Given the rows, the error is that of the randomization and a bound of the rounding's.
     of_rows = found(mechanism, counts, by=by, at=at)
     for wide, narrow in zip(answers, of_rows, strict=True):
         for one, other in zip(wide.shares, narrow.shares, strict=True):
             assert one.estimate == other.estimate
-            assert 0 < other.standard_error < one.standard_error
+            assert 0 < other.standard_error < 1.01 * one.standard_error
 
 
 def test_the_limits_hold_for_every_distribution() -> None:
