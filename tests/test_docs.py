@@ -263,7 +263,7 @@ NOT_RUN = [
     "docs/commands.md: deniable frontier --distribution normal,10 --delta 0.75 --output frontier",
     "docs/commands.md: deniable frontier pick frontier --privacy 0.5 --name age --output age.json",
     "docs/commands.md: deniable reproduce all --quick --output studies           "
-    "# or one study; without --quick: half an hour",
+    "# or one study; without --quick: an hour",
     'docs/howto/audit.md: deniable audit mechanism.json --draws 20000 --command "python honest.py"',
     "docs/howto/ledger.md: deniable share examples/insurance.csv "
     "--schema examples/insurance.toml --epsilon 6 --output autumn --ledger people.ledger",
