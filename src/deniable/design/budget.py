@@ -150,7 +150,7 @@ def _largest_scale(
 
 def _unsure(designs: LevelDesigns, budget: float, within: float) -> Callable[[Design], float]:
     """Return how far below the budget a design may end, in nats: laws found at two scales may
-    differ by a part of what is left to prove."""
+    differ by a part of the remaining gap."""
 
     def unsure(design: Design) -> float:
         capped = "caps" in designs.method.takes

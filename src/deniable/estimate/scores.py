@@ -94,8 +94,8 @@ EVENLY = 1
 
 
 def rounding_variance(attribute: Attribute) -> tuple[float, float, float]:
-    """Return what the rounding adds to the variance of a number: the least, that of numbers spread
-    evenly between points, and the largest; zeros of other attributes.
+    """Return the rounding's part of the variance of a number: the least, that of numbers spread
+    evenly between points, and the largest; zeros for other attributes.
 
     E r(x) with r(x) = (x − t_j)(t_{j+1} − x) for a distance h of the points: 0, h²/6 and h²/4
     (docs/proofs/numbers.md, section 2).

@@ -219,7 +219,7 @@ class Regressor(_Estimator):
 
     _kind = "regressor"
 
-    def _prepare(self, y: Any) -> None:  # noqa: ARG002
+    def _prepare(self, y: Any) -> None:  # noqa: ARG002 - classes are of a classifier
         scores = scores_of(self._attribute)
         self._scores = scores if scores.values is not None else scores_of(self._attribute, "middle")
 
