@@ -341,8 +341,13 @@ def test_a_lock_is_held_by_one_process_until_it_is_killed(tmp_path):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads processes off Linux's /proc")
 def test_a_lock_is_free_when_its_process_has_gone_though_a_forked_child_lives(tmp_path):
     path = tmp_path / "lock"
-    child = "if os.fork() == 0: time.sleep(60)\n"
-    more = f"import threading\n{child}"
+    # The child writes a byte once its own hooks after the fork have run.
+    more = (
+        "import threading\n"
+        "read, write = os.pipe()\n"
+        "if os.fork() == 0: os.write(write, b'x'); time.sleep(60)\n"
+        "os.read(read, 1)\n"
+    )
     with held_elsewhere(path, more) as process:
         assert not FileLock(path).claim()
         (forked,) = (
