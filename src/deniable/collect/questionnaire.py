@@ -258,7 +258,8 @@ def _question(
 def _text(value: Text, code: str, languages: Sequence[str], what: str) -> str:
     if isinstance(value, str):
         if len(languages) > 1:
-            raise InputError(f"{what} is in one language; give {_one_each(languages)}")
+            each = ", ".join(f'{language} = "…"' for language in languages)
+            raise InputError(f"{what} is in one language; give {{ {each} }}")
         text = value
     else:
         text = value.get(code, "")
@@ -267,7 +268,3 @@ def _text(value: Text, code: str, languages: Sequence[str], what: str) -> str:
     if not text.strip():
         raise InputError(f"{what} has no text in '{code}'")
     return text.strip()
-
-
-def _one_each(languages: Sequence[str]) -> str:
-    return "{ " + ", ".join(f'{code} = "…"' for code in languages) + " }"

@@ -65,11 +65,7 @@ def _pattern(form: str) -> str:
     # Without separators the digits are counted; ISO has two of month and day.
     digits = "[0-9]{1,2}" if separator and form != ISO else "[0-9]{2}"
     parts = [_PARTS[part].replace("%s", digits) for part in (first, second, third)]
-    return f"^{_escaped(separator).join(parts)}{_TIME}$"
-
-
-def _escaped(separator: str) -> str:
-    return "[.]" if separator == "." else separator
+    return f"^{re.escape(separator).join(parts)}{_TIME}$"
 
 
 def _days(text: str | None) -> float:
