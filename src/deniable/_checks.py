@@ -62,11 +62,7 @@ def check_levels(
 
 
 def first_duplicate(items: Iterable[str]) -> str | None:
-    """Return the first item that occurs a second time, or None.
-
-    >>> first_duplicate(["sex", "age", "sex"]), first_duplicate(["sex", "age"])
-    ('sex', None)
-    """
+    """Return the first item that occurs a second time, or None."""
     seen: set[str] = set()
     for item in items:
         if item in seen:

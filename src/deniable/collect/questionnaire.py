@@ -92,9 +92,6 @@ def right_to_left(languages: Sequence[str]) -> list[str]:
 def plain_labels(attribute: Attribute, language: str = "en") -> list[str]:
     """Return the names of the categories of a column on a page: labels, and intervals of numbers in
     words.
-
-    >>> plain_labels(Attribute("sleep", bins=(0, 5, 7.5, 24), labels={"[0,5)": "little"}))
-    ['little', '5 to under 7.5', '7.5 to 24']
     """
     names = [attribute.label(category) for category in attribute.categories]
     if attribute.bins is not None:

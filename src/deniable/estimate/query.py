@@ -1,11 +1,6 @@
 """The base class of queries, which select and count rows and estimate from the counts.
 
-Queries are in the modules of their results: :class:`~deniable.estimate.shares.Shares`,
-:class:`~deniable.estimate.ordered.Mean` and :class:`~deniable.estimate.ordered.Quantile`,
-:class:`~deniable.estimate.covariance.Covariance`,
-:class:`~deniable.estimate.independence.Independence`,
-:class:`~deniable.estimate.trend.Trend`, :class:`~deniable.estimate.agreement.Agreement`,
-:class:`~deniable.estimate.leverage.Leverage`, :class:`~deniable.estimate.honesty.Honesty`.
+Queries are in the modules of their results.
 """
 
 from abc import ABC, abstractmethod

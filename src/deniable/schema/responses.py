@@ -153,11 +153,7 @@ def design_of(response: str) -> NamedResponse:
 
 
 def response_matrix(response: str, categories: Sequence[str]) -> Matrix:
-    """Return the matrix of a declaration such as ``forced:2/3,1/6,1/6``.
-
-    >>> [list(map(str, row)) for row in response_matrix("forced:2/3,1/4,1/12", ("no", "yes"))]
-    [['3/4', '1/12'], ['1/4', '11/12']]
-    """
+    """Return the matrix of a declaration such as ``forced:2/3,1/6,1/6``."""
     design = design_of(response)
     written = f"{design.name}:{design.parameters}"
     if len(categories) != 2 and not design.any_number:

@@ -183,11 +183,7 @@ def tables_in(text: str) -> list[list[str]]:
 
 
 def tables_text(tables: Iterable[Sequence[str]]) -> str:
-    """Return tables of interest as text.
-
-    >>> tables_in(tables_text([["a", "b"], ["two\\nlines"]]))
-    [['a', 'b'], ['two\\nlines']]
-    """
+    """Return tables of interest as text."""
     return "\n".join("\t".join(name.translate(_WRITTEN) for name in table) for table in tables)
 
 
