@@ -172,7 +172,7 @@ def _under_forms(inference: Inference, part: Part, channel: PublishedChannel) ->
     n V is less by the spread of the forms' means E_f. Of one attribute V is quadratic in the share,
     in closed form. Of several, E_f follows the share by the regression δ_f of its error on that of
     the estimate, δ_f = Σ_T (h_f(T) − 1) v_T/Σ_T v_T at the uniform truth, h_f(T) the eigenvalues of
-    E_f and v_T = d_T/I_T, and S by β as above, with covariances within forms.
+    E_f and v_T = d_T/I_T, and S by the β of Theorem 7, with covariances within forms.
     """
     closed = published_share_variance(channel)
     n_records = part.tabulation.total
