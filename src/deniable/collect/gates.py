@@ -32,12 +32,6 @@ def gates_of(law: Law) -> list[str]:
     """Return the gate vectors of a law: base64 of the doubles of each gated sum's G_k, least
     significant byte first. A law of one score has none; a law too large or with too large a level
     for a page raises InputError.
-
-    >>> ones = np.ones(2)
-    >>> law = GatedSum((2, 2), np.array([1, 1]), np.zeros(2), "vote", 1, 1, 1.0, ones)
-    >>> [gate] = gates_of(law)
-    >>> len(gate), gate_values(gate).round(4).tolist()
-    (24, [0.6065, 1.6487])
     """
     if isinstance(law, ScoreTable) and law.words > MOST_WORDS:
         raise InputError(
