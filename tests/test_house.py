@@ -233,6 +233,12 @@ def text_by_the_system(node: ast.Call) -> bool:
     return "b" not in written and not wanted <= given
 
 
+@cache
+def imported(module: str, text: str) -> tuple[str, ...]:
+    """Dotted names that a source text imports."""
+    return tuple(dotted_imports(ast.walk(ast.parse(text)), module))
+
+
 def violations(module: str, text: str) -> list[str]:
     """What is wrong with the source text of a module, one sentence each."""
     nodes = list(ast.walk(ast.parse(text)))
@@ -303,7 +309,7 @@ def imports_between(texts: dict[str, str]) -> dict[str, set[str]]:
     graph = {}
     for module, text in texts.items():
         targets = set()
-        for name in dotted_imports(ast.walk(ast.parse(text)), module):
+        for name in imported(module, text):
             # "from deniable.solvers import highs" names a module; otherwise its last part is a
             # function or a class.
             known = name if name in texts else name.rpartition(".")[0]
