@@ -220,6 +220,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
     ) -> Answers[CorrelationEstimate]:
         """Return the original correlations of all pairs; see :class:`deniable.Correlation`.
@@ -277,6 +279,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         at: Sequence[float] | None = None,
         target: Target = "table",
     ) -> Answers[EstimatedDistribution]:
@@ -460,6 +464,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         mean: bool = False,
         scores: Scores = None,
         target: Target = "table",

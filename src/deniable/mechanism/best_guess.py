@@ -3,7 +3,7 @@
 They apply where ε is unbounded, to one prior, and to the average person or the luckiest guess, not
 to every pair of categories. Computed from the law's integers and rounded up.
 
-The proofs are in docs/proofs/accounting.md, Theorem 11.
+The proofs are in docs/proofs/accounting.md, Theorem 10.
 """
 
 from collections.abc import Mapping
