@@ -184,7 +184,8 @@ _P_VALUES = {
 def _remark(answer: Tabular, row: dict[str, Any]) -> str:
     """Return the remark on a row: unusable, or outside the possible range, as an unbiased estimate
     may be."""
-    if _has_no_answer(answer, row):
+    single = Difference | CovarianceEstimate | CorrelationEstimate
+    if isinstance(answer, single) and row["estimate"] is None:
         return "no answer"
     if row.get("uncertain"):
         return "uncertain"
@@ -198,11 +199,6 @@ def _remark(answer: Tabular, row: dict[str, Any]) -> str:
         inside = answer.lowest - slack <= estimate <= answer.highest + slack
         return "" if inside else "outside the scores"
     return ""
-
-
-def _has_no_answer(answer: Tabular, row: dict[str, Any]) -> bool:
-    single = Difference | CovarianceEstimate | CorrelationEstimate
-    return isinstance(answer, single) and row["estimate"] is None
 
 
 def _in_percent(answer: Tabular) -> bool:

@@ -149,20 +149,7 @@ def refuse_randomized_groups(schema: Schema, by: Sequence[str], subject: str) ->
 
 
 def run_together(queries: Sequence[Query[Answer]], release: Release) -> list[Answers[Answer]]:
-    """Return the results of several queries of the same rows, which are read once.
-
-    Examples:
-        >>> import deniable, pyarrow
-        >>> from deniable.estimate.shares import Shares
-        >>> from deniable.estimate.source import open_release
-        >>> from deniable.mechanism.strata import Strata
-        >>> plan = deniable.design(deniable.Schema.anonymous((2, 2)), attribute_epsilon=(1, 2))
-        >>> released = pyarrow.table({"a1": ["0", "1"] * 9, "a2": ["0"] * 9 + ["1"] * 9})
-        >>> release = open_release(released, Strata.one(plan.mechanism))
-        >>> tables = run_together([Shares(("a1",)), Shares(("a1", "a2"))], release)
-        >>> [table.values.shape for (table,) in tables]
-        [(2,), (2, 2)]
-    """
+    """Return the results of several queries of the same rows, which are read once."""
     first = queries[0]
     schema = release.strata.schema
     subgroups = first.subgroups(schema)

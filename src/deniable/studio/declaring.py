@@ -19,7 +19,11 @@ _PER_ATTRIBUTE = ("level", "importance", "shares")
 
 
 def problem_of(attribute: Plain) -> str:
-    """Return the problem of a declaration by itself; empty if there is none."""
+    """Return the problem of a declaration by itself; empty if there is none.
+
+    >>> problem_of({"name": "sex", "categories": ["f"]})
+    "attribute 'sex' has 1 category; randomized response needs at least 2"
+    """
     try:
         Schema.from_plain({"attribute": [attribute]})
     except InputError as error:
