@@ -5,11 +5,7 @@ from html import escape
 
 
 def html_table(caption: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table with escaped texts.
-
-    >>> html_table("Shares", ["sex", "share"], [["f", "0.5"]])[:38]
-    '<table><caption>Shares</caption><thead'
-    """
+    """Return an HTML table with escaped texts."""
     head = "".join(f"<th>{escape(name)}</th>" for name in headers)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows

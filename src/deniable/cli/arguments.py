@@ -30,7 +30,6 @@ SHARED = Parameter(group=groups.SHARED, negative=())
 ASKED = Parameter(group=groups.ASKED, negative=())
 SHOWN = Parameter(group=groups.SHOWN, negative=())
 LEFT_OUT = Parameter(group=groups.LEFT_OUT, negative=())
-DESIGNED = Parameter(group=groups.DESIGNED, negative=())
 STRENGTH = Parameter(group=groups.STRENGTH, negative=())
 ESTIMATED = Parameter(group=groups.ESTIMATED, negative=())
 READ = Parameter(group=groups.READ, negative=())
@@ -42,8 +41,6 @@ TREND = Parameter(group=groups.TREND, negative=())
 TESTS = Parameter(group=groups.TESTS, negative=())
 
 SchemaPath = Annotated[Path | None, SHARED, Parameter(help="Schema file (TOML).")]
-
-
 Assume = Annotated[
     str | None,
     SHOWN,
@@ -68,10 +65,7 @@ Check = Annotated[
     ),
 ]
 AsJson = Annotated[bool, SHOWN, Parameter(name="--json", help="Print JSON for scripts.")]
-
-
 Level = Annotated[float, ESTIMATED, Parameter(help="Confidence level of intervals.")]
-Weights = Annotated[str | None, ESTIMATED, Parameter(help="Kept column with a weight per row.")]
 AnswerFile = Annotated[
     Path | None, SHOWN, Parameter(help="Also write the answer: a .csv, .parquet or .xlsx file.")
 ]

@@ -24,9 +24,6 @@ def address_of(peer: str, forwarded: Sequence[str], hops: int) -> str:
 def network_of(address: str) -> str:
     """Return the counted part of an address: the first 64 bits of IPv6, since one client has all of
     such a network; without the port that some proxies append.
-
-    >>> network_of("2001:db8::1"), network_of("192.0.2.7:4711"), network_of("::ffff:192.0.2.7")
-    ('2001:db8::/64', '192.0.2.7', '192.0.2.7')
     """
     plain = _WITH_PORT.sub(r"\1\2", address)
     try:

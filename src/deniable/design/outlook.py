@@ -49,9 +49,6 @@ def best_variance(n_categories: int, epsilon: float) -> float:
     e^ε = M times as likely under each of them. With m = (sM + a − s)/a the mean square of an
     answer's likelihood over m, less 1, is χ² = s(a − s)(M − 1)²/(am)², and the variance of a cell
     (a − 1)²/(a²χ²).
-
-    >>> round(best_variance(2, math.log(3)), 9), round(best_variance(4, 1.0), 4)
-    (1.0, 2.0766)
     """
     a, fall = n_categories, math.exp(-epsilon)  # over M throughout, so that no e^ε overflows
     return min(

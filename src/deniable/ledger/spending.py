@@ -20,14 +20,7 @@ class Spending:
 
     @classmethod
     def of(cls, strata: Strata, numeric: tuple[str, ...] = ()) -> "Spending":
-        """Return the levels of a release by these mechanisms.
-
-        >>> from deniable import Schema, design
-        >>> plan = design(Schema.anonymous((2, 3)), attribute_epsilon=[1, 2], method="kronecker")
-        >>> spending = Spending.of(Strata.one(plan.mechanism))
-        >>> spending.epsilon, dict(spending.alone)
-        (3.0, {'a1': 1.0, 'a2': 2.0})
-        """
+        """Return the levels of a release by these mechanisms."""
         schema = strata.schema
         alone, given_rest = {}, {}
         levels = zip(
@@ -56,11 +49,7 @@ class Spending:
         )
 
     def of_rows(self, count: int) -> "Spending":
-        """Return the levels of ``count`` rows of one person together.
-
-        >>> Spending(1.5, {"age": 0.5}).of_rows(2)
-        Spending(epsilon=3.0, alone={'age': 1.0}, given_rest={}, unprotected=())
-        """
+        """Return the levels of ``count`` rows of one person together."""
 
         def times(level: float) -> float:
             return compose([level], times=count)

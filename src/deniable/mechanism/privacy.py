@@ -76,9 +76,6 @@ def epsilon_of(level: Level) -> float:
     own bound.
 
     The laws give each ratio with its larger number above, so that none is below one.
-
-    >>> epsilon_of(((3, 1), (2, 1)))
-    1.7917594692280552
     """
     if isinstance(level, float):
         return level

@@ -74,11 +74,7 @@ class Terms:
 
 
 def placeholder(place: int) -> str:
-    """Return the name of a column by its number: a Python name that no formula contains.
-
-    >>> placeholder(3).isidentifier()
-    True
-    """
+    """Return the name of a column by its number: a Python name that no formula contains."""
     return f"ꙮ{place}ꙮ"
 
 

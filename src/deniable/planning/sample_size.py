@@ -251,21 +251,13 @@ def _width(table: Readability) -> float:
 
 
 def _total(place: int) -> float:
-    """Return a total of three digits by its place among them.
-
-    >>> [_total(place) for place in (0, 1, 899, 900, 2600)]
-    [0.01, 0.0101, 0.0999, 0.1, 9.0]
-    """
+    """Return a total of three digits by its place among them."""
     decade, digits = divmod(place, _PER_DECADE)
     return float(f"{digits + 100}e{decade - 4}")
 
 
 def _place(total: float) -> int:
-    """Return the place of the smallest total of three digits that is no less.
-
-    >>> _place(0.01), _place(8.991), _place(9.0)
-    (0, 2600, 2600)
-    """
+    """Return the place of the smallest total of three digits that is no less."""
     decade = math.floor(math.log10(total))
     digits = math.ceil(round(total / 10.0 ** (decade - 2), 9))
     return (decade + 2) * _PER_DECADE + digits - 100

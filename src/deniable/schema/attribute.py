@@ -42,9 +42,6 @@ def edge_text(edge: float, *, dates: bool = False) -> str:
 def interval_labels(edges: Sequence[float], *, dates: bool = False) -> tuple[str, ...]:
     """Return the labels of the intervals between edges: [e₀,e₁), …, the last one closed unless
     unbounded.
-
-    >>> interval_labels((float("-inf"), 0, 40, float("inf")))
-    ('(-inf,0)', '[0,40)', '[40,inf)')
     """
     texts = [edge_text(edge, dates=dates) for edge in edges]
     opening = "(" if math.isinf(edges[0]) else "["

@@ -269,11 +269,7 @@ def method_of_responses(schema: Schema) -> str:
 
 
 def method_named(name: str) -> Method:
-    """Return the method of a name.
-
-    >>> method_named("optimal").together
-    True
-    """
+    """Return the method of a name."""
     if name not in METHODS or not METHODS[name].offered:
         raise InputError(
             f"there is no method '{name}'; choose one of "
@@ -296,11 +292,7 @@ def check_number(method: Method, n_attributes: int) -> None:
 
 
 def methods_taking(*inputs: Input, joined: str = "or") -> str:
-    """Return the names of the methods that take these inputs, as part of a sentence.
-
-    >>> methods_taking("caps", "floor")
-    'balanced or lp'
-    """
+    """Return the names of the methods that take these inputs, as part of a sentence."""
     names = [s.name for s in METHODS.values() if s.offered and s.takes.issuperset(inputs)]
     return f" {joined} ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 

@@ -18,11 +18,7 @@ def page_of_docs(name: str) -> str:
 
 
 def largest_epsilon(prior: float, limit: float) -> float:
-    """Return the ε at which a belief of probability ``prior`` becomes ``limit`` at most.
-
-    >>> round(largest_epsilon(0.1, 0.5), 4)
-    2.1972
-    """
+    """Return the ε at which a belief of probability ``prior`` becomes ``limit`` at most."""
     return math.log(limit / (1 - limit)) - math.log(prior / (1 - prior))
 
 

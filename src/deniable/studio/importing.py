@@ -22,11 +22,7 @@ ENCODINGS = ("utf-8", "windows-1252", "latin-1", "iso-8859-15", "windows-1250", 
 
 
 def typed_options(plain: Mapping[str, Any]) -> dict[str, str]:
-    """Return a schema's ``[file]`` as the texts of the controls.
-
-    >>> typed_options({"separator": "\\t", "header": False})
-    {'separator': 'tab', 'header': 'no'}
-    """
+    """Return a schema's ``[file]`` as the texts of the controls."""
     texts = {True: "yes", False: "no", "\t": "tab"}
     return {name: texts.get(plain[name], plain[name]) for name in OPTIONS if name in plain}
 

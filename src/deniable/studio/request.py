@@ -256,11 +256,7 @@ def _made(draft: Draft) -> Schema:
 
 
 def from_document(plain: Plain, *, table: str = "") -> Draft:
-    """Return the draft that a schema begins: levels and importances in it go to the controls.
-
-    >>> from_document({"attribute": [{"name": "a", "epsilon": 1.5}]}).controls
-    {'kind': 'levels', 'level.a': '1.5'}
-    """
+    """Return the draft that a schema begins: levels and importances in it go to the controls."""
     plain = msgspec.to_builtins(plain)  # dates are texts
     controls, attributes = {}, []
     for one in plain.get("attribute", ()):

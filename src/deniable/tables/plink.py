@@ -174,11 +174,7 @@ def genotype_values() -> Any:
 def unpacked(
     packed: NDArray[np.uint8], code_of: NDArray[np.uint8], count: int
 ) -> NDArray[np.uint8]:
-    """Return the codes of the first genotypes in some bytes, shape (count,).
-
-    >>> unpacked(np.array([0b11_10_01_00], dtype=np.uint8), np.arange(4, dtype=np.uint8), 3)
-    array([0, 1, 2], dtype=uint8)
-    """
+    """Return the codes of the first genotypes in some bytes, shape (count,)."""
     codes: NDArray[np.uint8] = _four_codes(code_of.tobytes()).take(packed).view(np.uint8)
     return codes[:count]
 
