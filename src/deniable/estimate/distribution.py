@@ -36,8 +36,9 @@ from deniable.estimate.inference import (
     less_known,
     normal_quantile,
 )
-from deniable.estimate.query import Query
-from deniable.estimate.tabulate import Counts, Floats
+from deniable.estimate.query import SampleQuery
+from deniable.estimate.survey import cell_variance
+from deniable.estimate.tabulate import Counts, Floats, less_mean
 from deniable.mechanism.prediction import Target
 from deniable.mechanism.published import PublishedChannel
 from deniable.numerals import count_text
@@ -123,7 +124,7 @@ class EstimatedDistribution(Presented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distribution(Query[EstimatedDistribution]):
+class Distribution(SampleQuery[EstimatedDistribution]):
     """Distribution function of a number, of all rows or per subgroup: shares up to some values.
 
     Estimated by smoothed EM (Li and others 2020) with the rounding as a part of the channel. The
@@ -187,10 +188,18 @@ class Distribution(Query[EstimatedDistribution]):
             estimates = up_to @ of_group / size
             weights = np.zeros((len(values), *shape))
             weights[:, :, place] = (up_to - estimates[:, None] * counted) / size
-            variance = sum(
-                fraction**2 * fit.variance(weights, inference)
-                for fraction, fit, inference in zip(fractions, fits, strata, strict=True)
-            )
+            if counts.cluster_strata is None:
+                variance = sum(
+                    fraction**2 * fit.variance(weights, inference)
+                    for fraction, fit, inference in zip(fractions, fits, strata, strict=True)
+                )
+            else:
+                parts = [
+                    (fit.part.tabulation.clusters, fit.contributions(weights) / counts.total)
+                    for fit in fits
+                    if fit.part.tabulation.clusters is not None
+                ]
+                variance = np.diag(cell_variance(parts, counts.cluster_strata))
             # All numbers are at or below the end of the range.
             errors = np.where(np.array(values) < grid.high, np.sqrt(variance), 0.0)
             least, most = self._bounds(whole, grid, member, values)
@@ -322,6 +331,14 @@ class _Fit:
         moved = smoothed(p[:, None] * channel.T / (channel @ p))
         back = np.asarray(np.linalg.solve(derivative(p, channel @ p), moved), dtype=np.float64)
         return cls(part, law.reshape(len(law), -1), p.reshape(shape), back)
+
+    def contributions(self, weights: Floats) -> Floats:
+        """Return what released values add to linear functions of the shares, less the values of the
+        functions where ``weights`` is centred, shape (m, released)."""
+        flat = weights.reshape(len(weights), -1)
+        frequencies = self.part.tabulation.frequencies.ravel()
+        own = less_mean(flat @ self.back, frequencies, self.part.channel.inverse)
+        return np.asarray(own + (flat @ self.shares.ravel())[:, None])
 
     def variance(self, weights: Floats, inference: Inference) -> Floats:
         """Return the variances of linear functions of the shares, shape (m,).

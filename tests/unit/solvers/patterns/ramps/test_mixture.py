@@ -12,7 +12,6 @@ from deniable.solvers.patterns.orbits import orbits
 from deniable.solvers.patterns.ramps.evaluate import Delivered, FourierSums, PatternSums, Ramp
 from deniable.solvers.patterns.ramps.mixture import Mixture, Pool, below_caps
 from deniable.solvers.patterns.ramps.search import RampSearch
-from marked import slow_after
 from unit.solvers.patterns.ramps.enumerated import Enumerated
 from unit.solvers.patterns.requests import request
 
@@ -41,9 +40,10 @@ def density_of(mixture: Mixture, problem: Problem) -> FloatArray:
     return np.sum([share * every.density(ramp) for ramp, share in each], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "floor"),
-    slow_after(1, [(1, 0.5), (0, None), (0, 0.9), (1, 1.0)]),
+    [(1, 0.5), (0, None), (0, 0.9), (1, 1.0)],
 )
 def test_a_mixture_keeps_all_that_is_asked_and_costs_little_more_than_the_optimum(
     seed: int, floor: float | None
