@@ -252,6 +252,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         target: Target = "table",
     ) -> Answers[CorrelationEstimate]:
         """Return the original correlations of all pairs; see :class:`deniable.Correlation`.
@@ -277,6 +279,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             target=target,
         )
         return self.query(query)
@@ -331,6 +335,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         at: Sequence[float] | None = None,
         target: Target = "table",
     ) -> Answers[EstimatedDistribution]:
@@ -352,6 +358,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             at=at,
             target=target,
         )
@@ -575,6 +583,8 @@ class OpenedRelease:
         weights: str | None = None,
         level: float = 0.95,
         answered: bool = False,
+        cluster: str | None = None,
+        strata: str | None = None,
         mean: bool = False,
         scores: Scores = None,
         target: Target = "table",
@@ -601,6 +611,8 @@ class OpenedRelease:
             weights=weights,
             level=level,
             answered=answered,
+            cluster=cluster,
+            strata=strata,
             mean=mean,
             scores=scores,
             target=target,

@@ -28,13 +28,27 @@ def draw_all() -> Callable[[Findings], None]:
     return draw
 
 
-# Fixtures that run a whole study in its quick form, in up to sixteen seconds: their tests are slow,
-# or weekly where they take a minute; those of a study's parts are in the default run.
+# Fixtures that run a whole study in its quick form: their tests are slow, and weekly in the files
+# below, where the form takes between five seconds and a minute; those of a study's parts are in the
+# default run.
 WHOLE = {"quick", "findings", "numbers", "of_levels", "of_counts", "small", "timings", "trial"}
+WEEKLY = {
+    "test_adult_columns.py",
+    "test_adult_release.py",
+    "test_category_counts.py",
+    "test_coverage.py",
+    "test_distributions.py",
+    "test_foreign_tables.py",
+    "test_iterative.py",
+    "test_normal.py",
+    "test_rare.py",
+    "test_record_budget.py",
+    "test_top_snps.py",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = f"{Path(__file__).parent}/"
     for item in items:
         if str(item.path).startswith(here) and WHOLE & set(getattr(item, "fixturenames", ())):
-            item.add_marker("weekly" if item.path.name == "test_foreign_tables.py" else "slow")
+            item.add_marker("weekly" if item.path.name in WEEKLY else "slow")

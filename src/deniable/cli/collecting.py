@@ -22,11 +22,7 @@ from deniable.release.publication import Publication
 if TYPE_CHECKING:
     from deniable.collect.folder import StudyFolder
 
-collect_app = App(
-    name="collect",
-    group_commands=groups.COMMANDS,
-    help="Collect answers that every respondent's own browser randomizes before it sends them.",
-)
+collect_app = App(name="collect", group_commands=groups.COMMANDS)
 
 _ADDRESSES = {
     "respondents": "Respondents",

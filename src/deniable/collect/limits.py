@@ -41,12 +41,7 @@ def network_of(address: str) -> str:
 
 
 class Limiter:
-    """Most requests per minute of an address.
-
-    >>> limiter = Limiter(2)
-    >>> [limiter.allows("192.0.2.7", now=1.0) for _ in range(3)], limiter.allows("192.0.2.8", 1.0)
-    ([True, True, False], True)
-    """
+    """Most requests per minute of an address."""
 
     def __init__(self, per_minute: int) -> None:
         self._most = per_minute

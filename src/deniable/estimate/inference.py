@@ -395,14 +395,7 @@ class Inference:
         """
         flat = weights.reshape(len(weights), -1)
         if self.counts.cluster_strata is not None:
-            return cell_variance(
-                [
-                    (part.tabulation.clusters, self._contributions(part, weights))
-                    for _, part in self.parts
-                    if part.tabulation.clusters is not None
-                ],
-                self.counts.cluster_strata,
-            )
+            return _survey_covariance([(self, weights)], self.counts.cluster_strata)
         centres = flat @ self.values.ravel() if self.target == "population" else np.zeros(len(flat))
         total = np.zeros((len(flat), len(flat)))
         for fraction, part in self.parts:
@@ -417,7 +410,7 @@ class Inference:
             total -= self.known(weights)
         return total
 
-    def _contributions(self, part: Part, weights: Floats) -> Floats:
+    def contributions(self, part: Part, weights: Floats) -> Floats:
         """Return (ℓ(y) − c·π̂)/W of released values in a survey, shape (m, outputs)."""
         influence = np.array([part.influence(one).ravel() for one in weights])
         frequencies = part.tabulation.frequencies.ravel()
@@ -571,3 +564,28 @@ def normal_quantile(level: float) -> float:
     """Return z with Pr[|Z| ≤ z] = level for a standard normal Z."""
     check_between(level, "the confidence level is")
     return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def joint_error(changes: Sequence[tuple[Inference, Floats]]) -> float:
+    """Return the standard error of Σ weights·π̂ over several groups of rows, independent but for the
+    clusters of a survey. ``changes``: their tables and weights."""
+    strata = changes[0][0].counts.cluster_strata
+    if strata is None:
+        return math.hypot(*(inference.error_of(weights) for inference, weights in changes))
+    if not all(np.isfinite(weights).all() for _, weights in changes):
+        return float("nan")
+    each = [(inference, weights[None]) for inference, weights in changes]
+    return math.sqrt(_survey_covariance(each, strata)[0, 0])
+
+
+def _survey_covariance(
+    changes: Sequence[tuple[Inference, Floats]], strata: NDArray[np.int64]
+) -> Floats:
+    """Return the covariances in a survey of sums of linear functions of several tables."""
+    parts = [
+        (part.tabulation.clusters, inference.contributions(part, weights))
+        for inference, weights in changes
+        for _, part in inference.parts
+        if part.tabulation.clusters is not None
+    ]
+    return cell_variance(parts, strata)

@@ -69,17 +69,7 @@ BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END;
 
 
 class Ledger:
-    """The releases of one or more populations.
-
-    >>> from deniable.ledger import Ledger, Spending, balances
-    >>> ledger = Ledger("people.ledger")
-    >>> ledger.set_budget("everybody", 10.0)
-    >>> with ledger.release("everybody", Spending(4.0), "share") as entry:
-    ...     entry.count(Spending(4.0))
-    ...     entry.publish("00" * 32)
-    >>> entry.standing, balances(ledger.events())["everybody"].left
-    ((1, 4.0), 6.0)
-    """
+    """The releases of one or more populations."""
 
     def __init__(self, path: str | Path) -> None:
         if not str(path).strip():

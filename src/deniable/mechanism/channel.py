@@ -154,17 +154,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Channel(Axes):
-    """The map from true to expected released joint tables of some attributes, and its inverse.
-
-    >>> from deniable.laws import ProductLaw
-    >>> mechanism = Mechanism.of(ProductLaw.from_levels((2, 4), (1.0, 2.0)))
-    >>> channel = Channel(mechanism, ("a1", "a2"))
-    >>> table = np.array([[10.0, 20.0, 30.0, 40.0], [5.0, 5.0, 5.0, 5.0]])
-    >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
-    True
-    >>> channel.attenuation.round(4).tolist(), round(channel.condition, 4)
-    ([[1.0, 0.615], [0.4621, 0.2842]], 3.5187)
-    """
+    """The map from true to expected released joint tables of some attributes, and its inverse."""
 
     @cached_property
     def n_outputs(self) -> tuple[int, ...]:

@@ -104,16 +104,6 @@ class PublishedChannel(Axes):
 
     ``fractions``: of the rows (or of their weight) with each group of forms, shape (groups,);
     by default the forms' shares.
-
-    >>> asks = [((0,), np.array([0.8, 0.2])), ((0, 1), np.array([[0.4, 0.2], [0.2, 0.2]]))]
-    >>> law = PublishedForms.from_probabilities((2, 3), [0.5, 0.5], asks)
-    >>> mechanism = Mechanism.of(law)
-    >>> channel = PublishedChannel(mechanism, ("a1",))
-    >>> table = np.array([70.0, 30.0])
-    >>> np.allclose(channel.inverse.apply(channel.forward.apply(table)), table)
-    True
-    >>> channel.n_outputs, channel.attenuation.round(4).tolist()
-    ((4,), [1.0, 0.4472])
     """
 
     fractions: tuple[float, ...] | None = None

@@ -33,10 +33,6 @@ class Readability:
 
     ``standard_error``: of a cell, as a fraction of 1: the root of the mean square over cells, or
     the largest in the worst case; None if a component was destroyed.
-
-    >>> one = Readability.of(("ward",), np.full(60, 1 / 60), np.full(60, 0.02), 600, "table")
-    >>> one.readable, round(one.half_width, 4), one.readable_from
-    (0, 0.0392, 3457)
     """
 
     attributes: tuple[str, ...]

@@ -111,17 +111,7 @@ class Formula:
 
 
 def read_formula(text: str, others: Sequence[str] = ()) -> Formula:
-    """Read a formula; ``.`` means the columns ``others`` less the response.
-
-    Examples:
-        >>> formula = read_formula("income ~ sex + race")
-        >>> formula.response, formula.names
-        ('income', ('sex', 'race'))
-        >>> read_formula("~ sex*race").response is None
-        True
-        >>> read_formula("y ~ . - b", ["a", "b", "y"]).names
-        ('a',)
-    """
+    """Read a formula; ``.`` means the columns ``others`` less the response."""
     if find_spec("formulaic") is None:
         raise InputError("models need the package formulaic: pip install 'deniable[models]'")
     return Formula(printable(text), *parse(text, others))

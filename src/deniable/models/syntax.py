@@ -159,12 +159,7 @@ class _Token:
 
 
 def parse(text: str, others: Sequence[str] = ()) -> tuple[str | None, Terms]:
-    """Return response and right side of a formula.
-
-    >>> response, right = parse("y ~ a*`b c` + log(log)")
-    >>> response, [right.shown(":".join(term)) for term in right.terms]
-    ('y', ['', 'a', '`b c`', 'log(log)', 'a:`b c`'])
-    """
+    """Return response and right side of a formula."""
     try:
         return _Reader(text, others).formula()
     except (RecursionError, MemoryError):

@@ -66,10 +66,6 @@ def read_codebook(path: Path) -> dict[str, Entry]:
     A CSV file has the columns name, value and label, one row per value of a column, and optionally
     question (question text) and missing (yes: a code for a missing value). A file that begins with
     ``<`` is read as DDI-Codebook 2.5, the export format of archives.
-
-    >>> _ = Path("codebook.csv").write_text("name,value,label\\nsex,1,male\\nsex,2,female\\n")
-    >>> read_codebook(Path("codebook.csv"))["sex"].labels
-    {'1': 'male', '2': 'female'}
     """
     try:
         content = path.read_bytes()

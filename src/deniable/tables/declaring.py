@@ -35,15 +35,6 @@ class Seen:
 def declared_lines(name: str, entry: Entry, seen: Seen) -> list[str] | None:
     """Return the declaration of a column by its codebook labels; None if it has none, or only some
     numbers among many have one.
-
-    >>> seen = Seen(["1", "3"], (), empty=False, number=True)
-    >>> print("\\n".join(declared_lines("sex", Entry({"1": "male", "2": "female"}), seen)))
-    # rows hold values without a label, which were read off the data: "3"
-    [[attribute]]
-    name = "sex"
-    categories = ["1", "2", "3"]
-    labels = { "1" = "male", "2" = "female" }
-    drafted = true
     """
     unnamed = seen.unnamed(entry)
     if not entry.labels or unnamed is None or (seen.number and len(unnamed) > _MOST_UNNAMED):

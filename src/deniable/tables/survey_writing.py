@@ -73,10 +73,6 @@ class Coded:
 def coded(column: Column, attribute: Attribute | None, kind: str = "sav") -> Coded:
     """Return the representation of a randomized column: its categories if they are numbers, else
     numbers from 1 with the categories as labels.
-
-    >>> sex = Attribute("sex", ("f", "m"), labels={"f": "female"})
-    >>> coded(Column("sex", pa.string(), 0, sex.categories), sex).labels
-    {1.0: 'female', 2.0: 'm'}
     """
     texts = column.labels
     missing = None if attribute is None else attribute.missing

@@ -49,7 +49,7 @@ def test_cells_of_every_size_are_looked_at_and_counted_once(findings: Findings) 
         assert set(counted.values()) == {cells}
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("method", ["kronecker", "optimal"])
 def test_intervals_of_a_population_hold_in_small_cells_where_plain_ones_do_not(
     method: str,
@@ -65,7 +65,7 @@ def test_the_standard_error_is_not_zero_where_every_interval_holds() -> None:
         assert min(group.standard_error) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_large_cells_cover_what_they_say() -> None:
     found = cover(Case("balanced", 8.0, 3000, "table"), 150, Setting(), 4)
     for group in found:

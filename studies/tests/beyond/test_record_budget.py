@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from deniable_studies.beyond.budgets import ALL, point
-from deniable_studies.beyond.record_budget import EXAMPLE, STUDY, Numbers, grid, measure
+from deniable_studies.beyond.record_budget import (
+    EXAMPLE,
+    HALF_UNITS,
+    PRINTED,
+    STUDY,
+    Bought,
+    Numbers,
+    grid,
+    measure,
+)
 from deniable_studies.study import Findings, Setting, Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -52,8 +61,10 @@ def test_the_full_grid_goes_from_2_to_1000_attributes_and_from_1_to_10_nats() ->
     assert {b.epsilon for b in budgets} == set(range(1, 11))
 
 
-def test_a_printed_number_that_is_wrong_is_seen(numbers: Numbers) -> None:
-    row = numbers.bought[1]
+def test_a_printed_number_that_is_wrong_is_seen() -> None:
+    printed = PRINTED[1]
+    laws = [point(printed.budget, method) for method in ("optimal", "kronecker")]
+    row = Bought(printed, HALF_UNITS[1], *laws, balanced=None)
     for stated, computed, half_unit in zip(row.stated, row.computed, row.half_units, strict=True):
         assert abs(stated - computed) <= half_unit
         assert abs(1.05 * stated - computed) > half_unit

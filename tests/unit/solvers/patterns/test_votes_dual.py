@@ -190,3 +190,10 @@ def test_the_narrowest_gate_is_one_unit_wide_and_a_vote_that_can_be_drawn() -> N
     law = point.law(problem, 1.0)
     assert isinstance(law, GatedSum)
     assert law.width == 1.0
+
+
+def test_a_vote_is_evaluated_where_its_ratio_of_densities_is_no_double() -> None:
+    problem = checked_problem([10_000] * 100, np.linspace(11.0, 12.0, 100).tolist())
+    search = VoteSearch(problem, 400.0)
+    point = search.at(search.normed(problem.attribute_epsilon))
+    assert 709.0 < point.lower_bound < problem.attribute_epsilon.sum()
