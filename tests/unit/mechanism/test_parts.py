@@ -143,7 +143,8 @@ def test_no_record_adds_more_or_less_variance_than_the_range_says(name: str) -> 
 @every_mechanism
 @both_targets
 @pytest.mark.parametrize(
-    ("of", "by"), [(("p",), ("q",)), (("q",), ("p", "a")), (("a",), ("q",)), (("b", "p"), ("q",))]
+    ("of", "by"),
+    slow_after(2, [(("p",), ("q",)), (("q",), ("p", "a")), (("a",), ("q",)), (("b", "p"), ("q",))]),
 )
 def test_shares_within_a_part_have_the_delta_method_errors(
     name: str, target: Target, of: tuple[str, ...], by: tuple[str, ...]
