@@ -275,7 +275,7 @@ def kill_and_look(prepared: Path, command: Command, count: int, *, older: bool) 
 
 
 KILLS = int(os.environ.get("KILLS", "3"))  # of each command: just kill
-QUICK = [("share", True), ("design", True)]
+QUICK = [("share", True)]
 
 
 @pytest.mark.parametrize(

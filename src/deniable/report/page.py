@@ -21,7 +21,7 @@ def render_report(record: Mapping[str, Any], method: Method = UNKNOWN) -> str:
     Sections: guarantee and observers, attributes, limits, estimation, citation, production.
     """
     contents = read_contents(record)
-    schema = contents.schema()
+    schema = contents.schema
     singles = estimating.singles(contents)
     example = next(iter(singles), None)
 

@@ -123,7 +123,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("limits", slow_after(2, LIMITS))
 def test_a_square_matrix_has_zeros_or_entries_that_matter_and_keeps_its_limits(
     limits: square.Limits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

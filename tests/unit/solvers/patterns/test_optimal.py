@@ -201,7 +201,7 @@ def test_where_no_single_law_is_found_blocks_meet_the_levels(
     assert solution.lower_bound <= solution.epsilon < 1.25 * solution.lower_bound
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", slow_after(2, range(5)))
 def test_raising_a_level_never_lowers_the_record_level(seed: int) -> None:
     counts, levels = request(seed, 6, 0.2, 2.0)
     before = optimal.solve(counts, levels).epsilon
@@ -256,7 +256,7 @@ def test_a_level_of_zero_is_refused() -> None:
         optimal.solve([3, 3], [1.0, 0.0])
 
 
-@pytest.mark.parametrize("k", [18, 20])
+@pytest.mark.parametrize("k", slow_after(1, [18, 20]))
 def test_a_level_of_a_thousandth_beside_large_ones_is_met_by_one_law(k: int) -> None:
     # The error bounds of so many attributes are wider than the tolerance that 0.001 used to have.
     random = np.random.default_rng(2)

@@ -20,6 +20,7 @@ from deniable.solvers.patterns.votes_dual import (
     follow_vote,
     linear_gates,
 )
+from marked import slow_after
 from unit.laws.votes import whole_law as oracle
 from unit.solvers.patterns.requests import by_columns
 
@@ -67,7 +68,7 @@ def test_a_soft_vote_is_what_the_sum_over_all_patterns_gives(seed: int, wins: in
         assert (reached / problem.keep_probability).min() == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", slow_after(2, range(6)))
 def test_the_bounds_of_a_fit_hold_the_exact_optimum_between_them(seed: int) -> None:
     problem = request(seed, 8 + seed, *((0.3, 2.0), (0.05, 5.0))[seed % 2])
     fit = fit_vote(problem)
