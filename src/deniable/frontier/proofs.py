@@ -48,9 +48,11 @@ def certificate_from_plain(plain: Mapping[str, Any]) -> Certificate:
         stored = msgspec.convert(plain, StoredCertificate)
     except msgspec.ValidationError as error:
         raise InputError(f"certificate: it cannot be read ({error})") from None
+    if len({len(row) for row in stored.directions}) != 1:
+        raise InputError("certificate: its directions are no matrix")
     certificate = Certificate(
         _limits(stored),
-        _table(stored.directions),
+        np.array(stored.directions),
         np.array(stored.multipliers),
         stored.claim,
         None if stored.groups is None else np.array(stored.groups, dtype=np.intp),
@@ -66,9 +68,3 @@ def _limits(stored: StoredCertificate) -> Limits:
         return local_limits(stored.prior, stored.epsilon)
     assert stored.privacy is not None
     return average_limits(stored.prior, stored.privacy, stored.most_posterior)
-
-
-def _table(rows: list[list[float]]) -> Any:
-    if len({len(row) for row in rows}) != 1:
-        raise InputError("certificate: its directions are no matrix")
-    return np.array(rows)

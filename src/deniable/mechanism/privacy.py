@@ -45,6 +45,11 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def or_infinite(value: float | None) -> float:
+    """Return a number of :func:`finite_or_none`; inf for None."""
+    return math.inf if value is None else value
+
+
 def _log_ratio(ratio: Ratio) -> Decimal:
     """Return an upper bound of ln(numerator/denominator), within about 1e-40 of it relatively."""
     numerator, denominator = ratio

@@ -22,7 +22,7 @@ from deniable.estimate.counting import Cells
 from deniable.estimate.source import check_columns, layout_of, released_files
 from deniable.ledger import StoredRelease
 from deniable.mechanism.prediction import expected_error
-from deniable.mechanism.privacy import compose, finite_or_none
+from deniable.mechanism.privacy import compose, finite_or_none, or_infinite
 from deniable.mechanism.published import channel_of
 from deniable.mechanism.strata import Strata
 from deniable.release import signing
@@ -377,7 +377,7 @@ def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> N
     guarantee = stored.guarantee
     own = strata.epsilon
     if stored.mechanism is not None:
-        own = _finite_or_infinite(stored.mechanism["epsilon"])
+        own = or_infinite(stored.mechanism["epsilon"])
     levels = [("ε of the record", guarantee.epsilon, own)]
     if guarantee.person is not None:
         of_person = compose([own], times=guarantee.person.most_rows)
@@ -393,15 +393,11 @@ def _refuse_understated(stored: "StoredRecord", strata: Strata, file: Path) -> N
                 for name, level in known["attributes"].items()
             ]
     for what, level, true_level in levels:
-        if _finite_or_infinite(level) < true_level:
+        if or_infinite(level) < true_level:
             raise InputError(
                 f"{file}: the guarantee states {what} as {level!r}, and the mechanism gives "
                 f"{true_level!r}"
             )
-
-
-def _finite_or_infinite(level: float | None) -> float:
-    return math.inf if level is None else level
 
 
 def _has(current: Any, place: str) -> bool:
@@ -443,7 +439,7 @@ def in_ledger(folder: Path, releases: Sequence[StoredRelease]) -> StoredRelease:
 def _level_of_person(stored: "StoredRecord") -> float:
     """Return ε in nats of all rows of a person; inf for no bound."""
     person = stored.guarantee.person
-    return _finite_or_infinite(stored.guarantee.epsilon if person is None else person.epsilon)
+    return or_infinite(stored.guarantee.epsilon if person is None else person.epsilon)
 
 
 def _check_parts(released: Released, file: Path) -> None:

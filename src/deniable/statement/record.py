@@ -18,7 +18,7 @@ from deniable._checks import typed
 from deniable.errors import InputError
 from deniable.laws import MatrixChannel, PatternLaw, PublishedForms, ScoreTable, law_from_plain
 from deniable.mechanism.mechanism import Block, Claim, Mechanism
-from deniable.mechanism.privacy import finite_or_none
+from deniable.mechanism.privacy import finite_or_none, or_infinite
 from deniable.proofs.accuracy import Accuracy, Multipliers, kinds, proved
 from deniable.schema import Schema
 from deniable.schema.responses import NAMED
@@ -191,9 +191,9 @@ def mechanism_from_plain(plain: Mapping[str, Any], rows: int | None = None) -> D
     if [a.name for a in stored.attributes] != list(schema.names):
         raise InputError("the mechanism has been altered: its attributes are not its schema's")
     claim = Claim(
-        _or_infinite(stored.epsilon),
-        tuple(_or_infinite(a.epsilon) for a in stored.attributes),
-        tuple(_or_infinite(a.epsilon_given_rest) for a in stored.attributes),
+        or_infinite(stored.epsilon),
+        tuple(or_infinite(a.epsilon) for a in stored.attributes),
+        tuple(or_infinite(a.epsilon_given_rest) for a in stored.attributes),
     )
     mechanism = Mechanism(schema, tuple(blocks), claim)
     design = Design(
@@ -236,7 +236,7 @@ def _proved_accuracy(design: Design, stored: StoredAccuracy) -> Accuracy:
         caps_of_text(design.given_rest, alone),
         stored.pairs,
         stored.importance,
-        [_or_infinite(level) for level in stored.at_most],
+        [or_infinite(level) for level in stored.at_most],
         Multipliers(stored.single, stored.double, stored.levels, stored.caps),
     )
     if not _close(made.at_least, stored.at_least) or made.all_patterns != stored.all_patterns:
@@ -391,10 +391,6 @@ def _proves(proved: float | None, stated: float | None, n_weights: int) -> bool:
     if n_weights <= MAX_ENUMERATED or proved is None or stated is None:
         return _close(proved, stated)
     return stated <= proved * (1 + 1e-7)
-
-
-def _or_infinite(value: float | None) -> float:
-    return math.inf if value is None else value
 
 
 def to_json(plain: Any) -> bytes:

@@ -77,15 +77,6 @@ def _of_mechanism(path: Path) -> Draft:
     return draft.with_controls(method=method.name, **typed)
 
 
-def of_names(text: str) -> Draft:
-    """Return the draft of named columns, yes or no until edited.
-
-    >>> [one["name"] for one in of_names("smokes, drinks").attributes]
-    ['smokes', 'drinks']
-    """
-    return Draft({"attribute": [yes_or_no(name) for name in names_in(text)]})
-
-
 def names_in(text: str) -> Sequence[str]:
     """Return the names that were pasted."""
     lines = text.strip().splitlines()

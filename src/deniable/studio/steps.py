@@ -238,8 +238,9 @@ async def example(post: Post) -> str:
 
 
 async def names(post: Post) -> str:
-    """Begin with names of columns."""
-    draft = opening.of_names(post.form.get("names", ""))
+    """Begin with names of columns, yes or no until edited."""
+    found = opening.names_in(post.form.get("names", ""))
+    draft = Draft({"attribute": [opening.yes_or_no(name) for name in found]})
     post.studio.keeper.change(lambda _: draft)
     return "schema"
 

@@ -613,7 +613,11 @@ def _check_names(
         )
         raise InputError(f"{source.table}: two columns {called}; rename one of them{hint}")
     if missing:
-        has = _listed(source.names) if named else _counted(len(needed) - len(missing), len(unknown))
+        has = (
+            f"{len(needed) - len(missing)} of the schema's columns and {len(unknown)} that the "
+            "schema lacks (`deniable share --show-values` names them)"
+        )
+        has = _listed(source.names) if named else has
         raise InputError(f"{source.table}: there is no column '{missing[0]}'; the table has {has}")
     if unknown and other_columns == "refuse":
         raise InputError(
@@ -622,13 +626,6 @@ def _check_names(
             "or release it unprotected with a line in the schema: "
             f"keep = [{', '.join(map(quoted, unknown))}]"
         )
-
-
-def _counted(known: int, unknown: int) -> str:
-    return (
-        f"{known} of the schema's columns and {unknown} that the schema lacks "
-        "(`deniable share --show-values` names them)"
-    )
 
 
 def _listed(names: Sequence[str]) -> str:
